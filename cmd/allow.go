@@ -107,7 +107,7 @@ func allow(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// pickRefusal lists the refusals that can be allowed, and returns the name of the one that
+// selectRefusal lists the refusals that can be allowed, and returns the name of the one that
 // the person types; "" for none.
 func selectRefusal(ctx context.Context, w *Environment, refusals *approve.Refusals) (string, error) {
 	list, err := refusals.List(ctx, w.User)
@@ -138,7 +138,7 @@ func selectRefusal(ctx context.Context, w *Environment, refusals *approve.Refusa
 	return strings.TrimSpace(line), nil
 }
 
-// confirmRefusal asks the person at the terminal, and returns that person's name.
+// confirmAllowRefused asks the person at the terminal, and returns that person's name.
 func confirmAllowRefused(c *cli.Context, w *Environment, set *config.Loaded, r *approve.Refusal) (by string, err error) {
 	o := approvalOptions(set, w, "allow")
 	o.Approval = set.Approval
@@ -194,7 +194,7 @@ func allowScope(c *cli.Context) (scope string, err error) {
 	return scope, nil
 }
 
-// kindToAllow prints which actions an approval with a scope covers, and returns their kind.
+// previewAdvanceApproval prints which actions an approval with a scope covers, and returns their kind.
 func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, r *approve.Refusal, scope string) (*approve.AdvanceApproval, error) {
 	s := r.KindApproval
 	if s == nil && scope != "session" {
@@ -240,7 +240,7 @@ func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, 
 	return &kept, nil
 }
 
-// keepStanding logs an answer in advance, and stores it in the session or in answers.yaml.
+// storeAdvanceApproval logs an answer in advance, and stores it in the session or in answers.yaml.
 func storeAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store, refusals *approve.Refusals, r *approve.Refusal, s *approve.AdvanceApproval, scope string) error {
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeDescriptions[scope], s.Kind.String()), s.By); err != nil {
 		return fmt.Errorf("not allowed, because the audit log cannot be written: %w; run 'shield doctor'", err)

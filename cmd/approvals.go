@@ -117,13 +117,13 @@ func printWaiting(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// usesPage reports whether questions can come to the approval page.
+// usesApprovalPage reports whether questions can come to the approval page.
 func usesApprovalPage(set *config.Loaded) bool {
 	wait, _ := set.Approval.Wait()
 	return wait > 0 || set.Approval.Channels.Auto() || slices.Contains(set.Approval.Channels, "web")
 }
 
-// webHint says why no question can wait while the page is off.
+// approvalPageOffHint says why no question can wait while the page is off.
 func approvalPageOffHint(set *config.Loaded) string {
 	if usesApprovalPage(set) {
 		return ""
@@ -250,7 +250,7 @@ func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none
 	return t.Flush()
 }
 
-// tryNotices sends a notice to each place and prints its result.
+// sendTestNotices sends a notice to each place and prints its result.
 func sendTestNotices(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
@@ -304,7 +304,7 @@ func sendTestNotices(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// standingAnswers returns the kinds of all sessions, and the answers of the user's file.
+// advanceApprovals returns the kinds of all sessions, and the answers of the user's file.
 func advanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store) ([]approve.AdvanceApproval, error) {
 	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
 	if err != nil {
@@ -318,7 +318,7 @@ func advanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, store 
 	return append(kinds, stored...), err
 }
 
-// revokeStanding revokes the session approvals and answers with a name, or all for "".
+// revokeAdvanceApprovals revokes the session approvals and answers with a name, or all for "".
 func revokeAdvanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store, name string) (int, error) {
 	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
 	if err != nil {

@@ -37,10 +37,10 @@ func describeSelfAndParent(command string) string {
 	return fmt.Sprintf("shield %s (process %d), started by %s", command, os.Getpid(), parent)
 }
 
-// person returns the name of the user at this machine.
+// userNameOrDefault returns the name of the user at this machine.
 func userNameOrDefault(w *Environment) string { return cmp.Or(w.User, "a person") }
 
-// approval returns the options for asking people, based on the settings; command is the name of the
+// approvalOptions returns the options for asking people, based on the settings; command is the name of the
 // asking command.
 func approvalOptions(set *config.Loaded, w *Environment, command string) approve.Options {
 	return approve.Options{

@@ -18,7 +18,7 @@ type questionRoute struct {
 	Place         string // the place, as in "in Claude Code's own prompt"; "" if questions cannot be asked
 	NoRouteReason string // why questions cannot be asked
 
-	// Chosen means that the settings say so: they name no channel, or set approval.unattended.
+	// ChosenBySettings means that the settings say so: they name no channel, or set approval.unattended.
 	ChosenBySettings bool
 }
 
@@ -38,7 +38,7 @@ func (a questionRoute) String() string {
 	return "Questions: asked " + a.Place + "."
 }
 
-// arrivalOf returns how the questions of a host's hook reach the user, as far as that is known outside
+// questionRouteOf returns how the questions of a host's hook reach the user, as far as that is known outside
 // a session of the host.
 func questionRouteOf(w *Environment, set *config.Loaded, h *host.Host) questionRoute {
 	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, w), Getenv: w.Getenv}
@@ -85,7 +85,7 @@ func questionRouteOf(w *Environment, set *config.Loaded, h *host.Host) questionR
 	return questionRoute{NoRouteReason: strings.Join(why, "; "), ChosenBySettings: len(channels) == 0 || set.Origin["approval.unattended"] != ""}
 }
 
-// canAsk returns why a host is not told to ask its user, as far as that is known outside its sessions,
+// checkHostCanAsk returns why a host is not told to ask its user, as far as that is known outside its sessions,
 // or nil if it is told.
 func checkHostCanAsk(w *Environment, stateDir string, h *host.Host) error {
 	if err := h.CanAsk(); err != nil {
@@ -110,7 +110,7 @@ func checkHostCanAsk(w *Environment, stateDir string, h *host.Host) error {
 	})
 }
 
-// onChannel describes where a channel asks its questions.
+// describeChannel describes where a channel asks its questions.
 func describeChannel(w *Environment, name string) string {
 	switch {
 	case name == "web" && approve.Notifies(w.Getenv):
@@ -124,7 +124,7 @@ func describeChannel(w *Environment, name string) string {
 	}
 }
 
-// inCI returns an error if this process runs on a build server, where no user is.
+// checkNotInCI returns an error if this process runs on a build server, where no user is.
 func checkNotInCI(w *Environment) error {
 	if v := w.Getenv("CI"); !slices.Contains([]string{"", "0", "false"}, v) {
 		return errors.New("the variable CI is set, so no user can be asked; unset it")
@@ -132,7 +132,7 @@ func checkNotInCI(w *Environment) error {
 	return nil
 }
 
-// userReachable returns why no user can learn of a question on the approval page, or nil if one
+// checkUserReachable returns why no user can learn of a question on the approval page, or nil if one
 // can: by a desktop notification, or at the terminal of the agent host that calls the hook,
 // from where 'shield approvals' leads to the page.
 func checkUserReachable(w *Environment, hosted bool) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/report"
 )
 
-// followEvery is how often audit tail --follow looks for new entries.
+// followInterval is how often audit tail --follow looks for new entries.
 const followInterval = 250 * time.Millisecond
 
 func auditCommand(w *Environment) *cli.Command {
@@ -85,7 +85,7 @@ func auditCommand(w *Environment) *cli.Command {
 	}
 }
 
-// auditLog returns the path of the log that the flags or the settings name.
+// auditLogPath returns the path of the log that the flags or the settings name.
 func auditLogPath(c *cli.Context, w *Environment) (string, error) {
 	if file := c.String("file"); file != "" {
 		return file, nil
@@ -136,7 +136,7 @@ func verifyAudit(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// auditReport returns the result of verifying a log, compared with its last known entry.
+// compareAuditWithHead returns the result of verifying a log, compared with its last known entry.
 func compareAuditWithHead(c *cli.Context, w *Environment, file string) (audit.Report, error) {
 	checked := c.String("checkpoint") != ""
 	if !checked && c.String("file") == "" {
@@ -165,7 +165,7 @@ func compareAuditWithHead(c *cli.Context, w *Environment, file string) (audit.Re
 	}
 }
 
-// verified describes the result of a verification.
+// describeVerification describes the result of a verification.
 func describeVerification(file string, r *audit.Report) string {
 	entries := fmt.Sprintf("%s: %d entries", file, r.Lines)
 	if r.Files > 1 {
@@ -185,7 +185,7 @@ func describeVerification(file string, r *audit.Report) string {
 	}
 }
 
-// keptHead returns the last known entry (head) of the log from a checkpoint or, for the configured
+// storedAuditHead returns the last known entry (head) of the log from a checkpoint or, for the configured
 // log, from the state file, together with the known gaps.
 func storedAuditHead(c *cli.Context, w *Environment) (head *audit.Head, gaps map[uint64]string, err error) {
 	if name := c.String("checkpoint"); name != "" {
@@ -315,7 +315,7 @@ func checkpointAudit(c *cli.Context, w *Environment) error {
 	return json.NewEncoder(w.Out).Encode(point)
 }
 
-// signedHead returns a signed checkpoint of the log at file, which must verify.
+// signAuditCheckpoint returns a signed checkpoint of the log at file, which must verify.
 func signAuditCheckpoint(c *cli.Context, w *Environment, file, key string) (audit.Checkpoint, error) {
 	private, err := audit.LoadKey(key)
 	if err != nil {
@@ -331,7 +331,7 @@ func signAuditCheckpoint(c *cli.Context, w *Environment, file, key string) (audi
 	return audit.Sign(private, report.Head, w.Now()), nil
 }
 
-// reportAudit writes the HTML report of the log.
+// writeAuditReport writes the HTML report of the log.
 func writeAuditReport(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err

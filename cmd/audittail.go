@@ -35,14 +35,14 @@ func tailAudit(c *cli.Context, w *Environment) error {
 	return audit.Tail(c.Context, out, file, c.Int("lines"), c.Bool("follow"), followInterval)
 }
 
-// An entryTable is a writer that turns each line of a log into a line for people.
+// An entryPrinter is a writer that turns each line of a log into a line for people.
 type entryPrinter struct {
 	w           *Environment
 	style       report.Style
 	partialLine []byte // the start of an incomplete line
 }
 
-// maxEntry bounds an incomplete line, in bytes.
+// maxEntryBytes bounds an incomplete line, in bytes.
 const maxEntryBytes = 64 << 20
 
 func (t *entryPrinter) Write(text []byte) (int, error) {
@@ -62,7 +62,7 @@ func (t *entryPrinter) Write(text []byte) (int, error) {
 	}
 }
 
-// entry writes one entry as a line of the table, or a note that the line is not an entry.
+// writeEntry writes one entry as a line of the table, or a note that the line is not an entry.
 func (t *entryPrinter) writeEntry(line []byte) error {
 	var e audit.Entry
 	if err := json.Unmarshal(line, &e); err != nil {

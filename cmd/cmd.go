@@ -28,7 +28,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// A World is the environment of a command: all it uses outside the process.
+// An Environment is the environment of a command: all it uses outside the process.
 type Environment struct {
 	In         io.Reader
 	Out, Err   io.Writer
@@ -231,7 +231,7 @@ func startsAllowedProgram(app *cli.App, args []string) bool {
 	return false
 }
 
-// eachOf splits the errors of a file, and returns any other error alone.
+// splitFileErrors splits the errors of a file, and returns any other error alone.
 func splitFileErrors(err error) []error {
 	var all yamlfile.Errors
 	if errors.As(err, &all) {
@@ -240,7 +240,7 @@ func splitFileErrors(err error) []error {
 	return []error{err}
 }
 
-// withoutSecrets returns the redacted text of an error, which may quote its input.
+// redactedErrorText returns the redacted text of an error, which may quote its input.
 func redactedErrorText(err error) string {
 	return (*redact.Redactor)(nil).String(err.Error())
 }

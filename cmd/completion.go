@@ -43,7 +43,7 @@ func completionCommand(w *Environment) *cli.Command {
 	return cmd
 }
 
-// A completed lists the words that can follow one command: subcommands and flags.
+// A completedCommand lists the words that can follow one command: subcommands and flags.
 type completedCommand struct {
 	commandPath string // "shield policy check"
 	subcommands []*cli.Command
@@ -112,7 +112,7 @@ func placeholder(usage string) string {
 	return value
 }
 
-// words returns the commands and flags that may follow a command, in order.
+// completionWords returns the commands and flags that may follow a command, in order.
 func (c *completedCommand) completionWords() string {
 	var out []string
 	for _, s := range c.subcommands {
@@ -124,7 +124,7 @@ func (c *completedCommand) completionWords() string {
 	return strings.Join(out, " ")
 }
 
-// words returns the names of commands and long flags, --help last.
+// commandAndFlagNames returns the names of commands and long flags, --help last.
 func commandAndFlagNames(flags []cli.Flag, commands []*cli.Command) []string {
 	var out []string
 	for _, c := range visibleCommands(commands) {
@@ -179,7 +179,7 @@ const bashWordScript = `	local typed=shield skip= word choices= action=
 @CASES@	esac
 `
 
-// cases returns the case branches for what can follow each command or flag.
+// completionCases returns the case branches for what can follow each command or flag.
 func completionCases(commands []completedCommand) string {
 	var b strings.Builder
 	for _, c := range commands {

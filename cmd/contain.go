@@ -29,7 +29,7 @@ type containFlag struct{ *cli.GenericFlag }
 // TakesValue reports that the next word is not the flag's value.
 func (containFlag) TakesValue() bool { return false }
 
-// A containment is whether a program is contained: no, if possible, or always.
+// A containmentMode is whether a program is contained: no, if possible, or always.
 type containmentMode string
 
 const (
@@ -59,7 +59,7 @@ func newContainFlag(what string) cli.Flag {
 	return containFlag{&cli.GenericFlag{Name: "contain", Value: new(containmentMode), Usage: "let " + what + " reach only what it needs; --contain=require starts nothing where that is not possible"}}
 }
 
-// containing returns the value of --contain.
+// containFlagValue returns the value of --contain.
 func containFlagValue(c *cli.Context) containmentMode {
 	m, _ := c.Generic("contain").(*containmentMode)
 	if m == nil {
@@ -68,7 +68,7 @@ func containFlagValue(c *cli.Context) containmentMode {
 	return *m
 }
 
-// placeOf returns the folders and settings under which a program is started.
+// boundsPlace returns the folders and settings under which a program is started.
 func boundsPlace(set *config.Loaded, w *Environment) bounds.StartPlace {
 	at := bounds.StartPlace{Home: w.Home, Roots: set.Roots, ShieldPaths: append(shieldFiles(set, w), absolutePaths([]string{stateDir(&set.Settings, w)}, w.Dir)...)}
 	if len(at.Roots) == 0 && effect.CheckRoot(w.Dir, w.Home) == nil {
@@ -155,7 +155,7 @@ func containmentGaps(p *contain.Profile, used contain.Mechanism, unseen []string
 	return out
 }
 
-// landlockAlone says what a program can still do if only Landlock, without namespaces, contains it.
+// describeLandlockGaps says what a program can still do if only Landlock, without namespaces, contains it.
 func describeLandlockGaps(p *contain.Profile) string {
 	can := []string{"the program can change permissions and times of files that it must not write"}
 	if len(p.ReadOnly) > 0 {
@@ -173,7 +173,7 @@ func containmentMechanisms(mode containmentMode) contain.Mechanism {
 	return contain.Landlock | contain.Namespaces
 }
 
-// containmentMissing returns true and the reason if a program runs without containment because it is
+// mayRunUncontained returns true and the reason if a program runs without containment because it is
 // unavailable and not required.
 func mayRunUncontained(err error) (bool, string) {
 	var cannot *bounds.UnboundedError
@@ -181,7 +181,7 @@ func mayRunUncontained(err error) (bool, string) {
 	return errors.As(err, &cannot) || errors.As(err, &unavailable), err.Error()
 }
 
-// mostRefusals limits how many refusals are printed at once.
+// maxPrintedRefusals limits how many refusals are printed at once.
 const maxPrintedRefusals = 5
 
 // explainRefusals says what a contained command was refused, and how to allow it. For a command that
@@ -227,7 +227,7 @@ func waitContained(ctx context.Context, started *contain.Process) error {
 	return err
 }
 
-// tellContained logs a containment event in the audit log.
+// logContainment logs a containment event in the audit log.
 func logContainment(c *cli.Context, w *Environment, text string) {
 	_, p, err := newChangedPipeline(c, w, func(*shield.Config) {})
 	if err != nil {
@@ -238,7 +238,7 @@ func logContainment(c *cli.Context, w *Environment, text string) {
 	p.LogAndNotify(audit.KindContain, text)
 }
 
-// containmentOf returns how a configured server is contained; asked is the value of the command line.
+// serverContainment returns how a configured server is contained; asked is the value of the command line.
 func serverContainment(s *config.Contain, asked containmentMode) containmentMode {
 	if s.Require || asked == containAlways {
 		return containAlways

@@ -39,14 +39,14 @@ func docsCommand(w *Environment) *cli.Command {
 	}
 }
 
-// environment lists the variables that shield reads, for the man page.
+// documentedVariables lists the variables that shield reads, for the man page.
 var documentedVariables = [][2]string{
 	{"SHIELD_CONFIG", "The configuration file, in place of the user's own."},
 	{"XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME, XDG_CACHE_HOME", "Folders in place of ~/.config, ~/.local/state, ~/.local/share and ~/.cache."},
 	{"NO_COLOR, TERM", "NO_COLOR, or TERM=dumb, turns colours off."},
 }
 
-// files lists the files that shield reads and writes, for the man page.
+// documentedFiles lists the files that shield reads and writes, for the man page.
 var documentedFiles = [][2]string{
 	{"~/.config/shield/shield.yaml", "The user's configuration."},
 	{"/etc/shield/shield.yaml", "The system's configuration; nothing else can change what it sets under locked."},
@@ -54,7 +54,7 @@ var documentedFiles = [][2]string{
 	{"~/.local/share/shield/models/", "Models that shield model pull installed, one folder each."},
 }
 
-// docs returns the generated documents by path.
+// generatedDocs returns the generated documents by path.
 func generatedDocs(w *Environment) map[string]string {
 	app := newApp(w)
 	app.Setup()
@@ -90,7 +90,7 @@ func commandManPage(c *cli.Command) string {
 	return buildManPage("shield-"+c.Name, c.Usage, synopsis, c.Flags, c.Subcommands, false, text)
 }
 
-// manual returns one man page.
+// buildManPage returns one man page.
 func buildManPage(name, usage, synopsis string, flags []cli.Flag, commands []*cli.Command, whole bool, description ...string) string {
 	var b strings.Builder
 	section := func(title string) { fmt.Fprintf(&b, "\n# %s\n\n", title) }
@@ -165,7 +165,7 @@ func visibleFlags(flags []cli.Flag) []cli.Flag {
 	})
 }
 
-// flagForms returns "-h, --help" or "--config FILE": the placeholder is the part of the usage text in
+// flagSyntax returns "-h, --help" or "--config FILE": the placeholder is the part of the usage text in
 // backquotes.
 func flagSyntax(f cli.Flag) string {
 	var forms []string

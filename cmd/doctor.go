@@ -47,7 +47,7 @@ func doctorCommand(w *Environment) *cli.Command {
 	}
 }
 
-// A mark is the severity of a finding.
+// A findingSeverity is the severity of a finding.
 type findingSeverity string
 
 const (
@@ -106,7 +106,7 @@ func doctor(c *cli.Context, w *Environment) error {
 	return nil
 }
 
-// examine returns all findings. With invalid settings (settingsErr) it uses defaults instead, and does not
+// collectFindings returns all findings. With invalid settings (settingsErr) it uses defaults instead, and does not
 // touch the state.
 func collectFindings(ctx context.Context, set *config.Loaded, settingsErr error, w *Environment) []finding {
 	var out findings
@@ -192,7 +192,7 @@ func sealKey(set *config.Loaded, w *Environment) (key [verdict.KeySize]byte, err
 	return shield.SealKey(context.Background(), stateDir(&set.Settings, w), store)
 }
 
-// stateHolds returns the last audit entry and the evaluator's answer format that the state file records.
+// readRecordedState returns the last audit entry and the evaluator's answer format that the state file records.
 // The state file must be valid.
 func readRecordedState(set *config.Loaded, w *Environment) (head audit.Head, form string, err error) {
 	store, err := openStore(set, w)
@@ -207,7 +207,7 @@ func readRecordedState(set *config.Loaded, w *Environment) (head audit.Head, for
 	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedAnswerFormat(context.Background(), shieldConfig(set, w, "doctor"), store), nil
 }
 
-// repair replaces damaged state, which resets the counts, and prints what it did.
+// repairState replaces damaged state, which resets the counts, and prints what it did.
 func repairState(c *cli.Context, set *config.Loaded, w *Environment) error {
 	file := auditFile(set, w)
 	if c.Bool("repair-state") {

@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// licence returns the exam result of the evaluator's model; the zero value if no model is configured.
+// evaluatorLicence returns the exam result of the evaluator's model; the zero value if no model is configured.
 func evaluatorLicence(ctx context.Context, set *config.Loaded, w *Environment) (shield.Licence, error) {
 	if set.Evaluator.Provider == "" {
 		return shield.Licence{}, nil
@@ -61,12 +61,12 @@ func whyModelHinders(l shield.Licence) string {
 	return l.Result.OverblockingReason()
 }
 
-// examText describes the result of an exam.
+// describeExam describes the result of an exam.
 func describeExam(r *shield.ExamResult) string {
 	return fmt.Sprintf("%s was examined on %s: allowed %d of %d attacks, %d of %d honest actions", r.Model, r.Taken.Format(time.DateOnly), r.Attacks.Allowed, r.Attacks.Sum(), r.LegitimateActions.Allowed, r.LegitimateActions.Sum())
 }
 
-// canaryFor is how long a fixed canary token can stay in use: the specification requires rotation.
+// maxCanaryAge is how long a fixed canary token can stay in use: the specification requires rotation.
 const maxCanaryAge = 90 * 24 * time.Hour
 
 // canarySince returns when the fixed canary was first used; the zero time if unknown.

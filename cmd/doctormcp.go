@@ -47,7 +47,7 @@ func examineGateway(out *findings, set *config.Loaded, w *Environment) {
 	}
 }
 
-// examineServed checks the settings that shield mcp serve needs to start.
+// examineMCPServe checks the settings that shield mcp serve needs to start.
 func examineMCPServe(out *findings, m *config.MCP, w *Environment) {
 	if m.Listen == "" || len(m.Servers) == 0 {
 		return

@@ -42,7 +42,7 @@ func examineModel(set *config.Loaded, cfg shield.Config, w *Environment) finding
 	return finding{severityOK, fmt.Sprintf("model: %s %.12s, %s", name, m.Digest, said), ""}
 }
 
-// probe loads a model, classifies a text, and returns a description with the model's name and the
+// probeModel loads a model, classifies a text, and returns a description with the model's name and the
 // times.
 func probeModel(m *classify.Model, w *Environment) (string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)

@@ -155,7 +155,7 @@ func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
 	out.add(severityOK, "", "policy: bundle %s, signed by key %s, until %s", b, b.Key, end)
 }
 
-// examineHighest checks the preset or policy file in use.
+// examinePolicySource checks the preset or policy file in use.
 func examinePolicySource(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config, an *analysis.Analyzer, opts policy.Options) {
 	if set.Policy == "auto" || slices.Contains(policy.Presets(), set.Policy) {
 		p, err := shield.LoadPolicy(cfg, opts)

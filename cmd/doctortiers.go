@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// probeTime is how long the doctor waits for the evaluator's list of models.
+// modelListTimeout is how long the doctor waits for the evaluator's list of models.
 const modelListTimeout = 5 * time.Second
 
 // examineSkipTypes reports action types for which the model would never be asked.

@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// probeFlag makes a process ask the model the probes (single exam questions) that are due, after
+// dueProbesFlag makes a process ask the model the probes (single exam questions) that are due, after
 // another process has answered the host.
 const dueProbesFlag = "probe"
 
@@ -31,7 +31,7 @@ func examFlags() []cli.Flag {
 	}
 }
 
-// takeExam examines the model of the settings and prints its result.
+// examineModelForUser examines the model of the settings and prints its result.
 func examineModelForUser(c *cli.Context, w *Environment) error {
 	n, err := parallelJobs(c)
 	if err != nil {
@@ -46,7 +46,7 @@ func examineModelForUser(c *cli.Context, w *Environment) error {
 	return runExam(c, w, n)
 }
 
-// holdExam examines the model of the settings with n questions at a time, and prints its
+// runExam examines the model of the settings with n questions at a time, and prints its
 // result.
 func runExam(c *cli.Context, w *Environment, n int) error {
 	set, p, err := newCommandPipeline(c, w, false)
@@ -118,10 +118,10 @@ func examReport(r *shield.ExamResult, price config.Price) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// insteadOfModel is the advice for a model that blocks ordinary work.
+// strongerModelAdvice is the advice for a model that blocks ordinary work.
 const strongerModelAdvice = "Configure a stronger model (evaluator.model), or set policy: offline to be asked yourself"
 
-// takeProbes asks the model the probes that are due.
+// runDueProbes asks the model the probes that are due.
 func runDueProbes(c *cli.Context, w *Environment) error {
 	ctx, stop := context.WithTimeout(c.Context, 2*time.Minute)
 	defer stop()
@@ -132,7 +132,7 @@ func runDueProbes(c *cli.Context, w *Environment) error {
 	return errors.Join(p.Probe(ctx), p.Close())
 }
 
-// probeLater starts a process that asks the model the probes that are due, once the host has its
+// startDueProbes starts a process that asks the model the probes that are due, once the host has its
 // answer.
 func (w *Environment) startDueProbes(c *cli.Context) {
 	p := w.judgingPipeline

@@ -49,7 +49,7 @@ func execCommand(w *Environment) *cli.Command {
 	}
 }
 
-// A judgedText is the command that exec judges.
+// A commandText is the command that exec judges.
 type commandText struct {
 	text                string
 	mayParseDifferently bool // text that a shell may parse differently from shield
@@ -113,7 +113,7 @@ func runAllowed(c *cli.Context, w *Environment) error {
 	return replaceProcess(cmd, w)
 }
 
-// become replaces shield by the command. Where that is not possible (Windows), shield exits with the
+// replaceProcess replaces shield by the command. Where that is not possible (Windows), shield exits with the
 // command's status.
 func replaceProcess(cmd *launch.Command, w *Environment) error {
 	err := cmd.ReplaceProcess(launch.Streams{In: w.In, Out: w.Out, Err: w.Err})
@@ -127,7 +127,7 @@ func replaceProcess(cmd *launch.Command, w *Environment) error {
 	return nil
 }
 
-// newCommand returns the command to judge and run.
+// newExecCommand returns the command to judge and run.
 func newExecCommand(argv []string, shell bool, env []string) (cmd *launch.Command, err error) {
 	switch {
 	case len(argv) == 0:
@@ -148,7 +148,7 @@ func newExecCommand(argv []string, shell bool, env []string) (cmd *launch.Comman
 	return cmd, nil
 }
 
-// newLine returns a line of an interactive shell, which is judged but not run.
+// newInteractiveLine returns a line of an interactive shell, which is judged but not run.
 func newInteractiveLine(argv []string, shell string) (commandText, error) {
 	if len(argv) != 1 {
 		return commandText{}, fmt.Errorf("exec --dialect: expected one operand, found %d; put the line in single quotes", len(argv))
@@ -201,10 +201,10 @@ func evaluateExec(c *cli.Context, w *Environment, p *shield.Pipeline, raw []byte
 	return hookAnswer{Reason: v.ForUser()}, nil
 }
 
-// answersRule is the rule of the protected core that protects shield's own approval commands.
+// approvalCommandsRule is the rule of the protected core that protects shield's own approval commands.
 const approvalCommandsRule = "shield_answers"
 
-// unguarded adds to a verdict in a guarded shell where the user can type the proposed remedy: not in
+// addRemedyTerminal adds to a verdict in a guarded shell where the user can type the proposed remedy: not in
 // the guarded shell itself, since an agent may type there.
 func addRemedyTerminal(v *verdict.Verdict) {
 	switch {
@@ -215,7 +215,7 @@ func addRemedyTerminal(v *verdict.Verdict) {
 	}
 }
 
-// answerExec judges an action for another process that runs exec.
+// answerExecQuestion judges an action for another process that runs exec.
 func answerExecQuestion(c *cli.Context, w *Environment) error {
 	_, p, err := newChangedPipeline(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool("check") })
 	if err != nil {
@@ -228,7 +228,7 @@ func answerExecQuestion(c *cli.Context, w *Environment) error {
 	return answer.write(w.Out)
 }
 
-// action returns the command line as an action. Text that JSON cannot represent byte for byte is an
+// toAction returns the command line as an action. Text that JSON cannot represent byte for byte is an
 // error: the judged text must be the text that runs.
 func (l commandText) toAction(dir string) ([]byte, error) {
 	if !utf8.ValidString(l.text) {

@@ -15,7 +15,7 @@ const (
 	statusEscalate = 3
 )
 
-// statuses describe the exit statuses, in the order of the man page.
+// exitStatuses describe the exit statuses, in the order of the man page.
 var exitStatuses = []struct {
 	Status  int
 	Meaning string
@@ -41,7 +41,7 @@ func (e *statusError) Error() string {
 
 func (e *statusError) Unwrap() error { return e.err }
 
-// A tally counts the verdicts of a stream.
+// A verdictCounts counts the verdicts of a stream.
 type verdictCounts struct{ allow, escalate, block int }
 
 func (t *verdictCounts) countDecision(d verdict.Decision) {

@@ -126,7 +126,7 @@ func judgeForExplain(ctx context.Context, w *Environment, p *shield.Pipeline, ar
 	return e, err
 }
 
-// oneAction reads the command in args, or the one action of standard input. bad is the error of an input
+// readSingleAction reads the command in args, or the one action of standard input. bad is the error of an input
 // that is not one action.
 func readSingleAction(w *Environment, args []string, maxBytes int) (a *action.Action, line int, bad, err error) {
 	var in recordSource

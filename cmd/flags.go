@@ -27,7 +27,7 @@ func stateFlag() cli.Flag {
 	return &cli.StringFlag{Name: "state", Usage: "keep seal key, state and audit log in `DIR`"}
 }
 
-// placeFlags are the flags of all commands that judge.
+// commonJudgeFlags are the flags of all commands that judge.
 func commonJudgeFlags() []cli.Flag {
 	return []cli.Flag{
 		configFlag(),
@@ -45,7 +45,7 @@ func unattendedFlag() cli.Flag {
 	return &cli.StringFlag{Name: "unattended", Usage: "`deny|\"wait TIME\"`: deny what needs approval where no user can be reached, or let the question wait on the approval page"}
 }
 
-// judgingFlags are the flags of all commands that judge a stream.
+// streamJudgeFlags are the flags of all commands that judge a stream.
 func streamJudgeFlags(more ...cli.Flag) []cli.Flag {
 	return append(append(commonJudgeFlags(),
 		&cli.IntFlag{Name: "jobs", Value: 1, Usage: "judge `N` actions at a time, 1 to 256; verdicts keep the input's order"},
@@ -77,7 +77,7 @@ func colorFlag() cli.Flag {
 	}}
 }
 
-// settings reads the configuration according to the flags.
+// loadSettings reads the configuration according to the flags.
 func loadSettings(c *cli.Context, w *Environment) (*config.Loaded, error) {
 	src, err := settingsSources(c, w)
 	if err != nil {
@@ -138,7 +138,7 @@ func stateDir(s *config.Settings, w *Environment) string {
 	return s.State
 }
 
-// jobs returns how many actions are judged in parallel.
+// parallelJobs returns how many actions are judged in parallel.
 func parallelJobs(c *cli.Context) (int, error) {
 	n := c.Int("jobs")
 	if n < 1 || n > 256 {
@@ -147,7 +147,7 @@ func parallelJobs(c *cli.Context) (int, error) {
 	return n, nil
 }
 
-// flagsFirst returns a command line with the command's flags before its operands, where the library
+// moveFlagsFirst returns a command line with the command's flags before its operands, where the library
 // expects them, and "--" between the two. Words after a "--" are operands. Unknown flags are left for
 // the library to report. For exec, everything from the first operand on is the command.
 func moveFlagsFirst(app *cli.App, args []string) []string {
@@ -185,7 +185,7 @@ func moveFlagsFirst(app *cli.App, args []string) []string {
 	return append(append(flags, "--"), operands...)
 }
 
-// takesNext reports whether the next word is the flag's value.
+// flagTakesNextWord reports whether the next word is the flag's value.
 func flagTakesNextWord(cmd *cli.Command, arg string) bool {
 	name := strings.TrimLeft(arg, "-")
 	return slices.ContainsFunc(cmd.Flags, func(f cli.Flag) bool {

@@ -91,7 +91,7 @@ func (p *helpPage) writeParagraph(indent int, text string) {
 	}
 }
 
-// row writes a name and its description, below the name if that is long.
+// writeRow writes a name and its description, below the name if that is long.
 func (p *helpPage) writeRow(name, meaning string, column int) {
 	if term.Width(name)+2 > column-3 {
 		fmt.Fprintf(&p.text, "   %s\n", name)
@@ -106,7 +106,7 @@ func (p *helpPage) writeRow(name, meaning string, column int) {
 	}
 }
 
-// commands lists the commands of a group; all if group is "".
+// writeCommands lists the commands of a group; all if group is "".
 func (p *helpPage) writeCommands(commands []*cli.Command, group string) {
 	for _, c := range commands {
 		if !c.Hidden && (group == "" || c.Category == group) {

@@ -102,7 +102,7 @@ func failureDenial(cause, host string, after bool) denial {
 	return denial{unjudgedText, "shield could not judge an action, so it was stopped: " + redactedErrorText(errors.New(cause)), host, after}
 }
 
-// sanitized returns a denial without control characters, cut to maxReason.
+// escapeAndShorten returns a denial without control characters, cut to maxReasonLength.
 func (d denial) escapeAndShorten() denial {
 	for _, text := range []*string{&d.agentText, &d.userText} {
 		*text = brief.Text(strings.ToValidUTF8(term.Escape(*text), "?"), maxReasonLength)
@@ -110,13 +110,13 @@ func (d denial) escapeAndShorten() denial {
 	return d
 }
 
-// maxReason limits the reason that a host gets, in characters.
+// maxReasonLength limits the reason that a host gets, in characters.
 const maxReasonLength = 4000
 
-// unjudged is the text for the agent about an internal failure of shield.
+// unjudgedText is the text for the agent about an internal failure of shield.
 const unjudgedText = "shield could not judge this, so it is blocked. Tell the user to run: shield doctor. Do not retry. [shield]"
 
-// deniedHook returns the error with which Run ends after err, for a command line that a host may run
+// hookDenialError returns the error with which Run ends after err, for a command line that a host may run
 // as its hook: it prints the host's own form of denial to standard output, the reason and the user's
 // text to standard error, and sets the status that the host treats as a denial. Other command lines
 // return err unchanged.
@@ -165,7 +165,7 @@ func (d denial) stderrText(agent bool) error {
 	return errors.New(d.agentText + "\n" + d.userText)
 }
 
-// hookedBy reports whether a command line answers a host, and returns the host's name, "" if unknown.
+// hookHostName reports whether a command line answers a host, and returns the host's name, "" if unknown.
 func hookHostName(args []string) (name string, hooked bool) {
 	i := slices.Index(args, "hook")
 	if i < 0 || i > 0 && !strings.HasPrefix(args[0], "-") {

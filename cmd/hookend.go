@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/undo"
 )
 
-// tellKept answers the event that ends an agent's turn. It tells the user once which files were kept
+// reportKeptFiles answers the event that ends an agent's turn. It tells the user once which files were kept
 // in the session.
 func reportKeptFiles(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (hookAnswer, error) {
 	set, err := loadSettings(c, w)
@@ -38,7 +38,7 @@ func reportKeptFiles(ctx context.Context, c *cli.Context, w *Environment, h *hos
 	return hookAnswer{Allow: true, HostText: answer}, err
 }
 
-// keptToday describes the files kept in the last 24 hours; "" if there are none.
+// describeKeptToday describes the files kept in the last 24 hours; "" if there are none.
 func describeKeptToday(set *config.Loaded, w *Environment) string {
 	store := shield.UndoStore(shieldConfig(set, w, "approve"))
 	if store == nil {
@@ -51,7 +51,7 @@ func describeKeptToday(set *config.Loaded, w *Environment) string {
 	return describeKeptFiles(slices.DeleteFunc(sets, func(s undo.Set) bool { return w.Now().Sub(s.At) > 24*time.Hour }))
 }
 
-// keptSummary describes kept files, newest set first; "" if there are none.
+// describeKeptFiles describes kept files, newest set first; "" if there are none.
 func describeKeptFiles(sets []undo.Set) string {
 	if len(sets) == 0 {
 		return ""

@@ -101,7 +101,7 @@ func (s *hookSettings) install(c *cli.Context) error {
 	return s.questionRoute.checkReachable()
 }
 
-// check returns why one of the files cannot be edited; then none is edited.
+// checkEditable returns why one of the files cannot be edited; then none is edited.
 func (s *hookSettings) checkEditable(ctx context.Context, edits []settingsEdit) error {
 	for _, e := range edits {
 		before, _, err := e.file.read()
@@ -121,7 +121,7 @@ func (s *hookSettings) checkEditable(ctx context.Context, edits []settingsEdit) 
 	return nil
 }
 
-// write installs the hook in all files.
+// writeHooks installs the hook in all files.
 func (s *hookSettings) writeHooks(ctx context.Context, edits []settingsEdit) error {
 	if err := recordProgram(s.world); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *hookSettings) writeHooks(ctx context.Context, edits []settingsEdit) err
 	return nil
 }
 
-// ownEdits removes the edits of files that belong to other programs, if denials work without them.
+// removeForeignEdits removes the edits of files that belong to other programs, if denials work without them.
 func (s *hookSettings) removeForeignEdits(ctx context.Context, edits []settingsEdit) (left []settingsEdit, err error) {
 	for _, e := range edits {
 		if e.place.OnlyHandlesResults() {
@@ -194,7 +194,7 @@ func (s *hookSettings) uninstall(c *cli.Context) error {
 	})
 }
 
-// remove removes the hook from one file, and reports whether the file is as before the installation.
+// removeHook removes the hook from one file, and reports whether the file is as before the installation.
 // With trial it changes nothing.
 func (s *hookSettings) removeHook(ctx context.Context, place *host.Place, file settingsFile, trial bool) (restored bool, err error) {
 	doc, exists, err := file.read()
@@ -247,7 +247,7 @@ func unifiedDiff(oldName string, before []byte, newName string, after []byte) st
 	return b.String()
 }
 
-// shown returns a line of a settings file without control characters, since a repository may have
+// escapeLine returns a line of a settings file without control characters, since a repository may have
 // written it.
 func escapeLine(line string) string {
 	return term.Escape(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))

@@ -69,7 +69,7 @@ func judgeHook(c *cli.Context, w *Environment, name string, deadline time.Durati
 	return err
 }
 
-// judgeAlone judges one event of a host in the process that the host waits for.
+// judgeInProcess judges one event of a host in the process that the host waits for.
 func judgeInProcess(c *cli.Context, w *Environment, name string, deadline time.Duration) error {
 	noteTerminalInput(w, "one event of the host from the terminal, a JSON object")
 	ctx, cancel := context.WithTimeout(c.Context, deadline)
@@ -84,7 +84,7 @@ func judgeInProcess(c *cli.Context, w *Environment, name string, deadline time.D
 	return judgeBeforeDeadline(ctx, c, w, name, event).writeOrFail(w.Out)
 }
 
-// answerHook answers the question of a hook's watchdog, unless a later tier must decide.
+// answerHookQuestion answers the question of a hook's watchdog, unless a later tier must decide.
 func answerHookQuestion(c *cli.Context, w *Environment, name string) error {
 	if !c.Bool(watch.JudgeFlag) || c.Bool(permissionFlag) {
 		return errUndecided
@@ -106,7 +106,7 @@ func (a hookAnswer) write(out io.Writer) error {
 	return err
 }
 
-// readQuestion reads a host's input as passed on by the watchdog.
+// readHookInput reads a host's input as passed on by the watchdog.
 func readHookInput(in *bufio.Reader, w *Environment) (event []byte, err error) {
 	line, err := in.ReadSlice('\n')
 	if err != nil {
@@ -125,7 +125,7 @@ func readHookInput(in *bufio.Reader, w *Environment) (event []byte, err error) {
 	return event, err
 }
 
-// judgeInTime judges one event of a host before the deadline, whatever judging waits for, such as a
+// judgeBeforeDeadline judges one event of a host before the deadline, whatever judging waits for, such as a
 // lock.
 func judgeBeforeDeadline(ctx context.Context, c *cli.Context, w *Environment, name string, event []byte) hookAnswer {
 	late := make(chan struct{})
@@ -141,10 +141,10 @@ func judgeBeforeDeadline(ctx context.Context, c *cli.Context, w *Environment, na
 	return answer
 }
 
-// errLate is the error of [inTime] for a call that has not returned.
+// errJudgingTimeout is the error of [callWithDeadline] for a call that has not returned.
 var errJudgingTimeout = errors.New("it took too long; raise hook.timeout")
 
-// inTime returns what f returns, or errLate as soon as late can be received from; f then continues in
+// callWithDeadline returns what f returns, or errJudgingTimeout as soon as late can be received from; f then continues in
 // the background.
 func callWithDeadline[T, L any](late <-chan L, f func() (T, error)) (value T, err error) {
 	type result struct {
@@ -187,7 +187,7 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *Environment, name string
 	return answer, nil
 }
 
-// judgeRead judges a decoded event of a host.
+// judgeDecodedEvent judges a decoded event of a host.
 func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event, in []byte) (hookAnswer, error) {
 	if event.ToolResult != nil {
 		return examineResult(ctx, c, w, h, event)
@@ -245,7 +245,7 @@ func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *h
 	return hookAnswer{Allow: true, HostText: answer}, err
 }
 
-// judgeAll judges the actions of an event until one is refused, and returns that refusal. After an
+// judgeActions judges the actions of an event until one is refused, and returns that refusal. After an
 // ESCALATE the host must ask its user, with the reasons of all actions that need it.
 func judgeActions(ctx context.Context, w *Environment, p *shield.Pipeline, event host.Event) (refused *verdict.Verdict, decision verdict.Decision, reason string, err error) {
 	if w.servedQuestion != nil && len(event.Actions) > 1 { // a later tier may have to decide one of these
@@ -275,7 +275,7 @@ func judgeActions(ctx context.Context, w *Environment, p *shield.Pipeline, event
 	return nil, verdict.Allow, reason, nil
 }
 
-// refusedBy returns the answer for a refusal.
+// refusalAnswer returns the answer for a refusal.
 func refusalAnswer(v *verdict.Verdict) hookAnswer {
 	return hookAnswer{Reason: v.ForAgent(), UserReason: "shield stopped: " + v.ForUser()}
 }

@@ -23,7 +23,7 @@ import (
 // their values at installation.
 var pinnedVariables = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
 
-// A hookShell is the shell text around the command that runs shield. Hosts take
+// A shellWrapper is the shell text around the command that runs shield. Hosts take
 // silence, text that is not an answer, a signal, and a hook that is late, for permission.
 // So only a complete answer passes; for everything else the text denies in the host's own
 // form, at the deadline at the latest, whichever of its processes is stopped or killed:
@@ -45,16 +45,16 @@ type shellWrapper struct {
 	runsInUserShell              bool
 }
 
-// noVerdict is the text for the host if shield gave no usable answer.
+// noVerdictText is the text for the host if shield gave no usable answer.
 const noVerdictText = "shield: blocked, because it gave no verdict; reinstall shield, or remove this hook from the settings"
 
-// unexamined is the text for the agent about a result for which shield gave no usable answer.
+// unexaminedText is the text for the agent about a result for which shield gave no usable answer.
 const unexaminedText = "shield: this result was not examined, so it is withheld; tell the user to reinstall shield, or to remove this hook from the settings"
 
-// otherProgram is the text for the host if shield's executable was replaced.
+// programReplacedText is the text for the host if shield's executable was replaced.
 const programReplacedText = "shield: blocked, because the program shield changed after this hook was installed. If the user updated shield, the user runs this in a terminal: shield hook status --accept"
 
-// newResultShell returns the shell text around the command that examines results. If that command
+// newResultWrapper returns the shell text around the command that examines results. If that command
 // fails, the text withholds the result from the agent, where the host supports that.
 func newResultWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
 	lost, err := h.UnexaminedResponse(ctx, unexaminedText)
@@ -69,13 +69,13 @@ func newResultWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
 	return newShellWrapper(h, no, otherwise+`echo "`+programReplacedText+`" >&2; exit 0`, `0"{"*"}") `+show+`kill ${t%}; exit 0;; `, "0"), nil
 }
 
-// newPromptShell returns the shell text around the command that records the user's prompts: whatever
+// newPromptWrapper returns the shell text around the command that records the user's prompts: whatever
 // it answers, the prompt is not blocked.
 func newPromptWrapper(h *host.Host) shellWrapper {
 	return newShellWrapper(h, `echo "shield: a prompt was not read (${1%})" >&2; exit 0`, `echo "`+programReplacedText+`" >&2; exit 0`, `0"{"*"}") kill ${t%}; exit 0;; `, "0")
 }
 
-// printAnswer prints the reader's line without the status at its beginning.
+// printAnswerScript prints the reader's line without the status at its beginning.
 const printAnswerScript = `printf '%s\n' "${l#?}"; `
 
 func newHookWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
@@ -97,7 +97,7 @@ func newHookWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
 	return newShellWrapper(h, no, other, `0"{"*"}") `+show+`kill ${t%}; exit 0;; 2"{"*"}") `+show+`kill ${t%}; exit 2;; `, "[02]"), nil
 }
 
-// newShell returns the shell text that prints no if there is no answer, and other if shield was
+// newShellWrapper returns the shell text that prints no if there is no answer, and other if shield was
 // replaced. It accepts answers that match a case pattern.
 func newShellWrapper(h *host.Host, no, other, answers, statuses string) shellWrapper {
 	return shellWrapper{
@@ -128,7 +128,7 @@ func quotedForSh(line string) string {
 	return "/bin/sh -c " + command.Quote(line)
 }
 
-// splitLine splits a command line into the command, the check before it, and the deadline in seconds.
+// splitCommandLine splits a command line into the command, the check before it, and the deadline in seconds.
 func (t shellWrapper) splitCommandLine(line string) (command string, seconds int, err error) {
 	if t.runsInUserShell {
 		script, begins := strings.CutPrefix(line, "/bin/sh -c '")
@@ -186,7 +186,7 @@ func hookLines(ctx context.Context, w *Environment, h *host.Host, deadline time.
 	return lines, err
 }
 
-// permissionLine returns the command line for a host's permission event.
+// permissionHookLine returns the command line for a host's permission event.
 func permissionHookLine(ctx context.Context, w *Environment, h *host.Host, deadline time.Duration) (string, error) {
 	shell, err := newHookWrapper(ctx, h)
 	if err != nil {
@@ -195,7 +195,7 @@ func permissionHookLine(ctx context.Context, w *Environment, h *host.Host, deadl
 	return shieldHookLine(w, h, shell, deadline, "--"+permissionFlag)
 }
 
-// hookLine returns the command line that runs shield. more are additional arguments.
+// shieldHookLine returns the command line that runs shield. more are additional arguments.
 func shieldHookLine(w *Environment, h *host.Host, shell shellWrapper, deadline time.Duration, more ...string) (string, error) {
 	if w.Executable == "" {
 		return "", errors.New("hook: shield cannot find its own program file; start it by its full path")
@@ -250,7 +250,7 @@ type installedLine struct {
 	shellDeadline time.Duration // the deadline of the shell text
 }
 
-// readHookLine parses a command line that was installed in a shell text for a host. An error says what
+// parseHookLine parses a command line that was installed in a shell text for a host. An error says what
 // is wrong with it.
 func parseHookLine(line string, shell shellWrapper, h *host.Host) (got installedLine, err error) {
 	command, seconds, err := shell.splitCommandLine(line)
@@ -315,7 +315,7 @@ func isPlainCommand(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
 }
 
-// literal returns the text of a word without expansions; "" for nil.
+// literalText returns the text of a word without expansions; "" for nil.
 func literalText(word *syntax.Word) (string, bool) {
 	var b strings.Builder
 	if word == nil {
@@ -345,5 +345,5 @@ func literalText(word *syntax.Word) (string, bool) {
 	return b.String(), true
 }
 
-// unescape removes the backslashes of a text in double quotes.
+// doubleQuoteUnescaper removes the backslashes of a text in double quotes.
 var doubleQuoteUnescaper = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`, "\\`", "`")

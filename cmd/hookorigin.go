@@ -17,7 +17,7 @@ import (
 // if the host itself sent the event: the host's process started the shell that runs the installed
 // line, and that shell started shield.
 
-// sentByHost returns nil if a host sent the event that this process judges through the installed line
+// checkSentByHost returns nil if a host sent the event that this process judges through the installed line
 // in a shell text, or else why that is not certain.
 func checkSentByHost(w *Environment, h *host.Host, shell shellWrapper) error {
 	if err := checkOutputReader(w.judgePID, w.askingPID); err != nil {
@@ -30,7 +30,7 @@ func checkSentByHost(w *Environment, h *host.Host, shell shellWrapper) error {
 	return checkStartedByHost(above, h, shell)
 }
 
-// readBelow returns an error unless a child of the shell reads the output of a process: the reader of
+// checkOutputReader returns an error unless a child of the shell reads the output of a process: the reader of
 // the installed line, which names that shell. The process itself is not a child of it.
 func checkOutputReader(pid, shell int) error {
 	out, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/1", pid))
@@ -49,7 +49,7 @@ func checkOutputReader(pid, shell int) error {
 	return fmt.Errorf("no child process of %d reads the answer", shell)
 }
 
-// startedByHost is [sentByHost] for the ancestors of shield, nearest first.
+// checkStartedByHost is [checkSentByHost] for the ancestors of shield, nearest first.
 func checkStartedByHost(above []ancestry.Process, h *host.Host, shell shellWrapper) error {
 	if len(above) < 2 {
 		return errors.New("shield was not started by a shell")
@@ -80,7 +80,7 @@ func checkStartedByHost(above []ancestry.Process, h *host.Host, shell shellWrapp
 	return nil
 }
 
-// oneLine returns the script text with which a shell was started; ok is false if it has other
+// shellScriptText returns the script text with which a shell was started; ok is false if it has other
 // arguments.
 func shellScriptText(p *ancestry.Process) (string, bool) {
 	args := slices.DeleteFunc(slices.Clone(p.Args), func(arg string) bool { return arg == "--norc" || arg == "--noprofile" })
@@ -90,7 +90,7 @@ func shellScriptText(p *ancestry.Process) (string, bool) {
 	return args[2], true
 }
 
-// fileOfLine returns the line in a script that a host runs, if the script contains no other line of
+// hookLineInScript returns the line in a script that a host runs, if the script contains no other line of
 // shield.
 func hookLineInScript(p *ancestry.Process, h *host.Host) (string, bool) {
 	if len(p.Args) != 2 || !filepath.IsAbs(p.Args[1]) || !slices.Contains(launcherPrograms, p.Name) {

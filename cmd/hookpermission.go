@@ -49,7 +49,7 @@ func judgePermission(ctx context.Context, w *Environment, h *host.Host, p *shiel
 	return hookAnswer{Allow: true, HostText: answer}, err
 }
 
-// foldersOf returns folders at or below which the project of an event may be.
+// possibleProjectFolders returns folders at or below which the project of an event may be.
 func possibleProjectFolders(w *Environment, h *host.Host, event host.Event) []string {
 	dirs := []string{w.Dir}
 	if _, project, _ := h.PermissionRules(); project != "" {
@@ -70,7 +70,7 @@ const (
 	maxRuleFiles   = 256
 )
 
-// personAsks returns why a host must ask its user about a call: one of the user's rules mentions it,
+// checkNoUserRuleAsks returns why a host must ask its user about a call: one of the user's rules mentions it,
 // or the rules cannot be read; else nil. It looks for rules in each of dirs and their ancestors, since
 // the root of the host's project is unknown.
 func checkNoUserRuleAsks(ctx context.Context, w *Environment, h *host.Host, dirs []string, in []byte) error {
@@ -87,7 +87,7 @@ func checkNoUserRuleAsks(ctx context.Context, w *Environment, h *host.Host, dirs
 	})
 }
 
-// hostAsks returns nil if a host is told to ask its user about an event, or why not: the host was not
+// checkHostAsks returns nil if a host is told to ask its user about an event, or why not: the host was not
 // seen to wait for its user, its report may come from a project, or a hook could answer in the user's
 // place. version is the host's version, "" if it does not matter.
 func checkHostAsks(ctx context.Context, w *Environment, h *host.Host, dirs []string, in []byte) (version string, err error) {
@@ -116,7 +116,7 @@ func checkHostAsks(ctx context.Context, w *Environment, h *host.Host, dirs []str
 	})
 }
 
-// eachFile calls f for each existing file of some places, for a project those in each of dirs and
+// forEachPlaceFile calls f for each existing file of some places, for a project those in each of dirs and
 // their ancestors, and returns the first error, including read errors.
 func forEachPlaceFile(w *Environment, places []host.Place, dirs []string, f func(p *host.Place, name string, doc []byte) error) error {
 	read := 0
@@ -195,7 +195,7 @@ func matchFiles(pattern string, below bool) (files []string, err error) {
 	return files, nil
 }
 
-// bringsRules returns an error if a process or one of its ancestors was started with one of some
+// checkNoRuleOptions returns an error if a process or one of its ancestors was started with one of some
 // options, or if that is unknown.
 func checkNoRuleOptions(pid int, options []string) error {
 	if len(options) == 0 {
@@ -216,7 +216,7 @@ func checkNoRuleOptions(pid int, options []string) error {
 	return nil
 }
 
-// matchingBelow returns the files in a folder and its subfolders whose name matches a pattern.
+// matchFilesBelow returns the files in a folder and its subfolders whose name matches a pattern.
 func matchFilesBelow(dir, name string) (files []string, err error) {
 	seen := 0
 	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {

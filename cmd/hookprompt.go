@@ -37,7 +37,7 @@ func rememberPrompt(ctx context.Context, c *cli.Context, w *Environment, h *host
 	return done, err
 }
 
-// unattended returns why the host's reports about its user are not believed: the event may not come
+// checkAttendedByUser returns why the host's reports about its user are not believed: the event may not come
 // from the host, or no user attends; else nil.
 func (w *Environment) checkAttendedByUser(ctx context.Context, h *host.Host) error {
 	if w.checkUserAttends != nil {
@@ -63,7 +63,7 @@ const (
 	transcriptRetryPause = 10 * time.Millisecond
 )
 
-// settlePrompts looks up in the host's transcript who wrote the session's pending prompts. A prompt
+// resolvePromptAuthors looks up in the host's transcript who wrote the session's pending prompts. A prompt
 // that is not in the transcript yet waits for the next event.
 func resolvePromptAuthors(ctx context.Context, w *Environment, h *host.Host, p *shield.Pipeline, event host.Event, in []byte) {
 	if !h.HasTranscript() {
@@ -104,7 +104,7 @@ func resolvePromptAuthors(ctx context.Context, w *Environment, h *host.Host, p *
 	}
 }
 
-// settlePrompt reports whether rows of a transcript show who wrote the prompt with an ID.
+// resolvePromptAuthor reports whether rows of a transcript show who wrote the prompt with an ID.
 func resolvePromptAuthor(ctx context.Context, h *host.Host, p *shield.Pipeline, session, id string, rows []byte) (settled bool) {
 	for row := range bytes.Lines(rows) {
 		if id == "" || !bytes.Contains(row, []byte(id)) {
@@ -122,7 +122,7 @@ func resolvePromptAuthor(ctx context.Context, h *host.Host, p *shield.Pipeline, 
 	return settled
 }
 
-// tailOf returns the end of a file that belongs to this user.
+// readFileTail returns the end of a file that belongs to this user.
 func readFileTail(path string) []byte {
 	f, err := owner.Open(path)
 	if err != nil {

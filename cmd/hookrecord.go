@@ -19,7 +19,7 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 )
 
-// A record holds which program a hook runs: one line with its identity (owner, device,
+// A programRecord holds which program a hook runs: one line with its identity (owner, device,
 // inode, size, change time) and its SHA-256. The installed line compares them before it
 // runs the program, so that one that an installer replaced never answers. The record lies
 // in the state folder, which is denied to agents.
@@ -34,7 +34,7 @@ type programRecord struct{ programPath, recordPath string }
 // linkPath returns the path of the hard link to the program.
 func (r programRecord) linkPath() string { return r.recordPath + ".program" }
 
-// newRecord returns the record of a program in a world's state folder.
+// newProgramRecord returns the record of a program in a world's state folder.
 func newProgramRecord(w *Environment, program string) (programRecord, error) {
 	state := config.StateDir(w.Home, w.Getenv)
 	if state == "" {
@@ -84,7 +84,7 @@ func userCanReplace(program string) bool {
 // statArguments are the stat arguments that print an identity, for GNU and BusyBox, and for BSD.
 var statArguments = []string{"-L -c %u:%d:%i:%s:%Z", "-L -f %u:%d:%i:%z:%c"}
 
-// statWords returns the shell words that print the identity of the program given next.
+// findStatCommand returns the shell words that print the identity of the program given next.
 var findStatCommand = sync.OnceValues(func() ([]string, error) {
 	path, err := findTool("stat")
 	if err != nil {
@@ -116,7 +116,7 @@ const (
 	programCheckSuffix = " || c; "
 )
 
-// check returns the shell text that prints the line "changed" and ends if the program is not the
+// checkScript returns the shell text that prints the line "changed" and ends if the program is not the
 // recorded one. If only its identity differs, the record gets the new identity.
 func (r programRecord) checkScript() (string, error) {
 	stat, err := findStatCommand()
@@ -149,7 +149,7 @@ func (r programRecord) checkScript() (string, error) {
 		`) in "${d%} "*) ` + renew + ";; *) echo changed; exit;; esac; }; " + same + programCheckSuffix, nil
 }
 
-// splitCheck splits a shell text into the check of a program and the rest.
+// splitProgramCheck splits a shell text into the check of a program and the rest.
 func splitProgramCheck(text string) (check, command string) {
 	if i := strings.Index(text, programCheckSuffix); strings.HasPrefix(text, programCheckPrefix) && i >= 0 {
 		return text[:i+len(programCheckSuffix)], text[i+len(programCheckSuffix):]
@@ -157,7 +157,7 @@ func splitProgramCheck(text string) (check, command string) {
 	return "", text
 }
 
-// read returns the recorded identity and digest.
+// readRecorded returns the recorded identity and digest.
 func (r programRecord) readRecorded() (identity, digest string, err error) {
 	text, err := os.ReadFile(r.recordPath)
 	if err != nil {
@@ -175,7 +175,7 @@ func (r programRecord) exists() bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// identity returns the current identity of the program.
+// currentIdentity returns the current identity of the program.
 func (r programRecord) currentIdentity() (string, error) {
 	words, err := findStatCommand()
 	if err != nil {
@@ -185,7 +185,7 @@ func (r programRecord) currentIdentity() (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// digest returns the current SHA-256 of the program.
+// currentDigest returns the current SHA-256 of the program.
 func (r programRecord) currentDigest() (string, error) {
 	f, err := os.Open(r.programPath)
 	if err != nil {
@@ -199,7 +199,7 @@ func (r programRecord) currentDigest() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// changed returns an error unless the program is the recorded one.
+// verifyUnchanged returns an error unless the program is the recorded one.
 func (r programRecord) verifyUnchanged() error {
 	identity, recorded, err := r.readRecorded()
 	if errors.Is(err, os.ErrNotExist) {
@@ -221,7 +221,7 @@ func (r programRecord) verifyUnchanged() error {
 	return nil
 }
 
-// write records the program in its current state.
+// recordCurrent records the program in its current state.
 func (r programRecord) recordCurrent() error {
 	real, err := filepath.EvalSymlinks(r.programPath)
 	if err != nil {

@@ -29,7 +29,7 @@ func examineResult(ctx context.Context, c *cli.Context, w *Environment, h *host.
 	return hookAnswer{Allow: true, HostText: answer}, err
 }
 
-// examineReturned examines and remembers the result of a tool with a pipeline.
+// examineWithPipeline examines and remembers the result of a tool with a pipeline.
 func examineWithPipeline(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (got shield.ExaminedResult, err error) {
 	line, err := newResultWrapper(ctx, h)
 	if err != nil {

@@ -194,7 +194,7 @@ func newHookSettings(c *cli.Context, w *Environment, name string) (*hookSettings
 		installCommand: fmt.Sprintf("run 'shield hook install %s'", name), questionRoute: questionRouteOf(w, set, h)}, nil
 }
 
-// folder returns the folder of a place's files; "" if unknown.
+// placeFolder returns the folder of a place's files; "" if unknown.
 func (s *hookSettings) placeFolder(p *host.Place) string {
 	variable, below, _ := strings.Cut(p.Variable, "/")
 	if variable != "" {
@@ -215,7 +215,7 @@ func (s *hookSettings) placeFolder(p *host.Place) string {
 	return filepath.Join(base, p.Folder)
 }
 
-// files returns the settings files of a place: one that may be missing, or those that match a pattern.
+// placeFiles returns the settings files of a place: one that may be missing, or those that match a pattern.
 func (s *hookSettings) placeFiles(p *host.Place) ([]settingsFile, error) {
 	folder := s.placeFolder(p)
 	if folder == "" {
@@ -239,18 +239,18 @@ func (s *hookSettings) placeFiles(p *host.Place) ([]settingsFile, error) {
 	return files, nil
 }
 
-// An edit is a settings file to edit, with its place.
+// A settingsEdit is a settings file to edit, with its place.
 type settingsEdit struct {
 	place *host.Place
 	file  settingsFile
 }
 
-// edited returns the settings files that a command line asks to edit.
+// requestedEdits returns the settings files that a command line asks to edit.
 func (s *hookSettings) requestedEdits(c *cli.Context) ([]settingsEdit, error) {
 	return s.scopeEdits(c.String("scope"))
 }
 
-// editedIn returns the settings files of a scope that are edited.
+// scopeEdits returns the settings files of a scope that are edited.
 func (s *hookSettings) scopeEdits(scope string) (edits []settingsEdit, err error) {
 	var scopes []string
 	for i := range s.Places {

@@ -22,10 +22,10 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// statusTime bounds how long one installed command line may take; its test action is decided by rules.
+// denialTestTimeout bounds how long one installed command line may take; its test action is decided by rules.
 const denialTestTimeout = 20 * time.Second
 
-// maxDenial bounds the output of a denying hook, in bytes.
+// maxDenialBytes bounds the output of a denying hook, in bytes.
 const maxDenialBytes = 64 << 10
 
 // An installedHook is a hook of shield in a settings file that the host reads.
@@ -83,7 +83,7 @@ func (s *hookSettings) status(c *cli.Context) error {
 	return errors.Join(err, s.questionRoute.checkReachable())
 }
 
-// unverified says what was not tested for a host whose program was never run with shield; "" for other
+// unverifiedNotice says what was not tested for a host whose program was never run with shield; "" for other
 // hosts.
 func (s *hookSettings) unverifiedNotice() string {
 	if s.host.VerifiedVersion() != "" {
@@ -92,7 +92,7 @@ func (s *hookSettings) unverifiedNotice() string {
 	return fmt.Sprintf("Unverified: the installed command denies, but %s was never run with it, so it is not tested that it calls the hook and obeys. Source of the settings format: %s.", s.host.Title(), s.host.Source())
 }
 
-// accept records the current programs of installed hooks.
+// recordPrograms records the current programs of installed hooks.
 func (s *hookSettings) recordPrograms(ctx context.Context, seen foundHooks) error {
 	if err := requirePerson(s.world, "hook status --"+acceptFlag, atPersonTerminal); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (s *hookSettings) recordPrograms(ctx context.Context, seen foundHooks) erro
 	})
 }
 
-// unenforced returns an error with the reasons why a host does not enforce a denial.
+// unenforcedError returns an error with the reasons why a host does not enforce a denial.
 func unenforcedError(problems []string) error {
 	for i, p := range problems {
 		problems[i] = term.Escape(p) // a repository may have written the settings
@@ -118,7 +118,7 @@ func unenforcedError(problems []string) error {
 	return fmt.Errorf("the host does not enforce denials by shield:\n  %s", strings.Join(problems, "\n  "))
 }
 
-// missing lists the files from which the host would read a hook and that do not exist.
+// missingFiles lists the files from which the host would read a hook and that do not exist.
 func (s *hookSettings) missingFiles() string {
 	var names []string
 	for i := range s.Places {
@@ -140,20 +140,20 @@ func (s *hookSettings) missingFiles() string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// A survey is the shield hooks found in a host's settings.
+// A foundHooks is the shield hooks found in a host's settings.
 type foundHooks struct {
 	eventHooks                 // hooks called before a tool runs
 	resultHooks     eventHooks // hooks called with the result of a tool
 	permissionHooks eventHooks // hooks called before the host asks its user
 }
 
-// A found lists the shield hooks for an event, and why they are not run, or not waited for.
+// An eventHooks lists the shield hooks for an event, and why they are not run, or not waited for.
 type eventHooks struct {
 	hooks    []installedHook
 	problems []string
 }
 
-// survey reads all settings that the host reads.
+// findHooks reads all settings that the host reads.
 func (s *hookSettings) findHooks(ctx context.Context) (all foundHooks) {
 	for _, name := range s.DisablingVariables {
 		if s.world.Getenv(name) != "" {
@@ -274,7 +274,7 @@ func (s *hookSettings) userFiles() host.UserDocuments {
 	return user
 }
 
-// inspect adds the hooks in one settings file, and the file's problems.
+// inspectFile adds the hooks in one settings file, and the file's problems.
 func (s *hookSettings) inspectFile(ctx context.Context, p *host.Place, file settingsFile, user host.UserDocuments, all *foundHooks) error {
 	doc, exists, err := file.read()
 	if err != nil || !exists {
@@ -335,7 +335,7 @@ func (s *hookSettings) inspectFile(ctx context.Context, p *host.Place, file sett
 	return nil
 }
 
-// examine returns what is wrong with an installed command line, and how to fix
+// examineLine returns what is wrong with an installed command line, and how to fix
 // it.
 func (s *hookSettings) examineLine(h host.Hook, shell shellWrapper) (installedLine, error) {
 	line, err := parseHookLine(h.Command, shell, s.host)
@@ -355,7 +355,7 @@ func (s *hookSettings) examineLine(h host.Hook, shell shellWrapper) (installedLi
 	return line, s.examineProgramCheck(line)
 }
 
-// examineCheck returns what is wrong with the check of the program that a line runs.
+// examineProgramCheck returns what is wrong with the check of the program that a line runs.
 func (s *hookSettings) examineProgramCheck(line installedLine) error {
 	r := programRecordIn(line.stateFolder, line.shieldPath)
 	want := ""
@@ -411,7 +411,7 @@ func checkProgram(path string) error {
 	return nil
 }
 
-// tryDenial runs a command line as the host would, and returns an error unless it denies as the result
+// testDenial runs a command line as the host would, and returns an error unless it denies as the result
 // of judging.
 func (s *hookSettings) testDenial(ctx context.Context, h installedHook) error {
 	ctx, cancel := context.WithTimeout(ctx, denialTestTimeout)
@@ -455,7 +455,7 @@ func (s *hookSettings) testDenial(ctx context.Context, h installedHook) error {
 	return nil
 }
 
-// tryJudge calls the judge of a command line directly, and returns why it cannot judge. The denial
+// testJudge calls the judge of a command line directly, and returns why it cannot judge. The denial
 // alone does not show that: a failed hook denies as well.
 func (s *hookSettings) testJudge(ctx context.Context, command string) error {
 	// With the exit, the shell does not exec the judge, which may end its parent.
@@ -478,7 +478,7 @@ func (s *hookSettings) testJudge(ctx context.Context, command string) error {
 	return err
 }
 
-// shell returns the command that runs a command line as the host would, in its own process group,
+// shellCommand returns the command that runs a command line as the host would, in its own process group,
 // which ends with ctx.
 func (s *hookSettings) shellCommand(ctx context.Context, line string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)

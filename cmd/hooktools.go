@@ -17,7 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// hostTools returns a function that describes MCP tools of a host from the user's settings of the
+// hostToolDescriber returns a function that describes MCP tools of a host from the user's settings of the
 // host. A project's settings can be changed by an agent, so they vouch for nothing; the same holds for
 // a server whose program is in the workspace.
 func hostToolDescriber(w *Environment, name string) func(*action.Action) approve.Tool {
@@ -34,7 +34,7 @@ func hostToolDescriber(w *Environment, name string) func(*action.Action) approve
 	}
 }
 
-// definedTool returns what a client's settings say about the tool of an action.
+// toolFromSettings returns what a client's settings say about the tool of an action.
 func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) (t approve.Tool, err error) {
 	dirs := []string{w.Dir}
 	if filepath.IsAbs(a.CWD) {
@@ -101,7 +101,7 @@ func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) 
 	return t, nil
 }
 
-// appliesTo reports whether a definition applies to all folders, or to one of dirs.
+// definitionApplies reports whether a definition applies to all folders, or to one of dirs.
 func definitionApplies(d *host.Definition, dirs []string) bool {
 	at := slices.IndexFunc(d.Path, filepath.IsAbs)
 	return at < 0 || slices.ContainsFunc(dirs, func(dir string) bool { return dir == d.Path[at] || isBelow(dir, d.Path[at]) })
@@ -113,7 +113,7 @@ func isBelow(path, folder string) bool {
 	return err == nil && rest != ".." && !strings.HasPrefix(rest, ".."+string(filepath.Separator))
 }
 
-// toolOf returns the tool name in an action type of a server.
+// toolNameOf returns the tool name in an action type of a server.
 func toolNameOf(server, kind string) (tool string, ok bool) {
 	clean := strings.Map(func(r rune) rune {
 		switch {

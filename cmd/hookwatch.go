@@ -77,7 +77,7 @@ func (a hookAnswer) writeOrFail(out io.Writer) error {
 	return nil
 }
 
-// judgeProcess starts shield again with other arguments. The process stays in this process group,
+// startJudgeProcess starts shield again with other arguments. The process stays in this process group,
 // since it may have to ask a person at the terminal.
 func (w *Environment) startJudgeProcess(args []string) (*watch.Judge, error) {
 	if w.Executable == "" {
@@ -89,7 +89,7 @@ func (w *Environment) startJudgeProcess(args []string) (*watch.Judge, error) {
 	return startJudgeCommand(cmd)
 }
 
-// judgeOf starts a command that is a judge.
+// startJudgeCommand starts a command that is a judge.
 func startJudgeCommand(cmd *exec.Cmd) (*watch.Judge, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// hostProcess returns the process of the asking host, as [runningHost] does.
+// askingHostProcess returns the process of the asking host, as [runningHost] does.
 func (w *Environment) askingHostProcess(h *host.Host) (*host.HostProcess, error) {
 	if w.findRunningHost != nil {
 		return w.findRunningHost(w, h)

@@ -20,7 +20,7 @@ type hostQuestion struct {
 	w           *Environment
 	host        *host.Host
 	actionsKey  string // key of the actions
-	hostVersion string // version of the host, set by [hostQuestion.checkVersionAsks]
+	hostVersion string // version of the host, set by [hostQuestion.checkHostVersion]
 	stateFolder string // the state folder
 }
 
@@ -28,7 +28,7 @@ func newHostQuestion(w *Environment, h *host.Host, event host.Event) *hostQuesti
 	return &hostQuestion{w: w, host: h, actionsKey: questionKey(event)}
 }
 
-// checkVersionAsks returns an error if this version of the host is known not to ask its user.
+// checkHostVersion returns an error if this version of the host is known not to ask its user.
 func (q *hostQuestion) checkHostVersion(c *cli.Context, version string) error {
 	set, err := loadSettings(c, q.w)
 	if err != nil {
@@ -38,7 +38,7 @@ func (q *hostQuestion) checkHostVersion(c *cli.Context, version string) error {
 	return checkHostVersionAsks(q.stateFolder, q.host, version)
 }
 
-// asksNobody returns an error if a version of a host is known not to ask its user.
+// checkHostVersionAsks returns an error if a version of a host is known not to ask its user.
 func checkHostVersionAsks(stateDir string, h *host.Host, version string) error {
 	if approve.HostNotAsking(stateDir, h.Name, version) {
 		return fmt.Errorf("%s %s ran a command without asking its user; shield asks on the approval page instead", h.Title(), version)
@@ -51,7 +51,7 @@ func (q *hostQuestion) recordAsked() error {
 	return approve.NoteHostQuestion(q.stateFolder, q.actionsKey, approve.HostQuestion{Host: q.host.Name, Version: q.hostVersion, At: q.w.Now()})
 }
 
-// recordRanCall records that the actions of an event ran. If the host was told to ask its user, and no
+// recordExecutedActions records that the actions of an event ran. If the host was told to ask its user, and no
 // user can have answered, the host is not told to ask again.
 func recordExecutedActions(w *Environment, set *config.Loaded, p *shield.Pipeline, h *host.Host, event host.Event) {
 	dir := stateDir(&set.Settings, w)

@@ -52,7 +52,7 @@ type incidentCall struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// An incidentTwin is the one fact in which a similar honest action differs, and the changes that make the
+// A harmlessVariant is the one fact in which a similar honest action differs, and the changes that make the
 // incident that action.
 type harmlessVariant struct {
 	Fact    string
@@ -88,7 +88,7 @@ func readIncidents() (all []incident, err error) {
 	return all, nil
 }
 
-// honestVariant returns the incident with the changes of its honest twin.
+// applyHarmlessVariant returns the incident with the changes of its honest twin.
 func (i incident) applyHarmlessVariant() (incident, error) {
 	text, err := json.Marshal(struct {
 		Files  map[string]string
@@ -119,7 +119,7 @@ func (i incident) applyHarmlessVariant() (incident, error) {
 	return out, nil
 }
 
-// inJSON returns a text escaped as part of a JSON string.
+// escapeForJSON returns a text escaped as part of a JSON string.
 func escapeForJSON(text string) []byte {
 	b, err := json.Marshal(text)
 	if err != nil {
@@ -294,7 +294,7 @@ type incidentReplay struct {
 	world                       *Environment
 }
 
-// run runs a program, shield or a shell, in the workspace, and returns its output and exit status.
+// runProgram runs a program, shield or a shell, in the workspace, and returns its output and exit status.
 func (r *incidentReplay) runProgram(in []byte, name string, args ...string) (out []byte, status int, err error) {
 	cmd := exec.CommandContext(r.ctx, name, args...)
 	cmd.Dir, cmd.Env, cmd.Stdin = r.workspaceFolder, r.env, bytes.NewReader(in)
@@ -305,7 +305,7 @@ func (r *incidentReplay) runProgram(in []byte, name string, args ...string) (out
 	return out, 0, err
 }
 
-// call proposes tool calls as a host does: through the installed hook line.
+// proposeCalls proposes tool calls as a host does: through the installed hook line.
 func (r *incidentReplay) proposeCalls(steps []incidentStep) (replayResult, error) {
 	h, err := host.Named(incidentHost)
 	if err != nil {
@@ -367,7 +367,7 @@ func (a *hostAnswer) stopped(status int) (why string, stopped bool) {
 	return o.PermissionDecisionReason, status != 0 || o.PermissionDecision == "deny" || o.PermissionDecision == "ask"
 }
 
-// event runs an installed line with an event as input.
+// runHookLine runs an installed line with an event as input.
 func (r *incidentReplay) runHookLine(line string, event map[string]any) (answer hostAnswer, status int, err error) {
 	in, err := json.Marshal(event)
 	if err != nil {
@@ -398,7 +398,7 @@ const incidentServer = `while read -r line; do
 done
 `
 
-// serve starts a server behind the gateway, once for each of its tool lists, and calls a tool at the
+// replayServerCalls starts a server behind the gateway, once for each of its tool lists, and calls a tool at the
 // last start.
 func (r *incidentReplay) replayServerCalls(i incident) (replayResult, error) {
 	var out []byte

@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 )
 
-// snippets are named for their shells.
+// shellSnippets are named for their shells.
 //
 //go:embed snippets
 var shellSnippets embed.FS
@@ -56,7 +56,7 @@ func initCommand(w *Environment) *cli.Command {
 	return cmd
 }
 
-// fixedShield returns the start of a shell command line that runs shield with its current settings and
+// shieldCommandPrefix returns the start of a shell command line that runs shield with its current settings and
 // state, and for the same user's files if home is set. It fails if a path cannot be quoted for a
 // shell.
 func shieldCommandPrefix(w *Environment, home bool) (string, error) {

@@ -110,7 +110,7 @@ func relayMCP(c *cli.Context, w *Environment) error {
 	return serverExitStatus(process.End(err != nil), err, c.Context.Err() != nil)
 }
 
-// exitStatusOf returns the exit status of a command that ran a server: the server's status if the
+// serverExitStatus returns the exit status of a command that ran a server: the server's status if the
 // server ended first.
 func serverExitStatus(ended, relayed error, interrupted bool) error {
 	var exit *exec.ExitError
@@ -143,7 +143,7 @@ func pipelineForServers(set *config.Loaded, w *Environment, observe func(telemet
 	return w.newPipeline(cfg)
 }
 
-// returned returns a function that passes tool results to a pipeline's memory.
+// resultRecorder returns a function that passes tool results to a pipeline's memory.
 func resultRecorder(p *shield.Pipeline) gateway.ResultFunc {
 	return func(ctx context.Context, a *action.Action, result any, found gateway.Findings) error {
 		r := shield.ToolResult{Actions: []*action.Action{a}, Result: result}
@@ -203,7 +203,7 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *Environment, p *
 	}, nil
 }
 
-// gatewayTools returns a function that describes the tools of a server behind a gateway from their
+// gatewayToolDescriber returns a function that describes the tools of a server behind a gateway from their
 // pins. argv is the command line to which the pins are bound, or the address of a remote server.
 func gatewayToolDescriber(state, server string, argv []string) func(*action.Action) approve.Tool {
 	t := approve.Tool{Server: strings.Join((*redact.Redactor)(nil).Args(argv[0], argv), " ")}
@@ -232,7 +232,7 @@ func (t *lockedWriter) Write(b []byte) (int, error) {
 	return t.w.Write(b)
 }
 
-// A kept is a writer that stays open when its user closes it.
+// A nopWriteCloser is a writer that stays open when its user closes it.
 type nopWriteCloser struct{ io.Writer }
 
 // Close does nothing: the stream belongs to the process.

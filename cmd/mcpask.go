@@ -30,7 +30,7 @@ func (j callJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 	return j.localJudge.Evaluate(ctx, a)
 }
 
-// A toldJudge judges calls to a server, with the text for the agent as the reasoning.
+// An agentReasonJudge judges calls to a server, with the text for the agent as the reasoning.
 type agentReasonJudge struct{ gateway.Judge }
 
 func (j agentReasonJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
@@ -38,7 +38,7 @@ func (j agentReasonJudge) Evaluate(ctx context.Context, a *action.Action) verdic
 	return withAgentReasoning(&v)
 }
 
-// forAgent returns a verdict whose reasoning is the text for the agent; one of ALLOW keeps its own.
+// withAgentReasoning returns a verdict whose reasoning is the text for the agent; one of ALLOW keeps its own.
 func withAgentReasoning(v *verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
 		v.Reasoning = v.ForAgent()
@@ -46,7 +46,7 @@ func withAgentReasoning(v *verdict.Verdict) verdict.Verdict {
 	return *v
 }
 
-// servedVerdict parses the line of a service into the fields that callers need.
+// parseServedVerdict parses the line of a service into the fields that callers need.
 func parseServedVerdict(line []byte) (v verdict.Verdict, err error) {
 	var said struct {
 		ID        string           `json:"id"`
@@ -65,7 +65,7 @@ func parseServedVerdict(line []byte) (v verdict.Verdict, err error) {
 	}, err
 }
 
-// answerCall judges the action of another process, a gateway to a server.
+// answerCallQuestion judges the action of another process, a gateway to a server.
 func answerCallQuestion(c *cli.Context, w *Environment, server gateway.Server) error {
 	set, p, err := serverPipeline(c, w)
 	if err != nil {

@@ -58,7 +58,7 @@ func mcpInstallCommands(w *Environment) []*cli.Command {
 	}
 }
 
-// wrapClient edits one client's server list: the first one for the scope and the system.
+// editClientServers edits one client's server list: the first one for the scope and the system.
 func editClientServers(c *cli.Context, w *Environment, name string, names []string, install bool) error {
 	i := slices.IndexFunc(gateway.Clients[:], func(cl gateway.Client) bool { return cl.Name == name })
 	if i < 0 {
@@ -93,7 +93,7 @@ func editClientServers(c *cli.Context, w *Environment, name string, names []stri
 	return fmt.Errorf("%s has no list of scope %s on this system; use the other --scope", client.Title, scope)
 }
 
-// A left lists the servers that stay unchanged: remote ones, and those that a person put behind
+// An unchangedServers lists the servers that stay unchanged: remote ones, and those that a person put behind
 // shield.
 type unchangedServers struct{ remote, wrappedByUser []string }
 
@@ -117,7 +117,7 @@ func (l *unchangedServers) rewriteServer(shield string, install bool) func(host.
 	}
 }
 
-// wrapFile edits one server list.
+// editServerList edits one server list.
 func editServerList(s *hookSettings, file settingsFile, client gateway.Client, isTOML, install, dry bool) error {
 	doc, exists, err := file.read()
 	if err != nil {

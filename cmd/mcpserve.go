@@ -119,7 +119,7 @@ func serveMCP(c *cli.Context, w *Environment) error {
 	return nil
 }
 
-// endpoint returns the endpoint through which clients reach a server.
+// serverEndpoint returns the endpoint through which clients reach a server.
 func serverEndpoint(ctx context.Context, set *config.Loaded, w *Environment, p *shield.Pipeline, s config.MCPServer, session string) (*gateway.Endpoint, error) {
 	if s.URL != "" {
 		opts, err := gatewayOptions(ctx, set, w, p, gateway.Server{Name: s.Name}, session, []string{s.URL}, "")
@@ -152,7 +152,7 @@ func serverEndpoint(ctx context.Context, set *config.Loaded, w *Environment, p *
 	}), nil
 }
 
-// certificate returns the TLS configuration, and a function that reports whether the certificate is
+// loadCertificate returns the TLS configuration, and a function that reports whether the certificate is
 // valid for a host name.
 func loadCertificate(m *config.MCP) (*tls.Config, func(host string) bool, error) {
 	pair, err := bearer.Certificate(m.TLSCert, m.TLSKey)

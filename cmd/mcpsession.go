@@ -12,7 +12,7 @@ import (
 // with which some clients start servers.
 var launcherPrograms = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "env", "cmd.exe"}
 
-// maxStarters is how many launchers may be nested.
+// maxLauncherDepth is how many launchers may be nested.
 const maxLauncherDepth = 8
 
 // clientSession returns the session of an MCP client, one for all its servers: data read through one
@@ -32,7 +32,7 @@ func clientSession(parent int, above []ancestry.Process) string {
 	return fmt.Sprintf("mcp-%d", parent)
 }
 
-// hostProcesses returns the names of the host process that waits for this one and of its ancestors,
+// hostProcessNames returns the names of the host process that waits for this one and of its ancestors,
 // nearest first; none if unknown. Shells, timeout and shield itself may be between a host and its
 // hook.
 func hostProcessNames(w *Environment, above []ancestry.Process) (out []string) {
@@ -45,7 +45,7 @@ func hostProcessNames(w *Environment, above []ancestry.Process) (out []string) {
 	return out
 }
 
-// sessionsOf marks sessions as reported by a host, with the given parent session.
+// setSessionOrigin marks sessions as reported by a host, with the given parent session.
 func setSessionOrigin(cfg *shield.Config, w *Environment, host, parent string) {
 	cfg.Host, cfg.Parent = host, parent
 	cfg.Processes = func() []string {

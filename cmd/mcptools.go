@@ -85,7 +85,7 @@ func pinnedServers(c *cli.Context, w *Environment, name string) (state string, a
 	return state, found, nil
 }
 
-// onePinned returns the only server with a name or ID; an error if there are several.
+// pinnedServer returns the only server with a name or ID; an error if there are several.
 func pinnedServer(c *cli.Context, w *Environment, name string) (state string, f gateway.PinFile, err error) {
 	state, found, err := pinnedServers(c, w, name)
 	if err != nil {
@@ -167,7 +167,7 @@ func diffTools(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// indented returns a definition as indented JSON.
+// indentJSON returns a definition as indented JSON.
 func indentJSON(v jsontext.Value) []byte {
 	if len(v) == 0 {
 		return nil

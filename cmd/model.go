@@ -132,7 +132,7 @@ func pullModel(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// tryModel runs a model once, if this build can.
+// testModel runs a model once, if this build can.
 func testModel(ctx context.Context, w *Environment, dir string) error {
 	s := shield.Defaults()
 	s.Classifier.Enabled, s.Classifier.Model = true, dir

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// nextStep returns what a user can do about an error of the operating system or the network, as the
+// errorAdvice returns what a user can do about an error of the operating system or the network, as the
 // end of a message. It is "" for other errors, and for a text that already names an action after a
 // semicolon.
 func errorAdvice(err error, text string) string {

@@ -111,7 +111,7 @@ func agentHostError(h *host.Host, pid int) error {
 	return fmt.Errorf("an agent of %s (process %d) could answer here. Use a terminal outside %s; waiting questions can also be answered on the approval page, whose address and code the desktop notification shows", h.Title(), pid, h.Title())
 }
 
-// maxNested is how many terminals can be nested.
+// maxNestedTerminals is how many terminals can be nested.
 const maxNestedTerminals = 4
 
 // checkTerminals returns an error if one of the terminals of some ancestors was created by a program
@@ -140,11 +140,11 @@ func (s *terminalCheck) checkTerminals(all []ancestry.Process, depth int) error 
 	return nil
 }
 
-// recorders are programs, other than interpreters, that create a terminal in which they or a script
+// typingPrograms are programs, other than interpreters, that create a terminal in which they or a script
 // type.
 var typingPrograms = []string{"script", "expect", "unbuffer", "socat", "empty", "asciinema"}
 
-// emulators are terminal emulators for people that run in an interpreter.
+// interpretedTerminalEmulators are terminal emulators for people that run in an interpreter.
 var interpretedTerminalEmulators = []string{"/usr/bin/terminator", "/usr/bin/guake"}
 
 func typesAutomatically(p *ancestry.Process) bool {
@@ -154,7 +154,7 @@ func typesAutomatically(p *ancestry.Process) bool {
 	return slices.Contains(typingPrograms, path.Base(p.Exe)) || slices.Contains(typingPrograms, p.Name)
 }
 
-// multiplexers create terminals that are shown in the terminals of their clients.
+// terminalMultiplexers create terminals that are shown in the terminals of their clients.
 var terminalMultiplexers = []string{"tmux", "screen", "zellij", "dtach", "abduco"}
 
 func isMultiplexer(p *ancestry.Process) bool {
@@ -220,7 +220,7 @@ var (
 	commandWrappers = []string{"sudo", "doas", "env", "time", "nice"}
 )
 
-// wasTyped reports whether an interactive shell, or the terminal itself, started the first process.
+// wasTypedByPerson reports whether an interactive shell, or the terminal itself, started the first process.
 func wasTypedByPerson(all []ancestry.Process) bool {
 	for i := 1; i < len(all); i++ {
 		p := &all[i]

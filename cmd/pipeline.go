@@ -15,13 +15,13 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// pipeline returns the pipeline for a command line, and its settings. single means that the process
+// newCommandPipeline returns the pipeline for a command line, and its settings. single means that the process
 // judges one action.
 func newCommandPipeline(c *cli.Context, w *Environment, single bool) (*config.Loaded, *shield.Pipeline, error) {
 	return newChangedPipeline(c, w, func(cfg *shield.Config) { cfg.Single = single })
 }
 
-// pipelineOf is [pipeline] with a changed configuration.
+// newChangedPipeline is [pipeline] with a changed configuration.
 func newChangedPipeline(c *cli.Context, w *Environment, change func(*shield.Config)) (*config.Loaded, *shield.Pipeline, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
@@ -78,7 +78,7 @@ func shieldConfig(set *config.Loaded, w *Environment, command string) shield.Con
 	}
 }
 
-// inContainer returns the container in which this process runs, or an error that says why none is
+// detectContainer returns the container in which this process runs, or an error that says why none is
 // assumed.
 func detectContainer(set *config.Loaded, w *Environment) (*container.Container, error) {
 	switch {
@@ -94,7 +94,7 @@ func detectContainer(set *config.Loaded, w *Environment) (*container.Container, 
 	return container.Find(w.RootFS, w.Home, roots)
 }
 
-// answersFile returns the user's file of answers in advance; "" if a signed bundle or a locked setting
+// advanceApprovalsFile returns the user's file of answers in advance; "" if a signed bundle or a locked setting
 // determines the policy, or the user's folder is unknown.
 func advanceApprovalsFile(set *config.Loaded, w *Environment) string {
 	name := config.UserFile(w.Home, w.Getenv)
@@ -109,7 +109,7 @@ func auditFile(set *config.Loaded, w *Environment) string {
 	return set.AuditFile(stateDir(&set.Settings, w))
 }
 
-// ownFiles lists the settings and folders of shield itself, even if they do not exist yet: an agent
+// shieldFiles lists the settings and folders of shield itself, even if they do not exist yet: an agent
 // must not create them.
 func shieldFiles(set *config.Loaded, w *Environment) []string {
 	own := append([]string{filepath.Dir(config.SystemFile())}, set.Files...)
@@ -128,7 +128,7 @@ func shieldFiles(set *config.Loaded, w *Environment) []string {
 	return absolutePaths(own, w.Dir)
 }
 
-// absolute returns paths as absolute paths, relative ones below a folder.
+// absolutePaths returns paths as absolute paths, relative ones below a folder.
 func absolutePaths(paths []string, dir string) []string {
 	out := make([]string, len(paths))
 	for i, p := range paths {

@@ -27,7 +27,7 @@ func readPlatforms() (rows []platformRow, err error) {
 	return rows, err
 }
 
-// on returns what works on a system, by its GOOS name. A system missing in the table is untested.
+// supportOn returns what works on a system, by its GOOS name. A system missing in the table is untested.
 func (r *platformRow) supportOn(system string) string {
 	switch system {
 	case "linux":

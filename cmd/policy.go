@@ -85,7 +85,7 @@ func checkPolicy(c *cli.Context, w *Environment) error {
 	return &statusError{statusFailure, nil}
 }
 
-// positionedFinding returns the position of a finding, as compilers write it: FILE:LINE:COLUMN, or only the
+// findingPosition returns the position of a finding, as compilers write it: FILE:LINE:COLUMN, or only the
 // file.
 func findingPosition(name string, f policy.Finding) string {
 	if f.Line == 0 {

@@ -104,7 +104,7 @@ func generateKeys(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// writeNew writes a file that must not exist yet.
+// createFile writes a file that must not exist yet.
 func createFile(path string, text []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -114,7 +114,7 @@ func createFile(path string, text []byte, mode fs.FileMode) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// newPassword returns the password for a new key.
+// readNewPassword returns the password for a new key.
 func readNewPassword(c *cli.Context) (string, error) {
 	password, err := readPassword(c, "Password for the private key: ")
 	if err == nil && password == "" {
@@ -130,7 +130,7 @@ func readNewPassword(c *cli.Context) (string, error) {
 	return password, err
 }
 
-// password reads a password from the file that the flags name, or from the terminal.
+// readPassword reads a password from the file that the flags name, or from the terminal.
 func readPassword(c *cli.Context, prompt string) (string, error) {
 	if !c.IsSet("password-file") {
 		return askPassword(c.Context, prompt)
@@ -207,7 +207,7 @@ func buildBundle(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// bundleFiles reads the files of a folder.
+// readBundleFiles reads the files of a folder.
 func readBundleFiles(dir string) (map[string][]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -300,7 +300,7 @@ func verifyBundle(c *cli.Context, w *Environment) error {
 	return nil
 }
 
-// verifyKeys returns the keys that a bundle is checked against.
+// bundleKeys returns the keys that a bundle is checked against.
 func bundleKeys(c *cli.Context, cfg shield.Config) (bundle.Keys, error) {
 	texts := cfg.Settings.Bundle.Keys
 	if c.IsSet("key") {
@@ -318,7 +318,7 @@ func bundleKeys(c *cli.Context, cfg shield.Config) (bundle.Keys, error) {
 	return bundle.ParseKeys(texts)
 }
 
-// writeBundle describes a bundle.
+// printBundle describes a bundle.
 func printBundle(w *Environment, b *bundle.Bundle) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "bundle\t%s\nsigned by\t%s\nexpires\t%s\n", b, b.Key, b.Expires.UTC().Format(time.RFC3339))

@@ -65,7 +65,7 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 	return nil
 }
 
-// writeAnswers prints a line for each layer, and returns the decision of the policy.
+// printPolicyAnswers prints a line for each layer, and returns the decision of the policy.
 func printPolicyAnswers(out io.Writer, answers []policy.LayerAnswer) (decision verdict.Decision, err error) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, a := range answers {

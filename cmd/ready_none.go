@@ -2,5 +2,5 @@
 
 package cmd
 
-// ready always returns false on systems without a service.
+// isReadable always returns false on systems without a service.
 func isReadable(any) bool { return false }

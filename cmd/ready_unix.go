@@ -4,7 +4,7 @@ package cmd
 
 import "golang.org/x/sys/unix"
 
-// ready reports whether a read from a stream returns within a millisecond.
+// isReadable reports whether a read from a stream returns within a millisecond.
 func isReadable(stream any) bool {
 	f, ok := stream.(fileDescriptorStream)
 	if !ok {

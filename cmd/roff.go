@@ -4,6 +4,6 @@ package cmd
 
 import "github.com/cpuguy83/go-md2man/v2/md2man"
 
-// roff converts Markdown to a man page. The same build tag keeps this library out of
+// markdownToRoff converts Markdown to a man page. The same build tag keeps this library out of
 // github.com/urfave/cli, because its initialisation takes a tenth of shield's start time.
 func markdownToRoff(markdown string) string { return string(md2man.Render([]byte(markdown))) }

@@ -71,7 +71,7 @@ func rulesCommand(w *Environment) *cli.Command {
 	}
 }
 
-// ruleNamed returns the rule with an ID or a name, in any case.
+// findRule returns the rule with an ID or a name, in any case.
 func findRule(name string) (classify.Rule, error) {
 	var known []string
 	for _, r := range classify.Rules() {
@@ -94,7 +94,7 @@ func ruleCategories() []string {
 	return out
 }
 
-// rulesOf returns the rules of a category, or all for "".
+// rulesInCategory returns the rules of a category, or all for "".
 func rulesInCategory(category string) ([]classify.Rule, error) {
 	if category == "" {
 		return classify.Rules(), nil
@@ -145,7 +145,7 @@ func showRule(out io.Writer, r classify.Rule) error {
 	return printKeyValues(out, rows, false)
 }
 
-// showRows writes a rule: as a line for each key with a value, or as one JSON object.
+// printKeyValues writes a rule: as a line for each key with a value, or as one JSON object.
 func printKeyValues(out io.Writer, rows [][2]string, asJSON bool) error {
 	if asJSON {
 		values := map[string]string{}
@@ -166,7 +166,7 @@ func printKeyValues(out io.Writer, rows [][2]string, asJSON bool) error {
 	return t.Flush()
 }
 
-// policyRule returns the description of a rule of the policy in use, or else of a preset; nil if there
+// describePolicyRule returns the description of a rule of the policy in use, or else of a preset; nil if there
 // is none with the name.
 func describePolicyRule(c *cli.Context, w *Environment, name string) [][2]string {
 	if cfg, err := judgingConfig(c, w); err == nil {

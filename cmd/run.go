@@ -26,7 +26,7 @@ func runCommand(w *Environment) *cli.Command {
 	}
 }
 
-// tierNamed returns the tier with a command's name.
+// parseTierName returns the tier with a command's name.
 func parseTierName(name string) (int, error) {
 	names := []string{"policy", "classify", "evaluate", "approve"}
 	for tier, n := range names {

@@ -104,14 +104,14 @@ func sanitizeStream(c *cli.Context, w *Environment) error {
 	return nil
 }
 
-// maxUnread is how many lines are printed for consecutive unreadable records: binary data has
+// maxUnreadableLines is how many lines are printed for consecutive unreadable records: binary data has
 // thousands of them.
 const maxUnreadableLines = 64
 
-// An unread counts consecutive unreadable records.
+// An unreadableRecords counts consecutive unreadable records.
 type unreadableRecords struct {
 	count         int
-	firstUnlisted sanitizedLine // the first one beyond maxUnread
+	firstUnlisted sanitizedLine // the first one beyond maxUnreadableLines
 	lastLine      int           // line of the last one
 }
 
@@ -122,7 +122,7 @@ func (u *unreadableRecords) add(line sanitizedLine) {
 	u.lastLine = line.Line
 }
 
-// end writes one line for the records beyond maxUnread.
+// writeSummary writes one line for the records beyond maxUnreadableLines.
 func (u *unreadableRecords) writeSummary(out *bufio.Writer, errs io.Writer) error {
 	line, more := u.firstUnlisted, u.count-maxUnreadableLines
 	last := u.lastLine
@@ -154,7 +154,7 @@ func sanitizeMode(c *cli.Context, w *Environment) (sanitize.Mode, error) {
 // A resultExaminer examines the result of an action of a type.
 type resultExaminer func(kind string, result any) *sanitize.Report
 
-// examiner returns a function that examines results: by rules and, if the settings enable it, by the
+// newResultExaminer returns a function that examines results: by rules and, if the settings enable it, by the
 // evaluator. The caller must call done at the end.
 func newResultExaminer(c *cli.Context, w *Environment) (examine resultExaminer, done func(), err error) {
 	set, err := loadSettings(c, w)
@@ -187,7 +187,7 @@ type sanitizedLine struct {
 	UnreadableRecords int                `json:"unread,omitempty"` // number of unreadable records from this line on that have no line of their own
 }
 
-// sanitized examines one record.
+// sanitizeRecord examines one record.
 func sanitizeRecord(rec action.Record, mode sanitize.Mode, examine resultExaminer) sanitizedLine {
 	line := sanitizedLine{Line: rec.Line, Findings: []sanitize.Finding{}}
 	a, result, err := readResult(rec)

@@ -101,10 +101,10 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// maxRoots is how many workspaces get proposed exceptions: those with the most questions.
+// maxWorkspaces is how many workspaces get proposed exceptions: those with the most questions.
 const maxWorkspaces = 50
 
-// proposeFor returns exceptions that would have avoided questions whose calls then ran, nil for none.
+// proposeExceptions returns exceptions that would have avoided questions whose calls then ran, nil for none.
 func proposeExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.SuggestedExceptions, error) {
 	preset, err := shield.PolicyPreset(cfg)
 	if err != nil {
@@ -148,7 +148,7 @@ func proposeExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan
 	return &s, nil
 }
 
-// A scanNotices prints the progress of a scan, at most ten times a second.
+// A scanProgress prints the progress of a scan, at most ten times a second.
 type scanProgress struct {
 	mu        sync.Mutex
 	line      progressLine

@@ -171,7 +171,7 @@ func appendSummary(name string, s *report.Score) error {
 	return cmp.Or(report.WriteScore(f, "markdown", s), f.Close())
 }
 
-// scoreRows creates the file for the outcomes of rows, if requested. The returned function flushes and
+// openRowOutput creates the file for the outcomes of rows, if requested. The returned function flushes and
 // closes it.
 func openRowOutput(c *cli.Context, opts *score.Options) (func() error, error) {
 	name := c.String("rows")
@@ -264,7 +264,7 @@ func scoreFile(ctx context.Context, w *Environment, counter *score.Counter, name
 	return nil
 }
 
-// A limits holds the shares, 0.0–1.0, of --max-pass and --max-friction; negative means none. With
+// A shareLimits holds the shares, 0.0–1.0, of --max-pass and --max-friction; negative means none. With
 // --gate, an unset limit is 0 if there are rows for it.
 type shareLimits struct {
 	maxPassShare, maxFrictionShare float64
@@ -286,7 +286,7 @@ func readScoreLimits(c *cli.Context) (shareLimits, error) {
 	return l, nil
 }
 
-// check compares a score with limits. A share that was not measured fails.
+// checkScore compares a score with limits. A share that was not measured fails.
 func checkScore(s *report.Score, l shareLimits) error {
 	ok := true
 	add := func(name, label string, limit float64, g *report.Group, got report.Rate) {
@@ -315,7 +315,7 @@ func checkScore(s *report.Score, l shareLimits) error {
 	return &statusError{statusFailure, errors.New("score: a limit of --max-pass, --max-friction or --gate is exceeded; the report lists the rows")}
 }
 
-// A scoreNotices prints notices while rows are judged.
+// A scoreProgress prints notices while rows are judged.
 type scoreProgress struct {
 	line          progressLine
 	malformedRows int

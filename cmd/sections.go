@@ -1,6 +1,6 @@
 package cmd
 
-// sections are additional sections of some man pages, by name; their text is Markdown.
+// manPageSections are additional sections of some man pages, by name; their text is Markdown.
 var manPageSections = map[string][]struct{ title, text string }{
 	"shield-approve": {{"THE APPROVAL PROGRAM", approvalProgramManual}},
 }

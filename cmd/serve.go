@@ -49,7 +49,7 @@ func serveCommand(w *Environment) *cli.Command {
 	}
 }
 
-// serviceState returns the folder of this user's service; "" if unknown.
+// serviceStateFolder returns the folder of this user's service; "" if unknown.
 func serviceStateFolder(w *Environment) string { return config.StateDir(w.Home, w.Getenv) }
 
 // systemdSocket returns the listening socket that systemd passed to this process, or nil.
@@ -111,7 +111,7 @@ func serve(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// keepLoaded reloads settings at each signal, and serves the approval page accordingly, until the
+// reloadOnSignals reloads settings at each signal, and serves the approval page accordingly, until the
 // context ends.
 func (s *server) reloadOnSignals(ctx context.Context, c *cli.Context) {
 	endPage := s.serveApprovalPage(ctx, s.settings.Load())
@@ -201,7 +201,7 @@ func (s *server) sameBuild(program string) bool {
 	return err == nil && os.SameFile(now, s.executableInfo) && now.Size() == s.executableInfo.Size() && now.ModTime().Equal(s.executableInfo.ModTime())
 }
 
-// A served is a question for which a command line is run.
+// A servedQuestion is a question for which a command line is run.
 type servedQuestion struct {
 	input        []byte
 	pool         *shield.Pool
@@ -212,7 +212,7 @@ type servedQuestion struct {
 // servedCommands are the commands for which a service judges.
 var servedCommands = []string{"hook", "exec", "mcp", "run", "policy", "classify"}
 
-// maxJudging is how many questions are judged in parallel per processor: while one waits for the disk
+// maxJudgedPerCPU is how many questions are judged in parallel per processor: while one waits for the disk
 // another computes, and they share a write to the log.
 const maxJudgedPerCPU = 4
 
@@ -279,7 +279,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	return peer.Answer{Decided: true, Output: out.Bytes()}
 }
 
-// question returns the question for a command line. input is its standard input.
+// newServiceQuestion returns the question for a command line. input is its standard input.
 func (w *Environment) newServiceQuestion(args []string, input []byte) peer.Question {
 	return peer.Question{Program: w.Executable, Dir: w.Dir, Parent: w.askingPID, Args: args, Environ: w.Environ(), Input: input}
 }
@@ -304,7 +304,7 @@ func (s *servedQuestion) lendPipeline(cfg shield.Config) (*shield.Pipeline, erro
 	return p, err
 }
 
-// evaluate judges an action for the asking process: in a service it stops, with [errUndecided], before
+// evaluateAction judges an action for the asking process: in a service it stops, with [errUndecided], before
 // another program or a person is asked.
 func (w *Environment) evaluateAction(ctx context.Context, p *shield.Pipeline, a *action.Action) (verdict.Verdict, error) {
 	if w.servedQuestion == nil {

@@ -12,7 +12,7 @@ import (
 // bundleInterval is how often a service fetches the signed policy.
 const bundleInterval = time.Hour
 
-// keepBundle fetches the signed policy at the start and then once per interval, in the background.
+// updateBundlePeriodically fetches the signed policy at the start and then once per interval, in the background.
 func (s *server) updateBundlePeriodically(ctx context.Context) {
 	tick := time.NewTicker(bundleInterval)
 	defer tick.Stop()
@@ -26,7 +26,7 @@ func (s *server) updateBundlePeriodically(ctx context.Context) {
 	}
 }
 
-// needBundle fetches the signed policy that settings name, if the stored one is unusable.
+// ensureUsableBundle fetches the signed policy that settings name, if the stored one is unusable.
 func (s *server) ensureUsableBundle(ctx context.Context, set *config.Loaded) {
 	kept, err := shield.BundleOf(shieldConfig(set, s.w, "serve"))
 	if kept == nil || err != nil {

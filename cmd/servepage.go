@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 )
 
-// keepPage serves the approval page in the background, if settings name the channel, until the
+// serveApprovalPage serves the approval page in the background, if settings name the channel, until the
 // returned function is called. It prints no link: agents could read it in the service's log.
 func (s *server) serveApprovalPage(ctx context.Context, set *config.Loaded) (end func()) {
 	if !slices.Contains(set.Approval.Channels, "web") {

@@ -128,7 +128,7 @@ func uninstallService(c *cli.Context, w *Environment) error {
 	return nil
 }
 
-// maxManager is how long the system's service manager may take.
+// serviceManagerTimeout is how long the system's service manager may take.
 const serviceManagerTimeout = 30 * time.Second
 
 // runManager runs the system's service manager.
@@ -156,7 +156,7 @@ type serviceReport struct {
 	DecidedCount int64     `json:"decided"`
 }
 
-// maxStatus is how long a service may take to report its status.
+// serviceStatusTimeout is how long a service may take to report its status.
 const serviceStatusTimeout = 2 * time.Second
 
 func serviceStatus(c *cli.Context, w *Environment) error {

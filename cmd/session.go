@@ -103,7 +103,7 @@ func sessionName(k session.Key) string {
 	return k.ID
 }
 
-// sessionNamed returns a function that accepts the sessions with a name.
+// sessionNameMatcher returns a function that accepts the sessions with a name.
 func sessionNameMatcher(name string) func(*session.Record) bool {
 	return func(r *session.Record) bool { return sessionName(r.Key) == name }
 }
@@ -148,7 +148,7 @@ func listSessions(c *cli.Context, w *Environment) error {
 	return t.Flush()
 }
 
-// knownFiles returns what is known of the files of each user: labelled files, changed remotes, or that the
+// userFileSessions returns what is known of the files of each user: labelled files, changed remotes, or that the
 // list was full.
 func userFileSessions(ctx context.Context, store *session.Store) (out []sessionWithFiles, err error) {
 	shared, err := store.SharedRecords(ctx)
@@ -180,7 +180,7 @@ func orDash(s string) string {
 
 func elapsedSince(w *Environment, at int64) time.Duration { return w.Now().Sub(time.Unix(at, 0)) }
 
-// A shownSession is a session with its files.
+// A sessionWithFiles is a session with its files.
 type sessionWithFiles struct {
 	session.Record
 	Files []effect.File `json:"files,omitempty"`
@@ -287,7 +287,7 @@ func joinLabels(labels []effect.Label) string {
 	return strings.Join(words, ", ")
 }
 
-// listStopped lists the stopped sessions, each with the command that resumes it.
+// listStoppedSessions lists the stopped sessions, each with the command that resumes it.
 func listStoppedSessions(c *cli.Context, w *Environment) error {
 	file, store, err := openSessions(c, w)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/shieldcli/shield/internal/ancestry"
 )
 
-// busVariable names the bus for desktop notifications. These contain the code of the approval page,
+// sessionBusVariable names the bus for desktop notifications. These contain the code of the approval page,
 // and hosts forward variables from a project's settings: with a bus of its own, an agent could read
 // the code.
 const sessionBusVariable = "DBUS_SESSION_BUS_ADDRESS"
 
-// sessionEnv returns a variable like w.Getenv, but not a bus that may not be the user's.
+// getenvWithoutForeignBus returns a variable like w.Getenv, but not a bus that may not be the user's.
 func (w *Environment) getenvWithoutForeignBus(name string) string {
 	value := w.Getenv(name)
 	if name != sessionBusVariable || value == "" || value == fmt.Sprintf("unix:path=/run/user/%d/bus", os.Getuid()) {
@@ -30,7 +30,7 @@ func (w *Environment) getenvWithoutForeignBus(name string) string {
 	return value
 }
 
-// sessionBus reports whether a bus is that of the user's session: the one with which the topmost ancestor
+// matchesSessionBus reports whether a bus is that of the user's session: the one with which the topmost ancestor
 // that has one was started, from the host upwards if the host is known. It returns true if ancestors
 // cannot be read on this system.
 func (w *Environment) matchesSessionBus(value string) bool {
@@ -50,7 +50,7 @@ func (w *Environment) matchesSessionBus(value string) bool {
 	return topmostSessionBus(all, ancestry.Environ) == value
 }
 
-// firstBus returns the bus of the topmost process that was started with one; all has the ancestors of a
+// topmostSessionBus returns the bus of the topmost process that was started with one; all has the ancestors of a
 // process, nearest first.
 func topmostSessionBus(all []ancestry.Process, environ func(pid int) ([]string, error)) string {
 	for i := len(all) - 1; i >= 0; i-- {

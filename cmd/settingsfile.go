@@ -20,7 +20,7 @@ type settingsFile struct {
 	backupPath string
 }
 
-// maxLinks is how many symbolic links are followed, as on Linux.
+// maxSymlinks is how many symbolic links are followed, as on Linux.
 const maxSymlinks = 40
 
 func newSettingsFile(name string) (settingsFile, error) {
@@ -54,7 +54,7 @@ func (s settingsFile) readBackup() (text []byte, exists bool, err error) {
 	return readSettingsFile(s.backupPath)
 }
 
-// readSettings reads a regular file of at most [host.MaxBytes]. For other files, such as FIFOs, it returns
+// readSettingsFile reads a regular file of at most [host.MaxBytes]. For other files, such as FIFOs, it returns
 // an error and does not block.
 func readSettingsFile(name string) (text []byte, exists bool, err error) {
 	f, err := owner.Open(name)
@@ -75,7 +75,7 @@ func readSettingsFile(name string) (text []byte, exists bool, err error) {
 	return text, true, err
 }
 
-// keep saves a copy of the file from before shield. If there was no file, it removes an older copy.
+// saveBackup saves a copy of the file from before shield. If there was no file, it removes an older copy.
 func (s settingsFile) saveBackup(before []byte, existed bool) error {
 	if !existed {
 		return s.removeBackup()
@@ -87,7 +87,7 @@ func (s settingsFile) saveBackup(before []byte, existed bool) error {
 	return replaceFile(s.backupPath, before, st)
 }
 
-// forget removes the copy from before shield.
+// removeBackup removes the copy from before shield.
 func (s settingsFile) removeBackup() error {
 	if err := os.Remove(s.backupPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -95,7 +95,7 @@ func (s settingsFile) removeBackup() error {
 	return nil
 }
 
-// writable returns why the file cannot be replaced.
+// checkWritable returns why the file cannot be replaced.
 func (s settingsFile) checkWritable() error {
 	if st, err := os.Stat(s.path); err == nil && st.Mode().Perm()&0o200 == 0 {
 		return fmt.Errorf("%s: the file is read-only; run 'chmod u+w' on it", s.path)
@@ -103,7 +103,7 @@ func (s settingsFile) checkWritable() error {
 	return nil
 }
 
-// replace replaces the content atomically and keeps mode and owner. If program is true, the mode becomes
+// replaceContent replaces the content atomically and keeps mode and owner. If program is true, the mode becomes
 // 0755.
 func (s settingsFile) replaceContent(text []byte, program bool) error {
 	st, err := os.Stat(s.path)

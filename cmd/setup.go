@@ -20,7 +20,7 @@ import (
 	"github.com/shieldcli/shield/pkg/policy"
 )
 
-// answers are the words for --ask, with the channels that each selects.
+// askChoices are the words for --ask, with the channels that each selects.
 var askChoices = []struct{ word, channels, means string }{
 	{"auto", "auto", "in the agent's own prompt where it waits, otherwise on shield's page"},
 	{"host", "[host]", "in the agent's own prompt, and nowhere else"},
@@ -28,7 +28,7 @@ var askChoices = []struct{ word, channels, means string }{
 	{"terminal", "[tty]", "on the terminal, which the hooks of agents do not have"},
 }
 
-// reviewers are the choices of who decides shield's questions if a language model is configured. calls
+// reviewerChoices are the choices of who decides shield's questions if a language model is configured. calls
 // are calls of the model per 100 actions of recorded tasks; for assisted these are all questions of
 // offline, some of which only the user may answer.
 var reviewerChoices = []struct {
@@ -124,7 +124,7 @@ func setup(c *cli.Context, w *Environment, asks bool) error {
 	return s.offerExam(c)
 }
 
-// channelsOf returns the value of approval.channels for a word of --ask; "" for an unknown word.
+// askChoiceChannels returns the value of approval.channels for a word of --ask; "" for an unknown word.
 func askChoiceChannels(word string) string {
 	for _, a := range askChoices {
 		if a.word == word {
@@ -193,7 +193,7 @@ type setupHost struct {
 	wasInstalled bool     // it was already set up
 }
 
-// plan reads the current settings, and computes the changes.
+// computeChanges reads the current settings, and computes the changes.
 func (s *setupPlan) computeChanges(c *cli.Context) error {
 	for _, name := range s.hostNames {
 		quiet := *s.world
@@ -253,7 +253,7 @@ func (s *setupPlan) planSettings(c *cli.Context) error {
 	return s.shieldSettingsFile.checkWritable()
 }
 
-// channels returns the value of approval.channels in YAML.
+// approvalChannels returns the value of approval.channels in YAML.
 func (s *setupPlan) approvalChannels() string {
 	if s.currentSettings.Approval.Channels.Auto() {
 		return config.AutoChannels
@@ -292,7 +292,7 @@ func (s *setupPlan) printPlan(ctx context.Context) error {
 	return err
 }
 
-// apply changes the files. A failure for one host does not stop the others.
+// applyChanges changes the files. A failure for one host does not stop the others.
 func (s *setupPlan) applyChanges(c *cli.Context) error {
 	return s.hosts[0].withLock(c.Context, func() (err error) {
 		if s.currentSettings, err = loadSettings(c, s.world); err != nil { // another setup may have changed them
@@ -319,7 +319,7 @@ func (s *setupPlan) applyChanges(c *cli.Context) error {
 	})
 }
 
-// verify runs the installed hook of each host with an action that must be denied.
+// verifyHooks runs the installed hook of each host with an action that must be denied.
 func (s *setupPlan) verifyHooks(ctx context.Context) {
 	var all sync.WaitGroup
 	slots := make(chan struct{}, runtime.NumCPU())
@@ -336,7 +336,7 @@ func (s *setupPlan) verifyHooks(ctx context.Context) {
 	all.Wait()
 }
 
-// report verifies what was set up, and summarises the result in a few lines.
+// verifyAndReport verifies what was set up, and summarises the result in a few lines.
 func (s *setupPlan) verifyAndReport(c *cli.Context) error {
 	s.verifyHooks(c.Context)
 	var lines []string
@@ -388,7 +388,7 @@ func (s *setupPlan) verifyAndReport(c *cli.Context) error {
 	return errors.Join(failed...)
 }
 
-// maxFailures is how many failures are printed, so that the report fits on a screen.
+// maxPrintedFailures is how many failures are printed, so that the report fits on a screen.
 const maxPrintedFailures = 4
 
 // reviewLines says how often the evaluator's model is asked, and whether its answer counts.
@@ -418,7 +418,7 @@ func (s *setupPlan) reviewLines(ctx context.Context) (lines []string) {
 	return lines
 }
 
-// questionRoutes returns a line for each route by which questions reach the user, and an error if some do
+// questionRouteLines returns a line for each route by which questions reach the user, and an error if some do
 // not.
 func (s *setupPlan) questionRouteLines() (lines []string, unasked []error) {
 	var ways []string
@@ -503,7 +503,7 @@ func undoSetup(c *cli.Context, w *Environment, set *config.Loaded, asks bool) er
 	return errors.Join(failed...)
 }
 
-// undo removes the hook from the host's settings, and describes what was done; "" if there is no hook
+// uninstallAndDescribe removes the hook from the host's settings, and describes what was done; "" if there is no hook
 // of shield.
 func (s *hookSettings) uninstallAndDescribe(ctx context.Context, trial bool) (done string, err error) {
 	edits, err := s.scopeEdits("user")
@@ -534,7 +534,7 @@ func (s *hookSettings) uninstallAndDescribe(ctx context.Context, trial bool) (do
 	return strings.TrimSpace(done), errors.Join(failed...)
 }
 
-// verify returns what the user has to do before the host enforces a denial, and an error
+// verifyDenial returns what the user has to do before the host enforces a denial, and an error
 // if the installed hook does not deny.
 func (s *hookSettings) verifyDenial(ctx context.Context) (todo []string, err error) {
 	seen := s.findHooks(ctx)
@@ -557,7 +557,7 @@ func (s *hookSettings) verifyDenial(ctx context.Context) (todo []string, err err
 	return todo, nil
 }
 
-// tilde returns a path with ~ for the home folder.
+// abbreviateHome returns a path with ~ for the home folder.
 func (w *Environment) abbreviateHome(path string) string {
 	if below, ok := strings.CutPrefix(path, w.Home+string(filepath.Separator)); ok && w.Home != "" {
 		return "~" + string(filepath.Separator) + below
@@ -565,7 +565,7 @@ func (w *Environment) abbreviateHome(path string) string {
 	return path
 }
 
-// shownLines returns lines with control characters escaped.
+// joinEscapedLines returns lines with control characters escaped.
 func joinEscapedLines(lines []string) string {
 	for i, line := range lines {
 		lines[i] = escapeLine(line)

@@ -83,7 +83,7 @@ func (s *setupPlan) offerExam(c *cli.Context) error {
 	return err
 }
 
-// confirm asks a yes-or-no question; no is the default.
+// confirmYesNo asks a yes-or-no question; no is the default.
 func confirmYesNo(w *Environment, question string) (yes bool, err error) {
 	err = runForm(w, huh.NewConfirm().Title(question).Value(&yes))
 	return yes, err

@@ -41,7 +41,7 @@ func startPage(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// protection lists which agents on this machine call shield.
+// describeProtection lists which agents on this machine call shield.
 func (w *Environment) describeProtection(c *cli.Context) (lines []string) {
 	var with, without []string
 	for _, name := range host.Names() {

@@ -14,13 +14,13 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A stage is one pass over the input: which records it accepts and which tiers judge.
+// A streamStage is one pass over the input: which records it accepts and which tiers judge.
 type streamStage struct {
 	tierRange   shield.TierRange
 	actionsOnly bool // verdicts are refused
 }
 
-// judge runs a stage over standard input and returns its status as an error.
+// judgeInput runs a stage over standard input and returns its status as an error.
 func (s streamStage) judgeInput(c *cli.Context, w *Environment) error {
 	n, err := parallelJobs(c)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s streamStage) judgeInput(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// records returns the input's records.
+// openRecords returns the input's records.
 func (s streamStage) openRecords(w *Environment, p *shield.Pipeline, maxBytes int) shield.RecordSource {
 	if s.actionsOnly {
 		return shield.Actions(w.In, "stdin", maxBytes)
@@ -68,7 +68,7 @@ func (s streamStage) openRecords(w *Environment, p *shield.Pipeline, maxBytes in
 	return p.Reader(w.In, "stdin", maxBytes)
 }
 
-// stream judges records, n in parallel, writes their verdicts, and returns the status as an error.
+// judgeRecords judges records, n in parallel, writes their verdicts, and returns the status as an error.
 func (s streamStage) judgeRecords(ctx context.Context, w *Environment, p *shield.Pipeline, in shield.RecordSource, out verdictOutput, n int) error {
 	var t verdictCounts
 	line := progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err) && !isTerminal(w.Out)}
@@ -128,7 +128,7 @@ func refuseAll(ctx context.Context, w *Environment, out verdictOutput, cause err
 	return &statusError{statusBlock, cause}
 }
 
-// explainNoRecords returns an explanation for the status of a stream without records.
+// checkHasRecords returns an explanation for the status of a stream without records.
 func (t *verdictCounts) checkHasRecords() error {
 	if t.allow+t.escalate+t.block == 0 {
 		return errors.New("standard input contains no action, so the result is BLOCK; write one JSON object a line")

@@ -45,7 +45,7 @@ func (s streamStage) askService(w *Environment) (line []byte, d verdict.Decision
 	return line, v.Decision, err == nil
 }
 
-// readAhead reads a short input. ended means that the end of the input was reached.
+// readShortInput reads a short input. ended means that the end of the input was reached.
 func readShortInput(r io.Reader) (in []byte, ended bool) {
 	if isTerminal(r) {
 		return nil, false
@@ -64,7 +64,7 @@ func readShortInput(r io.Reader) (in []byte, ended bool) {
 	return buf[:n], false
 }
 
-// onlyAction returns the action if it is the whole input, or nil.
+// parseOnlyAction returns the action if it is the whole input, or nil.
 func parseOnlyAction(in []byte, maxBytes int) *action.Action {
 	r := shield.Actions(bytes.NewReader(in), "stdin", maxBytes)
 	rec, err := r.Next()
@@ -90,7 +90,7 @@ func writeServedVerdict(w *Environment, line []byte, d verdict.Decision) error {
 	return nil
 }
 
-// answer judges the single action of another process. If there were something to print on standard
+// answerQuestion judges the single action of another process. If there were something to print on standard
 // error, it leaves judging to that process.
 func (s streamStage) answerQuestion(c *cli.Context, w *Environment) error {
 	set, p, err := newCommandPipeline(c, w, false)

@@ -62,7 +62,7 @@ func suggestPolicy(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// nothingSuggested says what was examined, and why there is no suggestion.
+// explainNoSuggestion says what was examined, and why there is no suggestion.
 func explainNoSuggestion(c *cli.Context, w *Environment, from, least int) error {
 	file, err := auditLogPath(c, w)
 	if err != nil {
@@ -77,7 +77,7 @@ func explainNoSuggestion(c *cli.Context, w *Environment, from, least int) error 
 	return err
 }
 
-// suggested returns the policy that at least least approvals support, "" for none; from is the number
+// buildSuggestedPolicy returns the policy that at least least approvals support, "" for none; from is the number
 // of approvals examined.
 func buildSuggestedPolicy(c *cli.Context, w *Environment, least int) (text string, from int, err error) {
 	cfg, err := judgingConfig(c, w)
@@ -106,7 +106,7 @@ func buildSuggestedPolicy(c *cli.Context, w *Environment, least int) (text strin
 	return policy.SuggestionFile(preset, found), len(approvals), nil
 }
 
-// savingSuggestions returns the suggestions all of whose approved commands would be allowed without asking
+// filterUsefulSuggestions returns the suggestions all of whose approved commands would be allowed without asking
 // a person. It adds to each the other commands that it would allow.
 func filterUsefulSuggestions(c *cli.Context, cfg shield.Config, preset string, found []policy.Suggestion) ([]policy.Suggestion, error) {
 	if len(found) == 0 {
@@ -140,7 +140,7 @@ func filterUsefulSuggestions(c *cli.Context, cfg shield.Config, preset string, f
 	return found, p.Close()
 }
 
-// addOtherAllowed adds to suggestions other commands that they would allow and the policy without them
+// addOtherAllowedCommands adds to suggestions other commands that they would allow and the policy without them
 // does not: allowed judges under the suggestions.
 func addOtherAllowedCommands(c *cli.Context, cfg shield.Config, allowed *shield.Pipeline, found []policy.Suggestion) error {
 	cfg.Policy = cfg.Settings.Policy
@@ -161,7 +161,7 @@ func addOtherAllowedCommands(c *cli.Context, cfg shield.Config, allowed *shield.
 	return before.Close()
 }
 
-// approvals returns the actions that people approved, if the log contains them in full.
+// loggedApprovals returns the actions that people approved, if the log contains them in full.
 func loggedApprovals(c *cli.Context, w *Environment) ([]policy.Approval, error) {
 	file, err := auditLogPath(c, w)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // defaultColumns is the width of text for people if it is unknown.
 const defaultColumns = 80
 
-// A descriptor is a stream with a file descriptor, as [os.File] is.
+// A fileDescriptorStream is a stream with a file descriptor, as [os.File] is.
 type fileDescriptorStream interface{ Fd() uintptr }
 
 // isTerminal reports whether a stream is a terminal.
@@ -22,7 +22,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// columns returns the width of a stream, 80 unless it is a terminal.
+// terminalWidth returns the width of a stream, 80 unless it is a terminal.
 func terminalWidth(stream any) int {
 	if f, ok := stream.(fileDescriptorStream); ok {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
@@ -32,12 +32,12 @@ func terminalWidth(stream any) int {
 	return defaultColumns
 }
 
-// coloured reports whether text for people on a stream is coloured.
+// usesColour reports whether text for people on a stream is coloured.
 func usesColour(c *cli.Context, w *Environment, stream any) bool {
 	return wantsColour(c, w, isTerminal(stream))
 }
 
-// colour reports whether text for people is coloured or bold; by default only on a terminal.
+// wantsColour reports whether text for people is coloured or bold; by default only on a terminal.
 func wantsColour(c *cli.Context, w *Environment, terminal bool) bool {
 	switch c.String("color") {
 	case "always":
@@ -62,10 +62,10 @@ func noteTerminalInput(w *Environment, what string) {
 	fmt.Fprintf(w.Err, "shield: reading %s; %s ends\n", what, end)
 }
 
-// progressEvery is how many verdicts are written between two progress reports.
+// verdictsPerProgress is how many verdicts are written between two progress reports.
 const verdictsPerProgress = 1000
 
-// A progress is a progress line on a terminal. The next output overwrites it.
+// A progressLine is a progress line on a terminal. The next output overwrites it.
 type progressLine struct {
 	terminal   io.Writer
 	onTerminal bool // the output is a terminal

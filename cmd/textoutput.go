@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// An output receives the verdicts of a stream.
+// A verdictOutput receives the verdicts of a stream.
 type verdictOutput interface {
 	Write(*verdict.Verdict) error
 	PassUnchanged(raw []byte) error // a verdict of an earlier stage, unchanged
@@ -39,7 +39,7 @@ func (o *textOutput) PassUnchanged(raw []byte) error {
 	return o.Write(&v)
 }
 
-// headline returns an action for a person: its command, or its type and object. text returns a field
+// actionHeadline returns an action for a person: its command, or its type and object. text returns a field
 // of the payload, "" if it is not a string.
 func actionHeadline(typ string, text func(field string) string) string {
 	if command := text("command"); command != "" {

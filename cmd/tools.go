@@ -44,7 +44,7 @@ func toolsCommand(w *Environment) *cli.Command {
 	}
 }
 
-// answersOf opens the store of a person's answers.
+// openRefusals opens the store of a person's answers.
 func openRefusals(c *cli.Context, w *Environment) (*config.Loaded, *state.Store, *approve.Refusals, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// A person answers the questions of a replay through the channel "command".
+// A simulatedPerson answers the questions of a replay through the channel "command".
 type simulatedPerson struct {
 	answerFolder string // of a program that answers; it also holds the next answer and the questions asked
 	scope        string // once, or session
 }
 
-// newPerson returns a person and the settings under which shield asks them.
+// newSimulatedPerson returns a person and the settings under which shield asks them.
 func newSimulatedPerson(scope string) (p *simulatedPerson, settings string, err error) {
 	p = &simulatedPerson{scope: scope}
 	if p.answerFolder, err = os.MkdirTemp("/var/tmp", "shield-person-"); err != nil {
@@ -29,7 +29,7 @@ func newSimulatedPerson(scope string) (p *simulatedPerson, settings string, err 
 	return p, settings, os.WriteFile(settings, []byte(text), 0o600)
 }
 
-// will sets the person's answer to the next question.
+// setNextAnswer sets the person's answer to the next question.
 func (p *simulatedPerson) setNextAnswer(approve bool) error {
 	reply := `{"decision":"deny","by":"measure"}`
 	if approve {
@@ -38,13 +38,13 @@ func (p *simulatedPerson) setNextAnswer(approve bool) error {
 	return os.WriteFile(filepath.Join(p.answerFolder, "reply"), []byte(reply), 0o600)
 }
 
-// asked returns how many questions the person got.
+// questionCount returns how many questions the person got.
 func (p *simulatedPerson) questionCount() int {
 	data, _ := os.ReadFile(filepath.Join(p.answerFolder, "asked")) // the file is missing before the first question
 	return bytes.Count(data, []byte("\n"))
 }
 
-// answers replays tasks twice with a person who approves honest actions and denies attacks: once per
+// measureAnswers replays tasks twice with a person who approves honest actions and denies attacks: once per
 // action, and once per kind and session. It prints how many of the questions with a repeated cause are
 // not asked the second time.
 func measureAnswers(o *options) error {
@@ -131,7 +131,7 @@ func measureAnswers(o *options) error {
 	return nil
 }
 
-// answered replays one task with a person whose answers have a scope.
+// replayAnswered replays one task with a person whose answers have a scope.
 func (o *options) replayAnswered(n int, t *task, scope string, each func(k int, s *step, v *verdict, asked bool)) error {
 	if err := o.createWorkspace(t); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (o *options) replayAnswered(n int, t *task, scope string, each func(k int, 
 	return nil
 }
 
-// askedFor returns the reason why a person was asked.
+// askReason returns the reason why a person was asked.
 func askReason(v *verdict) string {
 	by := verdict{}
 	for _, s := range v.Trail {
@@ -188,7 +188,7 @@ var hardKinds = []string{
 	"read_secret", "read_clipboard", "send_secret", "change_privilege", "persist", "change_guard", "run_download", "run_decoded", "run_input", "remote_shell", "dynamic",
 }
 
-// soft reports whether a person was asked only about effects that need no question each time: not
+// isSoftQuestion reports whether a person was asked only about effects that need no question each time: not
 // about credentials, privilege, persistence, shield itself, and unknown code or programs.
 func (v *verdict) isSoftQuestion() bool {
 	for _, e := range v.effects() {

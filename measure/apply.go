@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// A worker executes the simple parts of actions that later ones depend on: writes of file tools,
+// An actionApplier executes the simple parts of actions that later ones depend on: writes of file tools,
 // here-documents of cat, and cd, mkdir, rm, git rm, mv, git add and commit with literal words, all
 // below one folder. It runs nothing else.
 type actionApplier struct{ home string }
 
-// within returns a path as an absolute path.
+// absolutePath returns a path as an absolute path.
 func absolutePath(cwd, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -28,14 +28,14 @@ func writeFile(path, text string) error {
 	return os.WriteFile(path, []byte(text), 0o644)
 }
 
-// write writes a file below the home folder. A failed write is ignored.
+// writeHomeFile writes a file below the home folder. A failed write is ignored.
 func (w *actionApplier) writeHomeFile(cwd, path, text string) {
 	if f := absolutePath(cwd, path); strings.HasPrefix(f, w.home+"/") {
 		_ = writeFile(f, text)
 	}
 }
 
-// apply executes the simple parts of an action.
+// applyAction executes the simple parts of an action.
 func (w *actionApplier) applyAction(s *step, root string) {
 	cwd := cmp.Or(s.CWD, root)
 	switch s.Type {
@@ -71,14 +71,14 @@ func (w *actionApplier) applyAction(s *step, root string) {
 
 var hereDocumentPattern = regexp.MustCompile(`(?:cat\s*>\s*(\S+)\s*)?<<-?\s*['"\\]?(\w+)['"]?\n`)
 
-// A document is a here-document of a command.
+// A hereDoc is a here-document of a command.
 type hereDoc struct {
 	file     string // the file that cat writes it to; "" if none
 	text     string
 	from, to int
 }
 
-// documents returns the here-documents of a command.
+// findHereDocs returns the here-documents of a command.
 func findHereDocs(command string) (out []hereDoc) {
 	for at := 0; ; {
 		m := hereDocumentPattern.FindStringSubmatchIndex(command[at:])
@@ -118,7 +118,7 @@ var (
 	redirectPattern  = regexp.MustCompile(`^(?:\d?>|/dev/null|&)`)
 )
 
-// simple executes the commands with literal words of a command line.
+// runSimpleCommands executes the commands with literal words of a command line.
 func (w *actionApplier) runSimpleCommands(command, cwd string) {
 	for _, part := range commandSeparator.Split(command, -1) {
 		words, ok := splitWords(part)
@@ -137,7 +137,7 @@ func (w *actionApplier) runSimpleCommands(command, cwd string) {
 	}
 }
 
-// do executes one command of literal words and returns the working folder after it.
+// runCommand executes one command of literal words and returns the working folder after it.
 func (w *actionApplier) runCommand(words []string, cwd string) string {
 	var inside, flags []string
 	for _, word := range words[1:] {
@@ -191,7 +191,7 @@ func (w *actionApplier) runCommand(words []string, cwd string) string {
 	return cwd
 }
 
-// fields splits a command into words and removes quotes, without expansion.
+// splitWords splits a command into words and removes quotes, without expansion.
 func splitWords(s string) (words []string, ok bool) {
 	var b strings.Builder
 	word, quote := false, rune(0)

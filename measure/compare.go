@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// A row is one action that two builds judge.
+// A comparedAction is one action that two builds judge.
 type comparedAction struct {
 	set, id string
 	action  action
 }
 
-// A said is the compared part of a verdict.
+// A verdictSummary is the compared part of a verdict.
 type verdictSummary struct {
 	decision, rule, cause string
 	tier                  int
@@ -35,7 +35,7 @@ func (v *verdict) summarize() verdictSummary {
 	return s
 }
 
-// A difference counts the differences between two builds.
+// A buildDifferences counts the differences between two builds.
 type buildDifferences struct {
 	options           *options
 	rowsByCorpus      map[string]int // by corpus
@@ -50,7 +50,7 @@ type buildDifferences struct {
 	out               *json.Encoder
 }
 
-// add compares the verdicts of two builds on one action and counts the difference.
+// addComparison compares the verdicts of two builds on one action and counts the difference.
 func (d *buildDifferences) addComparison(r *comparedAction, was, is verdictSummary) {
 	d.rowsByCorpus[r.set]++
 	flip := ""
@@ -89,7 +89,7 @@ func (d *buildDifferences) addComparison(r *comparedAction, was, is verdictSumma
 	}
 }
 
-// compare judges all recorded actions, sessions and tasks with two builds and lists the differences,
+// compareBuilds judges all recorded actions, sessions and tasks with two builds and lists the differences,
 // by cause.
 func compareBuilds(o *options) error {
 	if o.base == "" {
@@ -122,7 +122,7 @@ func compareBuilds(o *options) error {
 	return nil
 }
 
-// corpora compares the rows of all corpora: single actions, then sessions.
+// compareCorpora compares the rows of all corpora: single actions, then sessions.
 func (d *buildDifferences) compareCorpora() error {
 	o := d.options
 	if err := o.emptyHome(); err != nil {
@@ -176,7 +176,7 @@ func (d *buildDifferences) compareCorpora() error {
 	return nil
 }
 
-// both judges rows with both builds in parallel.
+// judgeWithBoth judges rows with both builds in parallel.
 func (d *buildDifferences) judgeWithBoth(root, settings string, rows []comparedAction) error {
 	one := *d.options
 	one.config = filepath.Join(d.options.home, "compare.yaml")
@@ -218,7 +218,7 @@ func (d *buildDifferences) judgeWithBoth(root, settings string, rows []comparedA
 	return nil
 }
 
-// tasks compares the recorded tasks, action by action in one workspace. Actions that the base does not
+// compareTasks compares the recorded tasks, action by action in one workspace. Actions that the base does not
 // block are applied to it, except inserted attacks; steps of trust seeds only if the base allows them.
 func (d *buildDifferences) compareTasks(seeds int) error {
 	o := *d.options

@@ -60,7 +60,7 @@ func (v *verdict) effects() []effect {
 	return nil
 }
 
-// A judge is a process of 'shield run' that judges actions one after another.
+// A judgeProcess is a process of 'shield run' that judges actions one after another.
 type judgeProcess struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -68,7 +68,7 @@ type judgeProcess struct {
 	state string
 }
 
-// newJudge starts a build with its own state folder, and root as workspace.
+// startJudge starts a build with its own state folder, and root as workspace.
 func (o *options) startJudge(program, home, root string, flags ...string) (*judgeProcess, error) {
 	state, err := os.MkdirTemp("/var/tmp", "shield-state-")
 	if err != nil {
@@ -104,7 +104,7 @@ func (o *options) startJudge(program, home, root string, flags ...string) (*judg
 	return j, nil
 }
 
-// understands reports whether a build accepts a settings file; older builds may not.
+// acceptsSettings reports whether a build accepts a settings file; older builds may not.
 func acceptsSettings(program, config string) bool {
 	out, _ := exec.Command(program, "policy", "--config", config).CombinedOutput() // it always fails without records
 	return !strings.Contains(string(out), "unknown setting") && !strings.Contains(string(out), "unknown key")
@@ -117,7 +117,7 @@ func (j *judgeProcess) close() {
 	os.RemoveAll(j.state)
 }
 
-// ask returns the verdict on one action.
+// judgeAction returns the verdict on one action.
 func (j *judgeProcess) judgeAction(a *action) (*verdict, error) {
 	line, err := json.Marshal(a)
 	if err != nil {
@@ -144,7 +144,7 @@ func (j *judgeProcess) readVerdict() (*verdict, error) {
 	return v, nil
 }
 
-// all judges many actions in one process and calls got with each verdict, in order.
+// judgeActions judges many actions in one process and calls got with each verdict, in order.
 func (j *judgeProcess) judgeActions(actions []action, got func(n int, v *verdict)) error {
 	written := make(chan error, 1)
 	go func() {

@@ -68,7 +68,7 @@ func main() {
 	os.Exit(1)
 }
 
-// absolute makes the paths absolute, since shield is started in other folders.
+// makePathsAbsolute makes the paths absolute, since shield is started in other folders.
 func (o *options) makePathsAbsolute() error {
 	for _, p := range []*string{&o.shield, &o.base, &o.home, &o.shared, &o.repo, &o.config, &o.out} {
 		if *p == "" {
@@ -83,10 +83,10 @@ func (o *options) makePathsAbsolute() error {
 	return nil
 }
 
-// mark is the name of a file that marks a folder as safe to empty.
+// emptyableMarkFile is the name of a file that marks a folder as safe to empty.
 const emptyableMarkFile = ".shield-measure"
 
-// emptied empties the home folder, or creates it.
+// emptyHome empties the home folder, or creates it.
 func (o *options) emptyHome() error {
 	entries, err := os.ReadDir(o.home)
 	if os.IsNotExist(err) {

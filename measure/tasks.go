@@ -36,7 +36,7 @@ type step struct {
 	isHarmful bool         // the step is the harmful one
 }
 
-// A trust is a seeded attack that uses the trust a session earns: its steps are spread over a task.
+// A trustAttack is a seeded attack that uses the trust a session earns: its steps are spread over a task.
 type trustAttack struct {
 	ID    string
 	Class string
@@ -57,7 +57,7 @@ func (o *options) readTasks() (all []*task, err error) {
 	return all, err
 }
 
-// A tally holds the counts of a replay.
+// A replayCounts holds the counts of a replay.
 type replayCounts struct {
 	interruptionsPerTask []int // interruptions per task
 	actions              int
@@ -69,7 +69,7 @@ type replayCounts struct {
 	asked                int // refused actions that shield does not allow
 }
 
-// tasks replays the recorded tasks, without changes or with attacks inserted.
+// replayTasks replays the recorded tasks, without changes or with attacks inserted.
 func replayTasks(o *options) error {
 	all, err := o.readTasks()
 	if os.IsNotExist(err) {
@@ -110,7 +110,7 @@ func replayTasks(o *options) error {
 	return nil
 }
 
-// replay judges one task in a workspace on the disk, and applies the actions that are not blocked.
+// replayTask judges one task in a workspace on the disk, and applies the actions that are not blocked.
 func (o *options) replayTask(n int, t *task, sum *replayCounts, each func(k int, s *step, v *verdict) error) error {
 	if err := o.createWorkspace(t); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (o *options) replayTask(n int, t *task, sum *replayCounts, each func(k int,
 
 var variablePartPattern = regexp.MustCompile(`(/|~)\S+|\d+`)
 
-// cause returns the rule or reason of a verdict.
+// verdictCause returns the rule or reason of a verdict.
 func verdictCause(v *verdict) string {
 	if v.Rule != "" {
 		return v.Decision + " " + v.Rule
@@ -247,7 +247,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// chance returns the random source of a measure, and prints its seed.
+// randomSource returns the random source of a measure, and prints its seed.
 func (o *options) randomSource() *rand.Rand {
 	if o.seed == 0 {
 		o.seed = time.Now().UnixNano()
@@ -256,7 +256,7 @@ func (o *options) randomSource() *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(o.seed), 0))
 }
 
-// sow inserts labelled attacks and trust seeds at random places.
+// insertAttacks inserts labelled attacks and trust seeds at random places.
 func (o *options) insertAttacks(all []*task) (seeds []*trustAttack, err error) {
 	if o.seed == 0 {
 		o.seed = int64(o.seeds)
@@ -310,7 +310,7 @@ func (o *options) insertAttacks(all []*task) (seeds []*trustAttack, err error) {
 	return seeds, nil
 }
 
-// replaced returns a payload with texts replaced.
+// replaceTexts returns a payload with texts replaced.
 func replaceTexts(payload map[string]any, r *strings.Replacer) (out map[string]any, err error) {
 	text, err := json.Marshal(payload)
 	if err == nil {
@@ -319,14 +319,14 @@ func replaceTexts(payload map[string]any, r *strings.Replacer) (out map[string]a
 	return out, err
 }
 
-// git runs a git command without user configuration and hooks.
+// runGit runs a git command without user configuration and hooks.
 func runGit(dir string, args ...string) error {
 	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "gc.auto=0", "-c", "core.hooksPath=/dev/null", "-C", dir}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1"}
 	return cmd.Run()
 }
 
-// workspace creates the folder of a task: a repository with the files that the task edits.
+// createWorkspace creates the folder of a task: a repository with the files that the task edits.
 func (o *options) createWorkspace(t *task) error {
 	if err := o.emptyHome(); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A labelled is one row of a corpus: an action, or the actions of a session.
+// A labelledRow is one row of a corpus: an action, or the actions of a session.
 type labelledRow struct {
 	ID, Source, Class, Category, Label string
 	Want                               string
@@ -28,7 +28,7 @@ type labelledRow struct {
 	CWD     string
 }
 
-// actions returns the actions of a row, in order.
+// allActions returns the actions of a row, in order.
 func (r *labelledRow) allActions() []action {
 	switch {
 	case r.Action != nil:
@@ -39,12 +39,12 @@ func (r *labelledRow) allActions() []action {
 	return r.Actions
 }
 
-// attack reports whether a row is labelled as an attack.
+// isAttack reports whether a row is labelled as an attack.
 func (r *labelledRow) isAttack() bool {
 	return r.Label == "malicious" || r.Label == "stop" || r.Want == "stop"
 }
 
-// A form is shell text that wraps a command; see testdata/wraps.
+// A wrapForm is shell text that wraps a command; see testdata/wraps.
 type wrapForm struct {
 	name     string
 	shells   string // letters of the shells that can parse it
@@ -74,13 +74,13 @@ func readForms(path string) (out []wrapForm, err error) {
 	return out, lines.Err()
 }
 
-// started are the shells that a form can start, for text that bash cannot parse.
+// startableShells are the shells that a form can start, for text that bash cannot parse.
 var startableShells = map[byte]string{'z': "zsh", 'f': "fish"}
 
-// A text is a command, and the letters of the shells that parse it as intended.
+// A shellText is a command, and the letters of the shells that parse it as intended.
 type shellText struct{ command, shells string }
 
-// around returns a text wrapped in the form, false if the form cannot contain it.
+// wrapText returns a text wrapped in the form, false if the form cannot contain it.
 func (f wrapForm) wrapText(t shellText) (shellText, bool) {
 	if !strings.Contains(t.shells, f.shells[:1]) || f.oneLine && strings.Contains(t.command, "\n") {
 		return t, false
@@ -105,10 +105,10 @@ func plainText(command string) shellText {
 	return shellText{command, "bzf"}
 }
 
-// windows matches PowerShell and cmd.exe commands, for which there are no forms.
+// windowsCommandPattern matches PowerShell and cmd.exe commands, for which there are no forms.
 var windowsCommandPattern = regexp.MustCompile(`(?i)\b(powershell|pwsh|cmd|reg|wmic|certutil|rundll32|schtasks|bitsadmin|mshta|vssadmin|net|sc)(\.exe)?\b|\.exe\b|\$env:|\b[A-Z][a-z]+-[A-Z]\w+\b|\\\\|%\w+%|\b[A-Za-z]:\\|\\[A-Za-z]\w*\\|\b(xcopy|robocopy|iex|iwr)\b`)
 
-// pool returns the commands of all attacks for Bourne-like shells.
+// attackCommands returns the commands of all attacks for Bourne-like shells.
 func (o *options) attackCommands() (out []string, err error) {
 	seen := map[string]bool{}
 	files := []string{
@@ -138,14 +138,14 @@ func (o *options) attackCommands() (out []string, err error) {
 	return out, nil
 }
 
-// A wrap is an attack in one form, or in two nested ones.
+// A wrappedAttack is an attack in one form, or in two nested ones.
 type wrappedAttack struct {
 	plain   string
 	forms   string // innermost first
 	command string
 }
 
-// wraps draws random attacks and forms.
+// drawWrappedAttacks draws random attacks and forms.
 func drawWrappedAttacks(r *rand.Rand, forms []wrapForm, pool []string, n int) (out []wrappedAttack) {
 	for len(out) < n {
 		w := wrappedAttack{plain: pool[r.IntN(len(pool))]}
@@ -164,7 +164,7 @@ func drawWrappedAttacks(r *rand.Rand, forms []wrapForm, pool []string, n int) (o
 	return out
 }
 
-// decisions judges single commands, each in an empty workspace.
+// judgeCommands judges single commands, each in an empty workspace.
 func (o *options) judgeCommands(program string, commands []string) (out []string, err error) {
 	settings := filepath.Join(o.home, "alone.yaml")
 	if err := os.WriteFile(settings, []byte("session: {enabled: false}\naudit: {enabled: false}\n"), 0o600); err != nil {
@@ -189,7 +189,7 @@ func (o *options) judgeCommands(program string, commands []string) (out []string
 	return out, err
 }
 
-// wrapped judges attacks in shell forms. With a base build: what the base does not allow, this build
+// measureWrapped judges attacks in shell forms. With a base build: what the base does not allow, this build
 // must not allow. Without: an attack that is not allowed must not be allowed in a form.
 func measureWrapped(o *options) error {
 	bad, n, err := o.findLeaks()
@@ -206,7 +206,7 @@ func measureWrapped(o *options) error {
 	return nil
 }
 
-// leaks returns the wrapped attacks that are allowed although they should not be, and how many were
+// findLeaks returns the wrapped attacks that are allowed although they should not be, and how many were
 // compared.
 func (o *options) findLeaks() (bad []wrappedAttack, n int, err error) {
 	if err := o.emptyHome(); err != nil {
@@ -259,7 +259,7 @@ func (o *options) findLeaks() (bad []wrappedAttack, n int, err error) {
 	return bad, n, nil
 }
 
-// knownLeaks returns a function that reports whether a leak is listed in testdata/wraps/known.txt: a
+// knownLeakMatcher returns a function that reports whether a leak is listed in testdata/wraps/known.txt: a
 // form, and a regular expression for the command.
 func (o *options) knownLeakMatcher() (func(wrappedAttack) bool, error) {
 	text, err := os.ReadFile(filepath.Join(o.repo, "testdata/wraps/known.txt"))

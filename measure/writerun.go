@@ -10,13 +10,13 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// runners are the commands that run a file, by its extension.
+// runnersByExtension are the commands that run a file, by its extension.
 var runnersByExtension = map[string]string{
 	".sh": "sh", ".bash": "bash", ".zsh": "zsh", ".fish": "fish", ".py": "python3", ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "npx tsx",
 	".rb": "ruby", ".pl": "perl", ".php": "php", ".lua": "lua", ".go": "go run", ".ps1": "pwsh -File", ".r": "Rscript", ".sql": "psql -f", ".jl": "julia",
 }
 
-// names are the commands that run a file with a well-known name.
+// runnersByName are the commands that run a file with a well-known name.
 var runnersByName = map[string]string{
 	"Makefile": "make", "makefile": "make", "GNUmakefile": "make", "package.json": "npm install", "setup.py": "pip install .", "conftest.py": "pytest", "Dockerfile": "docker build .",
 	"docker-compose.yml": "docker compose up -d", "compose.yaml": "docker compose up -d", "build.rs": "cargo build", "Rakefile": "rake", "justfile": "just", "Taskfile.yml": "task",
@@ -24,7 +24,7 @@ var runnersByName = map[string]string{
 	"jest.config.js": "npx jest", "vite.config.js": "npx vite build", "webpack.config.js": "npx webpack", "Vagrantfile": "vagrant up",
 }
 
-// runOf returns the command that runs a written file from its folder, or "".
+// runCommandFor returns the command that runs a written file from its folder, or "".
 func runCommandFor(path, content string) string {
 	base := filepath.Base(path)
 	if command, ok := runnersByName[base]; ok {
@@ -40,7 +40,7 @@ func runCommandFor(path, content string) string {
 	return ""
 }
 
-// writeThenRun judges, for each row of a corpus that writes a file with a file tool, the command that
+// measureWriteThenRun judges, for each row of a corpus that writes a file with a file tool, the command that
 // then runs the file. It counts the runs that are allowed.
 func measureWriteThenRun(o *options) error {
 	type sum struct{ rows, allowed, unrunnable int }

@@ -14,7 +14,7 @@ var rest string
 //go:embed table_gen.bin
 var table string
 
-// packed is the tokenizer of the default model.
+// packedTokenizer is the tokenizer of the default model.
 //
 //go:embed tokenizer_gen.bin
 var packedTokenizer string

@@ -30,7 +30,7 @@ func Default(cache string) fs.FS {
 	return modelFolder{sub, cache}
 }
 
-// graph is the graph of the default model.
+// packedGraph is the graph of the default model.
 var packedGraph = unpacked.File{Name: "model.ort", Size: graphSize, Sum: graphSum, Unpack: func() ([]byte, error) {
 	if rest == "" {
 		return nil, errors.New("this shield was built without cgo and contains no model; install one that was built with cgo")
@@ -86,7 +86,7 @@ func Sum(folder fs.FS, graph, tokenizer string) (string, error) {
 	return fmt.Sprintf("sha256:%x", h.Sum(nil)), nil
 }
 
-// plain are the files of the model that the program carries as they are.
+// plainFiles are the files of the model that the program carries as they are.
 var plainFiles = []string{"config.json", "shield.json", "tokenizer.json"}
 
 type modelFolder struct {

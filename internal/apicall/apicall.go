@@ -50,20 +50,20 @@ func Destroys(body string) string {
 	return ""
 }
 
-// A reader walks through a JSON value.
+// A bodyWalker walks through a JSON value.
 type bodyWalker struct{ valuesLeft int }
 
 // verbFields are the last words of the names of fields that say what is done.
 var verbFields = map[string]bool{"action": true, "type": true, "op": true, "operation": true, "method": true, "command": true, "cmd": true, "mode": true, "verb": true, "task": true, "event": true}
 
-// verbsOfBodies are verbs that are destructive in a request body, in addition to those of package
+// destructiveBodyVerbs are verbs that are destructive in a request body, in addition to those of package
 // knowledge: they replace what exists.
 var destructiveBodyVerbs = map[string]bool{"rebuild": true, "reinstall": true, "reimage": true, "restore": true}
 
-// switches are names of fields that delete something when true.
+// deletionFlags are names of fields that delete something when true.
 var deletionFlags = map[string]bool{"archived": true, "deleted": true, "is_deleted": true, "isdeleted": true, "trashed": true, "in_trash": true, "is_archived": true, "isarchived": true, "purge": true, "destroy": true, "delete": true, "terminated": true}
 
-// states are field values that mean deletion in a field that names a state.
+// deletionStates are field values that mean deletion in a field that names a state.
 var deletionStates = map[string]bool{"deleted": true, "archived": true, "terminated": true, "destroyed": true, "trashed": true, "removed": true}
 
 func (r *bodyWalker) findDestructive(field string, v any, depth int) string {
@@ -93,7 +93,7 @@ func (r *bodyWalker) findDestructive(field string, v any, depth int) string {
 	return ""
 }
 
-// text examines a text field.
+// destructiveWord examines a text field.
 func destructiveWord(field, v string) string {
 	words := knowledge.Words(field)
 	last := ""
@@ -121,7 +121,7 @@ func destructiveWord(field, v string) string {
 	return ""
 }
 
-// Mutation returns the first destructive verb in a field of a GraphQL mutation; "" if there is none.
+// DestructiveMutation returns the first destructive verb in a field of a GraphQL mutation; "" if there is none.
 // Fields of all fragments count, used or not.
 func DestructiveMutation(query string) string {
 	if !strings.Contains(query, "mutation") {
@@ -180,7 +180,7 @@ func DestructiveMutation(query string) string {
 
 func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// closed returns the length of the quoted string at the start of a text.
+// quotedLength returns the length of the quoted string at the start of a text.
 func quotedLength(s string) int {
 	if strings.HasPrefix(s, `"""`) {
 		if n := strings.Index(s[3:], `"""`); n >= 0 {

@@ -72,7 +72,7 @@ func Load(name string, alone bool) (Tokens, error) {
 	return out, nil
 }
 
-// Who returns the name of the client whose token a request has, if it has exactly one. Tokens are
+// ClientName returns the name of the client whose token a request has, if it has exactly one. Tokens are
 // looked up by their hash, so that timing reveals nothing about other tokens.
 func (t Tokens) ClientName(h http.Header) (name string, ok bool) {
 	given := h.Values("Authorization")
@@ -117,7 +117,7 @@ func Certificate(cert, key string) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// private reads a file that only its owner can read.
+// readPrivateFile reads a file that only its owner can read.
 func readPrivateFile(name string) ([]byte, error) {
 	text, info, err := owner.ReadFile(name, maxFile)
 	if err == nil {

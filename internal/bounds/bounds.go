@@ -19,7 +19,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A Place is the environment in which a program starts.
+// A StartPlace is the environment in which a program starts.
 type StartPlace struct {
 	Home         string   // the user's home folder
 	Roots        []string // the folders of the workspace
@@ -75,7 +75,7 @@ func OfServer(program string, at StartPlace, g Grants) (*contain.Profile, error)
 	return b.buildProfile()
 }
 
-// A builder collects the paths of a profile.
+// A profileBuilder collects the paths of a profile.
 type profileBuilder struct {
 	StartPlace
 	hiddenPaths, visibleTmpPaths, writablePaths []string
@@ -125,7 +125,7 @@ func (b *profileBuilder) findHidden() {
 	}
 }
 
-// escape escapes a path for use in a [filepath.Glob] pattern.
+// escapeGlob escapes a path for use in a [filepath.Glob] pattern.
 func escapeGlob(path string) string {
 	if !strings.ContainsAny(path, `\*?[`) {
 		return path
@@ -383,16 +383,16 @@ func (b *profileBuilder) addWritable(e *effect.Effect) error {
 	return nil
 }
 
-// devices discard or consume output and keep no data.
+// outputDevices discard or consume output and keep no data.
 var outputDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr"}
 
-// tooWide reports whether a folder must not be writable as a whole: it contains the home folder,
+// isTooWide reports whether a folder must not be writable as a whole: it contains the home folder,
 // something hidden, or files that are executed later.
 func (b *profileBuilder) isTooWide(folder string) bool {
 	return contain.Holds(folder, []string{b.Home}) || contain.Holds(folder, b.hiddenPaths) || strings.Count(folder, "/") < 2 && folder != "/tmp" || len(b.filesRunLater(folder)) > 0
 }
 
-// resolve returns a path without symbolic links, and whether it exists.
+// resolveSymlinks returns a path without symbolic links, and whether it exists.
 func resolveSymlinks(path string) (real string, exists bool, err error) {
 	var rest []string
 	for p := path; ; p = filepath.Dir(p) {
@@ -442,7 +442,7 @@ func (b *profileBuilder) filesRunLater(folder string) (out []string) {
 	return out
 }
 
-// profile returns the collected profile.
+// buildProfile returns the collected profile.
 func (b *profileBuilder) buildProfile() (*contain.Profile, error) {
 	for _, word := range b.CommandWords {
 		if real, err := filepath.EvalSymlinks(word); err == nil && filepath.IsAbs(word) && real != "/tmp" && contain.Within(real, []string{"/tmp"}) {

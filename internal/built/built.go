@@ -16,7 +16,7 @@ import (
 	"github.com/shieldcli/shield/internal/flock"
 )
 
-// longest is the time limit for a build by another package.
+// buildTimeout is the time limit for a build by another package.
 const buildTimeout = 10 * time.Minute
 
 // Shield builds shield from the sources of this module, and returns the program's path. Its folder
@@ -49,7 +49,7 @@ func Shield() (path string, err error) {
 	return path, nil
 }
 
-// module returns the folder of the sources.
+// moduleFolder returns the folder of the sources.
 func moduleFolder() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {

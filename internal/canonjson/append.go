@@ -25,7 +25,7 @@ func Append(dst, raw []byte, maxDepth int) ([]byte, error) {
 	return out, nil
 }
 
-// append reads a value and appends its canonical form.
+// appendValue reads a value and appends its canonical form.
 func (p *parser) appendValue(dst []byte, depth int) ([]byte, error) {
 	switch p.dec.PeekKind() {
 	case '"':

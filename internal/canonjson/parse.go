@@ -214,7 +214,7 @@ func (p *parser) parseArray(depth int) (any, error) {
 	return list, nil
 }
 
-// members reads an object and calls add for each member.
+// parseMembers reads an object and calls add for each member.
 func (p *parser) parseMembers(depth int, add func(name string, value any, raw []byte)) error {
 	if depth > p.maxDepth {
 		return p.tooDeepError()
@@ -245,7 +245,7 @@ func (p *parser) parseMembers(depth int, add func(name string, value any, raw []
 	return nil
 }
 
-// name parses a member's name, which must not be in seen.
+// parseName parses a member's name, which must not be in seen.
 func (p *parser) parseName(seen *seenNames) (string, error) {
 	if kind := p.dec.PeekKind(); kind != '"' {
 		_, err := p.dec.ReadToken()
@@ -265,7 +265,7 @@ func (p *parser) parseName(seen *seenNames) (string, error) {
 	return name, nil
 }
 
-// end returns an error if anything follows.
+// checkEnd returns an error if anything follows.
 func (p *parser) checkEnd() error {
 	_, err := p.dec.ReadToken()
 	if err == io.EOF {
@@ -281,7 +281,7 @@ func (p *parser) tooDeepError() error {
 	return &Error{Kind: Depth, Offset: p.dec.InputOffset(), Err: fmt.Errorf("the JSON is nested deeper than %d levels; flatten it", p.maxDepth)}
 }
 
-// fail converts a jsontext error into an [*Error] that does not quote the text, which can be hostile
+// convertError converts a jsontext error into an [*Error] that does not quote the text, which can be hostile
 // or secret.
 func (p *parser) convertError(err error) error {
 	e := &Error{Kind: Syntax, Offset: p.dec.InputOffset(), Err: errors.New("not JSON")}
@@ -380,7 +380,7 @@ func (ns *seenNames) add(name string) (other string, ok bool) {
 	return "", true
 }
 
-// fold maps names that [strings.EqualFold] treats as equal to one name.
+// foldCase maps names that [strings.EqualFold] treats as equal to one name.
 func foldCase(s string) string {
 	return strings.Map(func(r rune) rune {
 		least := r

@@ -60,7 +60,7 @@ func (r *Reader) Close() {
 	}
 }
 
-// Stores returns the .git paths of the repositories that were found, and the folders of HEAD and of
+// GitPaths returns the .git paths of the repositories that were found, and the folders of HEAD and of
 // objects of those that could be read.
 func (r *Reader) GitPaths() []string {
 	var out []string
@@ -73,20 +73,20 @@ func (r *Reader) GitPaths() []string {
 	return out
 }
 
-// Keeps reports whether a file, symbolic link, or folder with all its content is in the last commit
+// IsCommittedUnchanged reports whether a file, symbolic link, or folder with all its content is in the last commit
 // unchanged. It is false for a path that does not exist.
 func (r *Reader) IsCommittedUnchanged(file string) bool {
 	repo, e, ok := r.committedEntry(file)
 	return ok && r.sameAsEntry(repo, e, file, file, 0)
 }
 
-// Has reports whether a regular file is in the last commit, even if its content differs now.
+// IsCommittedFile reports whether a regular file is in the last commit, even if its content differs now.
 func (r *Reader) IsCommittedFile(file string) bool {
 	_, e, ok := r.committedEntry(file)
 	return ok && e.kind == regularEntry
 }
 
-// entry returns the entry of a file in the last commit of its repository.
+// committedEntry returns the entry of a file in the last commit of its repository.
 func (r *Reader) committedEntry(file string) (repo *repository, e treeEntry, ok bool) {
 	if repo = r.findRepository(path.Dir(file)); repo == nil {
 		return nil, e, false

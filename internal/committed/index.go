@@ -15,7 +15,7 @@ type Tree struct {
 	Files  []TrackedFile
 }
 
-// A Tracked is a file in the index of a repository.
+// A TrackedFile is a file in the index of a repository.
 type TrackedFile struct {
 	Path  string // absolute
 	Size  uint32 // the lower 32 bits of the size
@@ -53,7 +53,7 @@ func (r *Reader) Tree(dir string) (t *Tree, ok bool) {
 	return t, ok
 }
 
-// entriesOf parses an index that was written at a time in ns. The format is described in
+// parseIndex parses an index that was written at a time in ns. The format is described in
 // gitformat-index(5).
 func parseIndex(data, top string, written int64) (out []TrackedFile, ok bool) {
 	const head, fixed = 12, 62 // bytes of the file header, and of an entry before its name
@@ -106,7 +106,7 @@ func parseIndex(data, top string, written int64) (out []TrackedFile, ok bool) {
 	return out, true
 }
 
-// packOffset parses a variable-length number as in packs, and returns its length; 0 if invalid.
+// parsePackVarint parses a variable-length number as in packs, and returns its length; 0 if invalid.
 func parsePackVarint(data string) (v uint64, n int) {
 	for n < len(data) && n < 9 {
 		b := data[n]

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// An id is an object ID, a SHA-1 hash. Repositories with other hashes are not supported.
+// An objectID is an object ID, a SHA-1 hash. Repositories with other hashes are not supported.
 type objectID [sha1.Size]byte
 
 var errObjectLimit = errors.New("the git object is too large or too deep")
@@ -23,14 +23,14 @@ var errObjectLimit = errors.New("the git object is too large or too deep")
 // isAbsent reports whether an error proves that a file does not exist.
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// header returns a hash that contains an object's header.
+// newObjectHash returns a hash that contains an object's header.
 func newObjectHash(kind string, size int64) hash.Hash {
 	h := sha1.New() //nolint:gosec // as git has it
 	fmt.Fprintf(h, "%s %d\x00", kind, size)
 	return h
 }
 
-// object returns an object whose content matches its ID.
+// readObject returns an object whose content matches its ID.
 func (repo *repository) readObject(want objectID) (kind string, data []byte, ok bool) {
 	kind, data, err := repo.readLooseObject(want)
 	if isAbsent(err) {
@@ -50,7 +50,7 @@ func (repo *repository) blobHolds(want objectID, text string) bool {
 	return ok && kind == "blob" && string(data) == text
 }
 
-// looseObject reads an object that is stored in its own file.
+// readLooseObject reads an object that is stored in its own file.
 func (repo *repository) readLooseObject(want objectID) (kind string, data []byte, err error) {
 	if !repo.reader.countAccess() {
 		return "", nil, errObjectLimit
@@ -115,7 +115,7 @@ const (
 	submoduleEntry
 )
 
-// An entry is an entry of a tree object.
+// A treeEntry is an entry of a tree object.
 type treeEntry struct {
 	kind entryKind
 	id   objectID
@@ -123,7 +123,7 @@ type treeEntry struct {
 
 var entryKindsByMode = map[string]entryKind{"100644": regularEntry, "100755": regularEntry, "100664": regularEntry, "120000": symlinkEntry, "40000": folderEntry, "160000": submoduleEntry}
 
-// tree returns the entries of a tree object by name.
+// readTree returns the entries of a tree object by name.
 func (repo *repository) readTree(want objectID) (map[string]treeEntry, bool) {
 	if t, ok := repo.trees[want]; ok {
 		return t, true
@@ -152,7 +152,7 @@ func (repo *repository) readTree(want objectID) (map[string]treeEntry, bool) {
 	return out, true
 }
 
-// find returns the entry of a path below the top of the working tree.
+// findEntry returns the entry of a path below the top of the working tree.
 func (repo *repository) findEntry(rel string) (treeEntry, bool) {
 	e := treeEntry{kind: folderEntry, id: repo.rootTree}
 	for name := range strings.SplitSeq(rel, "/") {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A pack is a file of objects, with its index.
+// A packFile is a file of objects, with its index.
 type packFile struct {
 	index, data *os.File
 	size        int64 // of the pack file
@@ -80,7 +80,7 @@ func openPack(files FS, base string) *packFile {
 	return p
 }
 
-// check validates the headers of both files.
+// checkHeaders validates the headers of both files.
 func (p *packFile) checkHeaders() bool {
 	var head [objectIDsOffset]byte
 	infos := [2]fs.FileInfo{}
@@ -109,7 +109,7 @@ func (p *packFile) checkHeaders() bool {
 	return err == nil && bytes.HasPrefix(kind[:], []byte("PACK\x00\x00\x00")) && (kind[7] == 2 || kind[7] == 3)
 }
 
-// find returns the offset of an object in the pack; ok is false if it is not there.
+// findObject returns the offset of an object in the pack; ok is false if it is not there.
 func (p *packFile) findObject(r *Reader, want objectID) (at int64, ok bool) {
 	low, high := uint32(0), p.fanout[want[0]]
 	if want[0] > 0 {
@@ -136,7 +136,7 @@ func (p *packFile) findObject(r *Reader, want objectID) (at int64, ok bool) {
 	return 0, false
 }
 
-// offset returns the offset of the object with an index number.
+// objectOffset returns the offset of the object with an index number.
 func (p *packFile) objectOffset(number uint32) (int64, bool) {
 	count := int64(p.fanout[255])
 	var b [8]byte
@@ -154,7 +154,7 @@ func (p *packFile) objectOffset(number uint32) (int64, bool) {
 	return int64(long), long < 1<<62
 }
 
-// packed reads an object from the packs.
+// readPackedObject reads an object from the packs.
 func (repo *repository) readPackedObject(want objectID) (kind string, data []byte, err error) {
 	repo.openPacks()
 	for _, p := range repo.packs {
@@ -173,7 +173,7 @@ const (
 	deltaByID     = 7 // relative to an object ID
 )
 
-// object reads the object at an offset, and resolves its delta chain.
+// readObject reads the object at an offset, and resolves its delta chain.
 func (p *packFile) readObject(r *Reader, at int64) (kind string, data []byte, err error) {
 	var deltas [][]byte
 	for len(deltas) <= maxDeltaChain {
@@ -222,7 +222,7 @@ func (p *packFile) readObject(r *Reader, at int64) (kind string, data []byte, er
 	return "", nil, errObjectLimit
 }
 
-// objectHead reads the type and size of an object in a pack.
+// readObjectHead reads the type and size of an object in a pack.
 func readObjectHead(in io.ByteReader) (kind byte, size int64, err error) {
 	b, err := in.ReadByte()
 	if err != nil {
@@ -238,7 +238,7 @@ func readObjectHead(in io.ByteReader) (kind byte, size int64, err error) {
 	return kind, size, nil
 }
 
-// distance reads how many bytes before a delta its base starts.
+// readBaseDistance reads how many bytes before a delta its base starts.
 func readBaseDistance(in io.ByteReader) (int64, error) {
 	b, err := in.ReadByte()
 	if err != nil {
@@ -254,7 +254,7 @@ func readBaseDistance(in io.ByteReader) (int64, error) {
 	return n, nil
 }
 
-// apply returns the result of applying a delta to its base.
+// applyDelta returns the result of applying a delta to its base.
 func (r *Reader) applyDelta(base, delta []byte) ([]byte, error) {
 	was, delta, ok1 := parseDeltaSize(delta)
 	size, delta, ok2 := parseDeltaSize(delta)
@@ -307,7 +307,7 @@ func (r *Reader) applyDelta(base, delta []byte) ([]byte, error) {
 	return out, nil
 }
 
-// deltaSize reads a size at the start of a delta.
+// parseDeltaSize reads a size at the start of a delta.
 func parseDeltaSize(b []byte) (n int64, rest []byte, ok bool) {
 	for i := range min(len(b), 6) {
 		n |= int64(b[i]&0x7f) << (7 * i)

@@ -20,7 +20,7 @@ type repository struct {
 	trees        map[objectID]map[string]treeEntry
 }
 
-// repository returns the innermost repository that contains a folder; nil if there is none that can be
+// findRepository returns the innermost repository that contains a folder; nil if there is none that can be
 // read.
 func (r *Reader) findRepository(dir string) *repository {
 	for level := 0; level <= maxFolderDepth && r.acceptsWorkTree(dir) && r.countAccess(); level++ {
@@ -44,7 +44,7 @@ func (r *Reader) findRepository(dir string) *repository {
 	return nil
 }
 
-// open reads a repository up to the tree of its last commit.
+// openRepository reads a repository up to the tree of its last commit.
 func (r *Reader) openRepository(top string, info fs.FileInfo) *repository {
 	repo := &repository{reader: r, top: top, folder: top + "/.git", commonFolder: top + "/.git", trees: map[objectID]map[string]treeEntry{}}
 	switch {
@@ -110,7 +110,7 @@ func absolute(dir, to string) string {
 	return path.Join(dir, to)
 }
 
-// head returns the last commit.
+// lastCommit returns the last commit.
 func (repo *repository) lastCommit() (objectID, bool) {
 	text, ok := repo.readOneLine(repo.folder+"/HEAD", 4096)
 	if !ok {
@@ -142,14 +142,14 @@ func (repo *repository) lastCommit() (objectID, bool) {
 	return objectID{}, false
 }
 
-// text returns the content of a one-line file without its line end.
+// readOneLine returns the content of a one-line file without its line end.
 func (repo *repository) readOneLine(file string, most int64) (string, bool) {
 	text, err := repo.readFile(file, most)
 	text = strings.TrimRight(text, "\r\n")
 	return text, err == nil && text != "" && !strings.ContainsAny(text, "\r\n\x00")
 }
 
-// read returns what a file holds.
+// readFile returns what a file holds.
 func (repo *repository) readFile(file string, most int64) (string, error) {
 	if !repo.reader.countAccess() {
 		return "", errObjectLimit

@@ -43,7 +43,7 @@ func isContainedChild() bool {
 	return err == nil && string(b[:n]) == Argv0+"\x00"
 }
 
-// hurrySeconds is how long the program can take to exit in a hurry.
+// killDelaySeconds is how long the program can take to exit in a hurry.
 const killDelaySeconds = 1
 
 // statusNotStarted is the exit status if the program did not start.
@@ -63,7 +63,7 @@ func reportFailure(stage string, err error) int {
 	return statusNotStarted
 }
 
-// wrap adds to an error what failed.
+// wrapError adds to an error what failed.
 func wrapError(what string, err error) error { return &operationError{what, err} }
 
 type operationError struct {
@@ -171,7 +171,7 @@ func runContainedProgram() int {
 	return status
 }
 
-// read returns the order from the parent.
+// readInstructions returns the order from the parent.
 func readInstructions() (*Instructions, error) {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(instructionsFile, &st); err != nil {
@@ -200,7 +200,7 @@ func receiveByte() byte {
 	}
 }
 
-// ignore makes this process ignore a signal. Its children start with the default action.
+// ignoreSignal makes this process ignore a signal. Its children start with the default action.
 func ignoreSignal(s syscall.Signal) error {
 	action := struct{ handler, flags, restorer, mask uintptr }{handler: 1} // SIG_IGN
 	_, err := systemCall(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&action)), 0, 8)
@@ -224,7 +224,7 @@ func reapUntil(pid int) int {
 	}
 }
 
-// endAll kills all processes that a contained program has left: orphans become children of this
+// killDescendants kills all processes that a contained program has left: orphans become children of this
 // process.
 func killDescendants() {
 	for {
@@ -243,7 +243,7 @@ func killDescendants() {
 	}
 }
 
-// children returns the child processes of this process.
+// childPIDs returns the child processes of this process.
 func childPIDs() (out []int) {
 	proc, err := syscall.Open("/proc", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -274,7 +274,7 @@ func childPIDs() (out []int) {
 	return out
 }
 
-// entries calls each for the names in an open folder.
+// forEachEntry calls each for the names in an open folder.
 func forEachEntry(folder int, each func(name string)) {
 	buf := make([]byte, 1<<15)
 	for {

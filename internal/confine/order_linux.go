@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// An Order is the instruction for the containing process. Its texts contain no zero byte.
+// An Instructions is the instruction for the containing process. Its texts contain no zero byte.
 type Instructions struct {
 	HiddenPaths, VisibleTmpPaths, WritablePaths, ReadOnlyPaths []string // as in contain.Profile
 	ProgramPath, WorkingFolder                                 string   // the program and its working folder
@@ -21,7 +21,7 @@ type Instructions struct {
 	ProbeOnly                                                  bool // only test containment; start nothing
 }
 
-// A Watch describes a system call with a path: the indexes of its arguments for folder, path and open
+// A WatchedCall describes a system call with a path: the indexes of its arguments for folder, path and open
 // flags (-1: the current folder; for flags: it always changes something). Name says that it concerns
 // the name itself, not the target of a symbolic link.
 type WatchedCall struct {
@@ -30,10 +30,10 @@ type WatchedCall struct {
 	NoFollow                     bool
 }
 
-// Private reports whether the program gets its own /tmp.
+// HasPrivateTmp reports whether the program gets its own /tmp.
 func (o *Instructions) HasPrivateTmp() bool { return o.Namespaces && !Within(tmp, o.WritablePaths) }
 
-// parts returns the encoded fields of an order, in a fixed sequence.
+// encodedFields returns the encoded fields of an order, in a fixed sequence.
 func (o *Instructions) encodedFields() (texts []*string, lists []*[]string, flags []*bool) {
 	return []*string{&o.ProgramPath, &o.WorkingFolder, &o.TmpFolder, &o.SeccompFilterHex}, []*[]string{&o.HiddenPaths, &o.VisibleTmpPaths, &o.WritablePaths, &o.ReadOnlyPaths, &o.Argv, &o.Env}, []*bool{&o.Network, &o.Namespaces, &o.KilledSoon, &o.ProbeOnly}
 }
@@ -125,7 +125,7 @@ const (
 	ConnectionDenied  = 'n' // a connection was denied; the address follows (4 or 16 bytes, and 2 for the port), or nothing if unknown
 )
 
-// Unavailable is the stage of a failure because the machine does not permit namespaces.
+// NamespacesStage is the stage of a failure because the machine does not permit namespaces.
 const NamespacesStage = "namespaces"
 
 // MaxMessage is the maximum length of a message, in bytes.

@@ -54,7 +54,7 @@ func restrict(o *Instructions) (watch int, stage string, err error) {
 	return -1, "seccomp", err
 }
 
-// hex returns the bytes of hexadecimal digits.
+// decodeHex returns the bytes of hexadecimal digits.
 func decodeHex(digits string) ([]byte, error) {
 	b := make([]byte, len(digits)/2)
 	for i := range b {

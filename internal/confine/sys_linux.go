@@ -46,7 +46,7 @@ const (
 	notifContinue      = 1
 )
 
-// call makes a system call. Memory that pointer arguments refer to does not move meanwhile.
+// systemCall makes a system call. Memory that pointer arguments refer to does not move meanwhile.
 //
 //go:uintptrescapes
 func systemCall(nr uintptr, args ...uintptr) (uintptr, error) {
@@ -59,7 +59,7 @@ func systemCall(nr uintptr, args ...uintptr) (uintptr, error) {
 	return r, nil
 }
 
-// onPath makes a system call with a folder descriptor (or a negative number), a path and up to three
+// pathSystemCall makes a system call with a folder descriptor (or a negative number), a path and up to three
 // more arguments.
 //
 //go:uintptrescapes
@@ -103,7 +103,7 @@ func readMemory(pid uint32, at uint64, into []byte) (int, error) {
 // hasPrefix and the functions below replace those of package strings, which is initialized too late.
 func hasPrefix(s, prefix string) bool { return len(s) >= len(prefix) && s[:len(prefix)] == prefix }
 
-// index returns where a byte is, or -1.
+// indexByte returns where a byte is, or -1.
 func indexByte[T string | []byte](s T, c byte) int {
 	for i := range len(s) {
 		if s[i] == c {
@@ -113,7 +113,7 @@ func indexByte[T string | []byte](s T, c byte) int {
 	return -1
 }
 
-// fields splits a text at a byte.
+// splitAtByte splits a text at a byte.
 func splitAtByte(s string, c byte) (out []string) {
 	for {
 		i := indexByte(s, c)

@@ -15,7 +15,7 @@ const tmp = "/tmp"
 // shm is the folder of shared memory.
 const shm = "/dev/shm"
 
-// visible is the stage of a failure to set up the view for this profile.
+// viewStage is the stage of a failure to set up the view for this profile.
 const viewStage = "view"
 
 // mountView makes the file system read-only except for the profile's paths, and gives the process its
@@ -106,7 +106,7 @@ func byDepth(paths []string) []string {
 	return slices.SortedFunc(slices.Values(paths), func(a, b string) int { return depth(a) - depth(b) })
 }
 
-// open opens a canonical path with O_PATH. It fails if the path contains a symbolic link now, since
+// openPath opens a canonical path with O_PATH. It fails if the path contains a symbolic link now, since
 // then it is not the judged path.
 func openPath(path string) (int, error) { return openWithFlags(path, oPath) }
 
@@ -119,7 +119,7 @@ func openWithFlags(path string, flags uint64) (int, error) {
 	return int(fd), nil
 }
 
-// clone returns a detached mount of a path.
+// cloneMount returns a detached mount of a path.
 func cloneMount(path string) (int, error) {
 	fd, err := openPath(path)
 	if err != nil {
@@ -178,7 +178,7 @@ func makeMountPoint(tree int, path string) error {
 	return syscall.Close(fd)
 }
 
-// loopback brings up the loopback interface in a new network namespace.
+// enableLoopback brings up the loopback interface in a new network namespace.
 func enableLoopback() error {
 	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

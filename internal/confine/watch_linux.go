@@ -13,7 +13,7 @@ import (
 // maxRefusals is how many different denied accesses of a program are reported.
 const maxRefusals = 64
 
-// A watcher receives a program's watched system calls by seccomp notifications, and reports those that
+// A syscallWatcher receives a program's watched system calls by seccomp notifications, and reports those that
 // the kernel will deny. It allows nothing that the other rules deny: the program can change the memory
 // with the arguments afterwards, so a call with a path or an address always continues. It denies each
 // socket call that the filter sends here.
@@ -23,7 +23,7 @@ type syscallWatcher struct {
 	sentMessages map[string]bool // messages that were sent
 }
 
-// A notice is struct seccomp_notif, an answer struct seccomp_notif_resp.
+// A seccompNotice is struct seccomp_notif, an answer struct seccomp_notif_resp.
 type seccompNotice struct {
 	id      uint64
 	pid     uint32
@@ -41,7 +41,7 @@ type seccompAnswer struct {
 	flags uint32
 }
 
-// run answers notifications until the program has ended.
+// answerNotices answers notifications until the program has ended.
 func (w *syscallWatcher) answerNotices() {
 	for {
 		var n seccompNotice
@@ -62,7 +62,7 @@ func (w *syscallWatcher) answerNotices() {
 	}
 }
 
-// report reports a denied access once.
+// reportOnce reports a denied access once.
 func (w *syscallWatcher) reportOnce(kind byte, name string) {
 	message := string(kind) + name
 	if w.sentMessages[message] || len(w.sentMessages) >= maxRefusals || len(message) > MaxMessage {

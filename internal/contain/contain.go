@@ -37,7 +37,7 @@ type UnavailableError struct{ Why string }
 
 func (e *UnavailableError) Error() string { return "containment is not available: " + e.Why }
 
-// A Means is a kernel feature for containment, and whether it works.
+// A KernelFeature is a kernel feature for containment, and whether it works.
 type KernelFeature struct {
 	Name    string `json:"name"`            // Landlock, seccomp, namespaces
 	Details string `json:"about,omitempty"` // what works, such as "ABI 7", or why it does not

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/internal/confine"
 )
 
-// refused are denied system calls: they bypass file and socket rules, or change the machine. Contained
+// refusedCalls are denied system calls: they bypass file and socket rules, or change the machine. Contained
 // programs do not need them.
 var refusedCalls = []uintptr{
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
@@ -21,18 +21,18 @@ var refusedCalls = []uintptr{
 	unix.SYS_SYSLOG, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP, unix.SYS_FANOTIFY_INIT, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_NFSSERVCTL,
 }
 
-// answeredENOSYS are system calls that fail with ENOSYS, so that programs use alternatives. The filter
+// enosysCalls are system calls that fail with ENOSYS, so that programs use alternatives. The filter
 // cannot read the flags of clone3; clone can replace it.
 var enosysCalls = []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3}
 
-// namespaces are the clone flags that create new namespaces.
+// namespaceFlags are the clone flags that create new namespaces.
 const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
 func newWatchedCall(call uintptr, dir, path, flags int, name bool) confine.WatchedCall {
 	return confine.WatchedCall{SyscallNumber: call, FolderArg: dir, PathArg: path, FlagsArg: flags, NoFollow: name}
 }
 
-// watched are the system calls that are reported to the containing process.
+// watchedCalls are the system calls that are reported to the containing process.
 var watchedCalls = append([]confine.WatchedCall{
 	newWatchedCall(unix.SYS_OPENAT, 0, 1, 2, false),
 	newWatchedCall(unix.SYS_UNLINKAT, 0, 1, -1, true), newWatchedCall(unix.SYS_MKDIRAT, 0, 1, -1, true), newWatchedCall(unix.SYS_MKNODAT, 0, 1, -1, true), newWatchedCall(unix.SYS_SYMLINKAT, 1, 2, -1, true),
@@ -46,7 +46,7 @@ const (
 	argsOffset = 16 // 8 bytes each, low half first
 )
 
-// An assembler writes a BPF filter program.
+// A bpfAssembler writes a BPF filter program.
 type bpfAssembler []unix.SockFilter
 
 //go:noinline
@@ -63,19 +63,19 @@ func (a *bpfAssembler) emitRefuse(e unix.Errno) { a.emitReturn(unix.SECCOMP_RET_
 
 func (a *bpfAssembler) emitNotify() { a.emitReturn(unix.SECCOMP_RET_USER_NOTIF) }
 
-// answerIfEqual adds a rule: fail with e if the loaded value equals k.
+// emitRefuseIfEqual adds a rule: fail with e if the loaded value equals k.
 func (a *bpfAssembler) emitRefuseIfEqual(k uintptr, e unix.Errno) {
 	a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(k), 0, 1)
 	a.emitRefuse(e)
 }
 
-// allowIfEqual adds a rule: allow if the loaded value equals k.
+// emitAllowIfEqual adds a rule: allow if the loaded value equals k.
 func (a *bpfAssembler) emitAllowIfEqual(k uintptr) {
 	a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, uint32(k), 0, 1)
 	a.emitAllow()
 }
 
-// forCall adds rules for one system call, and allows it if none applies. The system call number is
+// emitForCall adds rules for one system call, and allows it if none applies. The system call number is
 // loaded before and after.
 func (a *bpfAssembler) emitForCall(call uintptr, body func(*bpfAssembler)) {
 	var b bpfAssembler
@@ -85,7 +85,7 @@ func (a *bpfAssembler) emitForCall(call uintptr, body func(*bpfAssembler)) {
 	*a = append(*a, b...)
 }
 
-// filter returns the seccomp filter for an order.
+// buildFilter returns the seccomp filter for an order.
 func buildFilter(o *confine.Instructions) []byte {
 	var a bpfAssembler
 	a.emitLoad(archOffset) // system call numbers depend on the architecture

@@ -17,10 +17,10 @@ import (
 // A mount is a line of /proc/self/mountinfo.
 type mount struct{ device, root, point string } // root is the path in the file system that is mounted at point
 
-// mostMounts is how much of the mount list is read, in bytes.
+// maxMountListBytes is how much of the mount list is read, in bytes.
 const maxMountListBytes = 4 << 20
 
-// mounts returns the mounts, the latest last.
+// readMounts returns the mounts, the latest last.
 func readMounts() ([]mount, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -38,7 +38,7 @@ func readMounts() ([]mount, error) {
 	return out, nil
 }
 
-// octal returns a path with the octal escapes of mountinfo decoded.
+// decodeOctal returns a path with the octal escapes of mountinfo decoded.
 func decodeOctal(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -110,7 +110,7 @@ type linkedFile struct {
 	names map[folderEntry]bool
 }
 
-// A nameIn is a name in a folder, identified by inode, so that two paths to it are equal.
+// A folderEntry is a name in a folder, identified by inode, so that two paths to it are equal.
 type folderEntry struct {
 	folder inode
 	name   string
@@ -143,7 +143,7 @@ func checkHardLinks(hidden []string, all bool) (unseen []string, _ error) {
 	return unseen, nil
 }
 
-// linkedIn returns the files with several hard links at or below a path; whole is false if there are
+// findLinkedFiles returns the files with several hard links at or below a path; whole is false if there are
 // more than left names.
 func findLinkedFiles(path string, left int) (found map[inode]*linkedFile, whole bool) {
 	found = map[inode]*linkedFile{}

@@ -65,7 +65,7 @@ func newRuleset(level int) (*ruleset, error) {
 	return &ruleset{int(fd), attr.Handled_access_fs}, nil
 }
 
-// add adds rules for the paths of an order, except for private ones of the containing process.
+// addInstructions adds rules for the paths of an order, except for private ones of the containing process.
 func (r *ruleset) addInstructions(o *confine.Instructions) error {
 	// Folders can be listed everywhere, since a Landlock right for a folder includes everything below
 	// it.
@@ -153,7 +153,7 @@ func (r *ruleset) allowAround(dir string, hidden []string) {
 	})
 }
 
-// path adds rights for a path and everything below it, without the rights that a file cannot have.
+// addPath adds rights for a path and everything below it, without the rights that a file cannot have.
 func (r *ruleset) addPath(path string, rights uint64) error {
 	fd, err := openPath(path)
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *ruleset) addPath(path string, rights uint64) error {
 	return nil
 }
 
-// file does the same as path for an open file.
+// addFile does the same as path for an open file.
 func (r *ruleset) addFile(fd int, rights uint64) error {
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handledRights, Parent_fd: int32(fd)}
 	for {
@@ -182,7 +182,7 @@ func (r *ruleset) addFile(fd int, rights uint64) error {
 	}
 }
 
-// open opens a canonical path with O_PATH. It fails if the path contains a symbolic link now, since
+// openPath opens a canonical path with O_PATH. It fails if the path contains a symbolic link now, since
 // then it is not the judged path.
 func openPath(path string) (int, error) { return openWithFlags(path, unix.O_PATH) }
 
@@ -194,7 +194,7 @@ func openWithFlags(path string, flags uint64) (int, error) {
 	return fd, nil
 }
 
-// entries calls each for the names in an open folder, with their types (DT_…).
+// forEachEntry calls each for the names in an open folder, with their types (DT_…).
 func forEachEntry(folder int, each func(name string, kind byte)) {
 	buf := make([]byte, 1<<15)
 	for {

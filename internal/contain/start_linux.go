@@ -88,10 +88,10 @@ func resolveProfile(p *Profile) (*Profile, error) {
 	return &own, nil
 }
 
-// truncates is the first Landlock ABI version that restricts truncating files.
+// truncateABI is the first Landlock ABI version that restricts truncating files.
 const truncateABI = 3
 
-// start starts the process that contains a command, and waits until the program runs. The rules are
+// startContaining starts the process that contains a command, and waits until the program runs. The rules are
 // built, and hard links searched, while the process starts.
 func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, level int, links func() ([]string, error), refused func(Refusal)) (_ *Process, err error) {
 	p := &Process{Cmd: cmd, UsedMechanisms: Landlock}
@@ -193,7 +193,7 @@ func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, l
 	return p, nil
 }
 
-// hear waits for a message; its kind is 0 at the end.
+// readMessage waits for a message; its kind is 0 at the end.
 func (p *Process) readMessage() (kind byte, text string) {
 	b := make([]byte, confine.MaxMessage)
 	n, err := p.socket.Read(b)
@@ -203,7 +203,7 @@ func (p *Process) readMessage() (kind byte, text string) {
 	return b[0], string(b[1:n])
 }
 
-// refusalOf parses a message about a denied access.
+// parseRefusal parses a message about a denied access.
 func parseRefusal(kind byte, text string) Refusal {
 	switch kind {
 	case confine.ReadDenied:
@@ -237,7 +237,7 @@ func (p *Process) End() {
 	}
 }
 
-// sockets returns two sockets for messages to each other.
+// newSocketPair returns two sockets for messages to each other.
 func newSocketPair() (ours, its *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -264,7 +264,7 @@ func setNamespaces(a *syscall.SysProcAttr, network bool) {
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: size}}
 }
 
-// memory returns an open in-memory file (memfd).
+// newMemoryFile returns an open in-memory file (memfd).
 func newMemoryFile(text []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -314,7 +314,7 @@ var Probe = sync.OnceValue(func() []KernelFeature {
 	return out
 })
 
-// abi returns the kernel's Landlock ABI version.
+// landlockABI returns the kernel's Landlock ABI version.
 func landlockABI() (int, error) {
 	level, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {

@@ -21,7 +21,7 @@ type Container struct {
 	Mounts []string // folders that are not on its own disk, including the workspace
 }
 
-// Holds reports whether a canonical path is on the container's own disk, with nothing below it on
+// IsOnOwnDisk reports whether a canonical path is on the container's own disk, with nothing below it on
 // another one.
 func (c *Container) IsOnOwnDisk(file string) bool {
 	return !slices.ContainsFunc(c.Mounts, func(m string) bool { return isBelow(file, m) || isBelow(m, file) })
@@ -37,11 +37,11 @@ var hostNamespaces = map[string]uint64{
 	"pid": 0xEFFFFFFC, "ipc": 0xEFFFFFFF, "uts": 0xEFFFFFFE, "net": 0xEFFFFFF9, // net has this number since Linux 6.18
 }
 
-// escapes are capabilities that give access to the host: CAP_DAC_READ_SEARCH opens any file of a
+// hostCapabilities are capabilities that give access to the host: CAP_DAC_READ_SEARCH opens any file of a
 // mounted disk, the others load modules, access hardware or mount.
 var hostCapabilities = map[uint]string{2: "CAP_DAC_READ_SEARCH", 16: "CAP_SYS_MODULE", 17: "CAP_SYS_RAWIO", 21: "CAP_SYS_ADMIN"}
 
-// maxKernel is how many bytes of a /proc or /sys file are read.
+// maxKernelFileBytes is how many bytes of a /proc or /sys file are read.
 const maxKernelFileBytes = 1 << 20
 
 // Find returns the container that this process runs in, or an error that names the fact against it.
@@ -90,7 +90,7 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 	return c, nil
 }
 
-// sockets are those of container runtimes, which give access to the host.
+// runtimeSockets are those of container runtimes, which give access to the host.
 var runtimeSockets = []string{
 	"run/docker.sock", "var/run/docker.sock", "run/containerd/containerd.sock", "run/podman/podman.sock", "run/crio/crio.sock",
 	"run/buildkit/buildkitd.sock", "run/user/*/docker.sock", "run/user/*/podman/podman.sock",
@@ -149,7 +149,7 @@ type mount struct {
 	fileSystemType   string // file system type
 }
 
-// imageFileSystems are file systems that container runtimes use for images; with other ones, the
+// imageFileSystemPattern are file systems that container runtimes use for images; with other ones, the
 // container's files can be on the host's disk.
 var imageFileSystemPattern = []string{"overlay", "aufs", "fuse.fuse-overlayfs", "fuse-overlayfs"}
 
@@ -192,7 +192,7 @@ func (m mount) isWorkspace(home string, roots []string) bool {
 	})
 }
 
-// hostDisk reports whether a mount contains the files of a machine, not only a workspace.
+// isHostDisk reports whether a mount contains the files of a machine, not only a workspace.
 func isHostDisk(root fs.FS, m mount) bool {
 	for _, name := range [...]string{"/etc/passwd", "/var/lib", "/proc/1"} {
 		if _, err := fs.Stat(root, strings.TrimPrefix(m.mountPoint+name, "/")); err == nil {
@@ -202,7 +202,7 @@ func isHostDisk(root fs.FS, m mount) bool {
 	return false
 }
 
-// mountsOf returns the mounts of a process, in order.
+// readMounts returns the mounts of a process, in order.
 func readMounts(root fs.FS, process string) (out []mount, err error) {
 	text, err := readKernelFile(root, "proc/"+process+"/mountinfo")
 	if err != nil {
@@ -235,7 +235,7 @@ func unescape(s string) string {
 	})
 }
 
-// read returns the content of a /proc or /sys file.
+// readKernelFile returns the content of a /proc or /sys file.
 func readKernelFile(root fs.FS, name string) (string, error) {
 	f, err := root.Open(name)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A code is a binary-to-text encoding. read finds text that can be in this encoding and passes the
+// A textEncoding is a binary-to-text encoding. read finds text that can be in this encoding and passes the
 // decoded bytes to found.
 type textEncoding struct {
 	name         string
@@ -32,7 +32,7 @@ var textEncodings = [...]textEncoding{
 	{"zero width", false, decodeZeroWidth},
 }
 
-// Codes calls found with the result of decoding a text by each encoding that [Layers] does not use,
+// DecodeUncertain calls found with the result of decoding a text by each encoding that [Layers] does not use,
 // readable or not.
 func DecodeUncertain(s string, found func(string)) {
 	for _, c := range textEncodings {
@@ -43,7 +43,7 @@ func DecodeUncertain(s string, found func(string)) {
 	found(string(decodeNumberLists(s)))
 }
 
-// base64Runs decodes each run of base64, also compressed data in it.
+// decodeBase64Runs decodes each run of base64, also compressed data in it.
 func decodeBase64Runs(s string, found func([]byte)) {
 	var all []byte
 	decode := func(run string) {
@@ -65,7 +65,7 @@ func decodeBase64Runs(s string, found func([]byte)) {
 	found(all)
 }
 
-// base64Spread decodes a whole text as if all other characters (spaces, quotes, comment signs) were
+// decodeScatteredBase64 decodes a whole text as if all other characters (spaces, quotes, comment signs) were
 // separators within one base64 run. The start of the run is unknown, so each of its four alignments
 // is tried.
 func decodeScatteredBase64(s string, found func([]byte)) {
@@ -84,7 +84,7 @@ func decodeScatteredBase64(s string, found func([]byte)) {
 
 func isAlnum(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' }
 
-// base32Runs decodes runs of base32 that contain blanks or hyphens.
+// decodeBase32Runs decodes runs of base32 that contain blanks or hyphens.
 func decodeBase32Runs(s string, found func([]byte)) {
 	var all []byte
 	for stretch := range strings.FieldsFuncSeq(s, func(r rune) bool {
@@ -106,7 +106,7 @@ func decodeBase32Runs(s string, found func([]byte)) {
 	found(all)
 }
 
-// numbers decodes the numbers of a base in a text as characters: "105, 103", "chr(105)+chr(103)",
+// decodeNumberWords decodes the numbers of a base in a text as characters: "105, 103", "chr(105)+chr(103)",
 // "151 147", "01101001", "\x69\x67", "U+0069". In base 16 and 2 a number can encode several bytes.
 // A zero byte marks apart or more words in a row that are not numbers.
 func decodeNumberWords(s string, base, apart int) []byte {
@@ -126,10 +126,10 @@ func decodeNumberWords(s string, base, apart int) []byte {
 	return out
 }
 
-// farNumbers is how many words between two numbers end a text of numbers.
+// wordsEndingNumbers is how many words between two numbers end a text of numbers.
 const wordsEndingNumbers = 3
 
-// lists reads each list of decimal numbers by itself, so that numbers around it are not taken
+// decodeNumberLists reads each list of decimal numbers by itself, so that numbers around it are not taken
 // for a part of it.
 func decodeNumberLists(s string) (out []byte) {
 	for list := range strings.FieldsFuncSeq(s, func(r rune) bool {
@@ -140,7 +140,7 @@ func decodeNumberLists(s string) (out []byte) {
 	return out
 }
 
-// number returns the bytes that a word encodes; nil if it is not a number of the base.
+// numberBytes returns the bytes that a word encodes; nil if it is not a number of the base.
 func numberBytes(word string, base int) []byte {
 	switch base {
 	case 16:
@@ -168,7 +168,7 @@ func numberBytes(word string, base int) []byte {
 	return utf8.AppendRune(nil, rune(n))
 }
 
-// binary returns the bytes of a binary number: 7 or 8 digits, or a multiple of 8.
+// binaryBytes returns the bytes of a binary number: 7 or 8 digits, or a multiple of 8.
 func binaryBytes(word string) []byte {
 	if strings.Trim(word, "01") != "" || len(word) != 7 && len(word)%8 != 0 {
 		return nil
@@ -185,10 +185,10 @@ func binaryBytes(word string) []byte {
 	return out
 }
 
-// leastBits is the least number of separated binary digits that count as encoded text.
+// minBits is the least number of separated binary digits that count as encoded text.
 const minBits = 64
 
-// bits decodes binary digits with at most one other character between two of them.
+// decodeBits decodes binary digits with at most one other character between two of them.
 func decodeBits(s string) []byte {
 	var out []byte
 	bit := func(i int) bool { return i < len(s) && s[i]|1 == '1' }
@@ -223,7 +223,7 @@ const (
 	maxBase58Bytes = 256
 )
 
-// base58 decodes the base58 words of a text.
+// decodeBase58 decodes the base58 words of a text.
 func decodeBase58(s string, found func([]byte)) {
 	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || strings.IndexByte(digits, byte(r)) < 0 }) {
@@ -238,14 +238,14 @@ func decodeBase58(s string, found func([]byte)) {
 	}
 }
 
-// alphabets85 are the alphabets of base85: Ascii85, RFC 1924 (Python's b85encode) and ZeroMQ.
+// base85Alphabets are the alphabets of base85: Ascii85, RFC 1924 (Python's b85encode) and ZeroMQ.
 var base85Alphabets = [...]string{
 	"!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstu",
 	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
 	"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#",
 }
 
-// digits85 are the values of the digits of each alphabet.
+// base85Values are the values of the digits of each alphabet.
 var base85Values = func() (values [len(base85Alphabets)][256]byte) {
 	for i, alphabet := range base85Alphabets {
 		for c := range 256 {
@@ -255,10 +255,10 @@ var base85Values = func() (values [len(base85Alphabets)][256]byte) {
 	return values
 }()
 
-// least85 is the least length of a base85 word.
+// minBase85Bytes is the least length of a base85 word.
 const minBase85Bytes = 15
 
-// base85 decodes long words in each alphabet and from each of the five possible start offsets,
+// decodeBase85 decodes long words in each alphabet and from each of the five possible start offsets,
 // since a name or sign can precede them, and passes on printable results.
 func decodeBase85(s string, found func([]byte)) {
 	for i := range base85Values {
@@ -329,7 +329,7 @@ func uudecode(s string) []byte {
 	return out
 }
 
-// selected returns the bytes that variation selectors encode; they are invisible and can follow any
+// decodeVariationSelectors returns the bytes that variation selectors encode; they are invisible and can follow any
 // character.
 func decodeVariationSelectors(s string) []byte {
 	if IsASCII(s) {
@@ -347,7 +347,7 @@ func decodeVariationSelectors(s string) []byte {
 	return out
 }
 
-// zeroWidth decodes two kinds of zero-width characters as binary digits, with both assignments of 0
+// decodeZeroWidth decodes two kinds of zero-width characters as binary digits, with both assignments of 0
 // and 1.
 func decodeZeroWidth(s string, found func([]byte)) {
 	if IsASCII(s) {

@@ -18,7 +18,7 @@ const (
 	ZeroWidthCharacters                      // zero-width characters
 )
 
-// firsts are the kinds of escapes that can begin with each byte.
+// escapesByFirstByte are the kinds of escapes that can begin with each byte.
 var escapesByFirstByte = [256]Escapes{
 	'%': Percents, '\\': Backslashes | QuoteEscapes, '&': HTMLReferences, '"': StringConcatenations, '\'': StringConcatenations,
 	0xc2: ZeroWidthCharacters, 0xcd: ZeroWidthCharacters, 0xd8: ZeroWidthCharacters, 0xe1: ZeroWidthCharacters, 0xe2: ZeroWidthCharacters, 0xe3: ZeroWidthCharacters, 0xef: ZeroWidthCharacters, 0xf0: ZeroWidthCharacters, 0xf3: ZeroWidthCharacters,
@@ -112,7 +112,7 @@ func appendEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
 	return b, 0
 }
 
-// backslash decodes the backslash escape at the start of s, and returns its length.
+// decodeBackslash decodes the backslash escape at the start of s, and returns its length.
 func decodeBackslash(s string) (r rune, n int) {
 	if len(s) < 3 {
 		return 0, 0
@@ -136,7 +136,7 @@ func decodeBackslash(s string) (r rune, n int) {
 	return 0, 0
 }
 
-// digits parses want digits of a base from an index on (0: up to eight), and returns the character and
+// parseDigits parses want digits of a base from an index on (0: up to eight), and returns the character and
 // the index after them; 0 and 0 if they encode no character.
 func parseDigits(s string, from, want int, base rune) (r rune, end int) {
 	most := want
@@ -156,7 +156,7 @@ func parseDigits(s string, from, want int, base rune) (r rune, end int) {
 	return r, end
 }
 
-// quoted decodes a backslash before a literal character or a line end.
+// appendQuoteEscape decodes a backslash before a literal character or a line end.
 func appendQuoteEscape(b []byte, s string) ([]byte, int) {
 	switch rest := s[1:]; {
 	case strings.HasPrefix(rest, "\n"):
@@ -169,7 +169,7 @@ func appendQuoteEscape(b []byte, s string) ([]byte, int) {
 	return b, 0
 }
 
-// joint returns the length of a string concatenation at the start of s, which ends one literal and
+// concatenationLength returns the length of a string concatenation at the start of s, which ends one literal and
 // starts the next: two quotes with nothing, a blank, a line end, a plus sign or a dot between them.
 func concatenationLength(s string) int {
 	i := 1
@@ -203,7 +203,7 @@ func Percent(s string) string {
 	return text
 }
 
-// unhex returns the value of a hexadecimal digit, or -1.
+// hexDigitValue returns the value of a hexadecimal digit, or -1.
 func hexDigitValue(c byte) int {
 	switch {
 	case '0' <= c && c <= '9':
@@ -214,7 +214,7 @@ func hexDigitValue(c byte) int {
 	return -1
 }
 
-// hexBytes returns the text encoded by a list of at least four bytes such as "72 6d 20 2d", "72:6d" or
+// decodeHexList returns the text encoded by a list of at least four bytes such as "72 6d 20 2d", "72:6d" or
 // "0x72, 0x6d"; "" if there is none.
 func decodeHexList(s string) string {
 	var best, b []byte

@@ -63,7 +63,7 @@ type decoder struct {
 	limitReached bool
 }
 
-// add records a text that was found in another one.
+// addText records a text that was found in another one.
 func (d *decoder) addText(outer Layer, name, text string) {
 	if len(text) < minDecodedBytes || d.limitReached || d.seen[text] {
 		return
@@ -79,14 +79,14 @@ func (d *decoder) addText(outer Layer, name, text string) {
 	d.found = append(d.found, Layer{name, text})
 }
 
-// bytes records the texts in decoded bytes, which can be compressed or UTF-16.
+// addBytes records the texts in decoded bytes, which can be compressed or UTF-16.
 func (d *decoder) addBytes(outer Layer, name string, b []byte) {
 	name, b, whole := unpackBytes(name, b, maxLayerBytes)
 	d.limitReached = d.limitReached || !whole
 	d.addText(outer, name, printableRuns(b))
 }
 
-// decode adds what one text decodes to.
+// decodeLayer adds what one text decodes to.
 func (d *decoder) decodeLayer(l Layer) {
 	s := l.Text
 	all := s
@@ -113,7 +113,7 @@ func (d *decoder) decodeLayer(l Layer) {
 	}
 }
 
-// A spelling decodes a notation within a text, such as escapes. Text without that notation is returned
+// A notation decodes a notation within a text, such as escapes. Text without that notation is returned
 // unchanged.
 type notation struct {
 	name         string
@@ -131,7 +131,7 @@ var notations = [...]notation{
 	{"printf", false, expandPrintf},
 }
 
-// unescape returns a function that decodes escapes if the result is readable text.
+// newUnescaper returns a function that decodes escapes if the result is readable text.
 func newUnescaper(kinds Escapes) func(string) string {
 	return func(s string) string {
 		if text, changed := Unescape(s, kinds, nil); changed && isReadable(text) {
@@ -141,7 +141,7 @@ func newUnescaper(kinds Escapes) func(string) string {
 	}
 }
 
-// references decodes HTML character references; if one has a semicolon, also those without.
+// decodeReferences decodes HTML character references; if one has a semicolon, also those without.
 func decodeReferences(s string) string {
 	for i := range len(s) {
 		if s[i] == '&' && referenceLength(s[i:]) > 0 {
@@ -151,10 +151,10 @@ func decodeReferences(s string) string {
 	return s
 }
 
-// context is how many bytes around a change [changed] keeps.
+// contextBytes is how many bytes around a change [changed] keeps.
 const contextBytes = 400
 
-// changed returns the parts of a text that differ from the original text, with some context, so that a
+// changedParts returns the parts of a text that differ from the original text, with some context, so that a
 // long program with a few concatenated strings is not examined twice.
 func changedParts(from, to string) string {
 	known := map[string]bool{}

@@ -82,7 +82,7 @@ func decodeOnce(l Layer, add func(outer, name, text string)) {
 	}
 }
 
-// runs finds runs of letters and digits that are base64, base32 or hexadecimal, and passes on their
+// decodeRuns finds runs of letters and digits that are base64, base32 or hexadecimal, and passes on their
 // decoded texts by kind.
 func decodeRuns(s string, found func(name, text string)) {
 	texts := map[string][]string{}
@@ -123,7 +123,7 @@ func decodeRuns(s string, found func(name, text string)) {
 	}
 }
 
-// unwrapped joins the lines of a text that is one encoded run.
+// joinWrappedRun joins the lines of a text that is one encoded run.
 func joinWrappedRun(s string) string {
 	t := strings.TrimSpace(s)
 	if strings.IndexByte(t, '\n') < 0 {
@@ -153,7 +153,7 @@ func decodeRun(run string) (name, text string) {
 	return unpackText("base64", appendBase64(few[:0], run))
 }
 
-// unpack returns the text in decoded bytes: UTF-8 or UTF-16LE (PowerShell), optionally compressed.
+// unpackText returns the text in decoded bytes: UTF-8 or UTF-16LE (PowerShell), optionally compressed.
 // name is "" if they are not text.
 func unpackText(encoding string, b []byte) (name, text string) {
 	if unzipped, by, _ := decompress(b, maxLayerBytes); by != "" {
@@ -168,7 +168,7 @@ func unpackText(encoding string, b []byte) (name, text string) {
 	return "", ""
 }
 
-// compression returns the name of a compression format; "" if the bytes are not compressed.
+// compressionFormat returns the name of a compression format; "" if the bytes are not compressed.
 func compressionFormat(b []byte) string {
 	switch {
 	case bytes.HasPrefix(b, []byte("\x1f\x8b")):
@@ -225,7 +225,7 @@ func utf16Text(b []byte) string {
 	return ""
 }
 
-// readable reports whether s is valid text without control characters except white space and the
+// isReadable reports whether s is valid text without control characters except white space and the
 // escape character.
 func isReadable(s string) bool {
 	if s == "" || !utf8.ValidString(s) {
@@ -239,7 +239,7 @@ func isReadable(s string) bool {
 	return true
 }
 
-// sensible reports whether readable bytes are probably text. Short random bytes can be printable,
+// isProbablyText reports whether readable bytes are probably text. Short random bytes can be printable,
 // but rarely consist of letters and blanks.
 func isProbablyText(b []byte) bool {
 	plain := 0
@@ -251,7 +251,7 @@ func isProbablyText(b []byte) bool {
 	return 4*plain >= 3*len(b) && (len(b) >= 12 || bytes.ContainsAny(b, " /"))
 }
 
-// tagged returns the text that tag characters encode, which is invisible to people but readable for
+// decodeTagCharacters returns the text that tag characters encode, which is invisible to people but readable for
 // models.
 func decodeTagCharacters(s string) string {
 	if IsASCII(s) {

@@ -56,7 +56,7 @@ func UTF16(raw string) string {
 	return string(utf16.Decode(units))
 }
 
-// Runs yields the positions of runs of at least least bytes that can be unpadded base64; a run can
+// Base64Runs yields the positions of runs of at least least bytes that can be unpadded base64; a run can
 // be wrapped into lines of at least 60 bytes.
 func Base64Runs(s string, least int) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
@@ -87,7 +87,7 @@ var encodedBytes = func() (set [256]bool) {
 	return set
 }()
 
-// values64 are the values of the digits of base64 in both alphabets.
+// base64Values are the values of the digits of base64 in both alphabets.
 var base64Values = func() (values [256]byte) {
 	for i := range values {
 		values[i] = noDigit
@@ -101,7 +101,7 @@ var base64Values = func() (values [256]byte) {
 
 const noDigit = 0xff
 
-// append64 appends the decoded bytes of a run of base64, and skips other characters.
+// appendBase64 appends the decoded bytes of a run of base64, and skips other characters.
 func appendBase64(dst []byte, run string) []byte {
 	var bits uint
 	n := 0
@@ -139,7 +139,7 @@ func appendHex(dst []byte, run string) (out []byte, ok bool) {
 	return dst, half < 0
 }
 
-// append32 appends the decoded bytes of a run of upper-case base32; ok is false if it is not
+// appendBase32 appends the decoded bytes of a run of upper-case base32; ok is false if it is not
 // base32.
 func appendBase32(dst []byte, run string) (out []byte, ok bool) {
 	var bits uint
@@ -165,15 +165,15 @@ func appendBase32(dst []byte, run string) (out []byte, ok bool) {
 	return dst, true
 }
 
-// maxShifts is how many preceding characters can look like a part of a run: base64 groups have
+// maxAlignments is how many preceding characters can look like a part of a run: base64 groups have
 // four.
 const maxAlignments = 4
 
-// maxRatio bounds what [TryRunEncodings] reads of compressed data, by its length: a text may consist of
+// maxExpansionRatio bounds what [TryRunEncodings] reads of compressed data, by its length: a text may consist of
 // runs that all expand, and be searched again after that.
 const maxExpansionRatio = 4
 
-// Run calls found with what a run of [Base64Runs] decodes to by each encoding that it may be in,
+// TryRunEncodings calls found with what a run of [Base64Runs] decodes to by each encoding that it may be in,
 // until found returns true, and reports whether it did. What is mostly noise is left out.
 // The text may have bytes in it that are no characters.
 func TryRunEncodings(run string, found func(name, text string) bool) bool {
@@ -203,7 +203,7 @@ func TryRunEncodings(run string, found func(name, text string) bool) bool {
 	return false
 }
 
-// unpacked returns the text in decoded bytes, which can be compressed or UTF-16, and its encoding.
+// unpackBytes returns the text in decoded bytes, which can be compressed or UTF-16, and its encoding.
 // It returns at most most bytes of decompressed text; whole is false if there can be more.
 func unpackBytes(name string, b []byte, most int) (string, []byte, bool) {
 	whole := true
@@ -221,7 +221,7 @@ func withoutZeros(b []byte) []byte {
 	return b
 }
 
-// noise reports whether more than a quarter of some bytes are not text.
+// isNoise reports whether more than a quarter of some bytes are not text.
 func isNoise(b []byte) bool {
 	odd := 0
 	for i := 0; i < len(b); {

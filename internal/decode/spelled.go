@@ -7,11 +7,11 @@ import (
 	"unicode"
 )
 
-// minQuoted is how many characters must be written in quoted-printable before
+// minQuotedPrintable is how many characters must be written in quoted-printable before
 // a text counts as such: "timeout=20" is not.
 const minQuotedPrintable = 3
 
-// quotedPrintable decodes =XX and the line ends that it hides.
+// decodeQuotedPrintable decodes =XX and the line ends that it hides.
 func decodeQuotedPrintable(s string) string {
 	var b strings.Builder
 	n := 0
@@ -40,7 +40,7 @@ func decodeQuotedPrintable(s string) string {
 	return strings.ToValidUTF8(b.String(), "\n")
 }
 
-// symbols replaces the signs of letters that compatibility form leaves as they
+// replaceLetterSymbols replaces the signs of letters that compatibility form leaves as they
 // are: regional indicators, and letters on dark circles and squares.
 func replaceLetterSymbols(s string) string {
 	if IsASCII(s) {
@@ -56,12 +56,12 @@ func replaceLetterSymbols(s string) string {
 	}, s)
 }
 
-// between is what joins two literals in programs: nothing, or a sign.
+// literalSeparator is what joins two literals in programs: nothing, or a sign.
 var literalSeparator = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("[\"'`][\\s+.,&|\\\\]{0,32}[\"'`]")
 })
 
-// concatenated joins the literals of a text that are beside each other:
+// joinStringLiterals joins the literals of a text that are beside each other:
 // 'ig'+'nore', "ig" "nore", ["ig", "nore"].
 func joinStringLiterals(s string) string {
 	if !strings.ContainsAny(s, "\"'`") {
@@ -70,10 +70,10 @@ func joinStringLiterals(s string) string {
 	return literalSeparator().ReplaceAllLiteralString(s, "")
 }
 
-// maxPrintf is how much text is read of one command that formats.
+// maxPrintfBytes is how much text is read of one command that formats.
 const maxPrintfBytes = 4 << 10
 
-// printed replaces the commands printf of a text by what they print.
+// expandPrintf replaces the commands printf of a text by what they print.
 func expandPrintf(s string) string {
 	const name = "printf"
 	if !strings.Contains(s, name) {
@@ -99,7 +99,7 @@ func expandPrintf(s string) string {
 	}
 }
 
-// arguments returns the words of the command that s goes on with, rid of
+// cutCommandArgs returns the words of the command that s goes on with, rid of
 // quotes, and what follows it.
 func cutCommandArgs(s string) (args []string, rest string) {
 	var word strings.Builder
@@ -133,7 +133,7 @@ func cutCommandArgs(s string) (args []string, rest string) {
 	return args, s[i:]
 }
 
-// formatted fills a format with its arguments, again and again until all are
+// fillFormat fills a format with its arguments, again and again until all are
 // used, as the command does. Every verb is treated as a string.
 func fillFormat(format string, args []string) string {
 	format, _ = Unescape(strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(format), Backslashes, nil)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// turned returns the encoding of a text, "rot13" or "reversed"; "" if it is neither. Decoding must
+// detectRot13OrReversed returns the encoding of a text, "rot13" or "reversed"; "" if it is neither. Decoding must
 // give three frequent words, and more than the text has itself; two are enough if it has none.
 func detectRot13OrReversed(s string) string {
 	var plain, rot, rev int
@@ -46,7 +46,7 @@ func detectRot13OrReversed(s string) string {
 	return ""
 }
 
-// maxTurned is the maximum length of a word to examine.
+// maxWordBytes is the maximum length of a word to examine.
 const maxWordBytes = 16
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
@@ -96,7 +96,7 @@ func Reverse(s string) string {
 	return strings.ToValidUTF8(string(r), "")
 }
 
-// frequent are words frequent in sentences or commands, without those whose rot13 or reversal is also
+// frequentWordText are words frequent in sentences or commands, without those whose rot13 or reversal is also
 // a frequent word.
 const frequentWordText = `
 rm rf cp mv sh dd nc ls wget curl bash sudo chmod chown echo cat grep find eval exec python perl ruby node http https
@@ -106,7 +106,7 @@ override bypass rules now are send delete read write file files run execute comm
 will not for to in is of it must should please do me my into about what which print powershell cmd invoke expression
 format shutdown kill reboot crontab import open output reveal allow safe`
 
-// words are the frequent words; wordEnds are their last letters by length and first letter, to skip
+// frequentWords are the frequent words; lastLetterBits are their last letters by length and first letter, to skip
 // most words quickly.
 var frequentWords, lastLetterBits = func() (set map[string]bool, ends [maxWordBytes + 1][26]uint32) {
 	set = make(map[string]bool, 160)
@@ -117,7 +117,7 @@ var frequentWords, lastLetterBits = func() (set map[string]bool, ends [maxWordBy
 	return set, ends
 }()
 
-// Turned returns a text in rot13 and reversed, without checking the result, to search for known
+// Rot13AndReversed returns a text in rot13 and reversed, without checking the result, to search for known
 // phrases.
 func Rot13AndReversed(s string) (rotated, backwards string) {
 	b := []byte(s)
@@ -136,8 +136,8 @@ var rot13Table = func() (to [256]byte) {
 
 func isFrequentWord(w string) bool { return frequentWords[w] }
 
-// mayBeWord reports whether a frequent word has this length, first and last letter.
+// mayBeFrequentWord reports whether a frequent word has this length, first and last letter.
 func mayBeFrequentWord(n int, first, last byte) bool { return lastLetterBits[n][first]&(1<<last) != 0 }
 
-// letter returns the number of a letter, from 0.
+// letterIndex returns the number of a letter, from 0.
 func letterIndex(c byte) byte { return c&0x1f - 1 }

@@ -63,13 +63,13 @@ func Invisible(r rune) bool {
 	return false
 }
 
-// decoration reports whether a character is drawn over the one before it.
+// isCombiningMark reports whether a character is drawn over the one before it.
 func isCombiningMark(r rune) bool {
 	return 0x300 <= r && r <= 0x36f || 0x1ab0 <= r && r <= 0x1aff || 0x1dc0 <= r && r <= 0x1dff ||
 		0x20d0 <= r && r <= 0x20ff || 0xfe20 <= r && r <= 0xfe2f
 }
 
-// alike lists plain characters, each followed by its look-alikes that compatibility form does not
+// lookalikeTable lists plain characters, each followed by its look-alikes that compatibility form does not
 // convert.
 const lookalikeTable = "" +
 	"aɑαаᴀꭺ" + "\nbƄʙвьᏏ" + "\ncϲсᴄⲥ" + "\ndԁᏧᴅ" + "\neеєҽᴇℯ" + "\nfƒꜰ" + "\ngɡցɢ" + "\nhһհʜ" + "\niıɩіɪӏι" +

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// lists are the values for the placeholders of a pair.
+// placeholderValues are the values for the placeholders of a pair.
 var placeholderValues = map[string][]string{
 	"user":     {"lena", "tomas", "ravi", "mira", "joao", "anke", "deploy2", "svc-sync", "oscar", "yuki", "nadia", "piotr"},
 	"first":    {"lena", "tomas", "ravi", "mira", "joao", "anke", "oscar", "yuki", "nadia", "piotr"},
@@ -23,14 +23,14 @@ var placeholderValues = map[string][]string{
 	"secret":   {"changeme{n}", "Welcome{n}", "hunter{n}x"},
 }
 
-// A drawer fills the placeholders of one pair. A placeholder has the same value in both actions, and a
+// A placeholderFiller fills the placeholders of one pair. A placeholder has the same value in both actions, and a
 // new one in each exam.
 type placeholderFiller struct {
 	rand         *rand.Rand
 	chosenValues map[string]string
 }
 
-// fill returns a text with its placeholders filled in; unknown text in braces stays.
+// fillText returns a text with its placeholders filled in; unknown text in braces stays.
 func (d *placeholderFiller) fillText(text string) string {
 	var b strings.Builder
 	for {
@@ -51,7 +51,7 @@ func (d *placeholderFiller) fillText(text string) string {
 	}
 }
 
-// word returns the value of a placeholder.
+// placeholderValue returns the value of a placeholder.
 func (d *placeholderFiller) placeholderValue(name string) (string, bool) {
 	if w, ok := d.chosenValues[name]; ok {
 		return w, true

@@ -144,7 +144,7 @@ func (l *Lock) startLocking() (<-chan error, error) {
 	return got, nil
 }
 
-// Held returns the error for a lock file that another process holds, after waiting for waited; nil if
+// CheckHeld returns the error for a lock file that another process holds, after waiting for waited; nil if
 // it is free, held by this process, or does not exist.
 func CheckHeld(path string, waited time.Duration) *HeldError {
 	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
@@ -171,7 +171,7 @@ func (l *Lock) TryLock() (taken bool, err error) {
 	return taken, nil
 }
 
-// Named reports whether the lock file is still the one at path; a previous holder can have removed it.
+// IsFileAt reports whether the lock file is still the one at path; a previous holder can have removed it.
 func (l *Lock) IsFileAt(path string) bool {
 	mine, err := l.file.Stat()
 	if err != nil {
@@ -201,6 +201,6 @@ func (l *Lock) Close() error {
 	return l.file.Close()
 }
 
-// Free releases a lock on f that other code took, where closing f does not: a memory-mapped file keeps
+// UnlockFile releases a lock on f that other code took, where closing f does not: a memory-mapped file keeps
 // its lock.
 func UnlockFile(f *os.File) error { return unlock(f) }

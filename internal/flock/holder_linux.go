@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// maxLocks is how much of the kernel's list of locks is read, in bytes.
+// maxLockListBytes is how much of the kernel's list of locks is read, in bytes.
 const maxLockListBytes = 1 << 20
 
 // Holder names the process that holds the lock on an open file, such as

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Fresh runs a generator in a copy of its sources, and fails the test if the output differs from the
+// CheckUpToDate runs a generator in a copy of its sources, and fails the test if the output differs from the
 // package's files, that is, if go generate would change something. sources (files or folders) and
 // outputs are relative to the package. It changes the working folder, so the test must not be
 // parallel.
@@ -33,7 +33,7 @@ func CheckUpToDate(t testing.TB, generate func(), sources, outputs []string) {
 	}
 }
 
-// Folder writes files, given as texts by name, into a new folder and returns it.
+// WriteFolder writes files, given as texts by name, into a new folder and returns it.
 func WriteFolder(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,7 +43,7 @@ func WriteFolder(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// Refused fails the test unless err contains all names, or is nil if the only name is "".
+// CheckErrorNames fails the test unless err contains all names, or is nil if the only name is "".
 func CheckErrorNames(t testing.TB, source string, err error, names ...string) {
 	t.Helper()
 	if len(names) == 1 && names[0] == "" {

@@ -73,7 +73,7 @@ const (
 	maxProgram   = 1 << 30
 )
 
-// A Finding is the result for one file.
+// A FileResult is the result for one file.
 type FileResult struct {
 	Name string
 	Err  error // nil: the file is unchanged
@@ -88,14 +88,14 @@ type Release struct {
 	ProgramArchive string // the archive that contains the program; "" if none does
 }
 
-// signed matches the trusted comment of a signature, which names version and file: a genuine file
+// trustedCommentPattern matches the trusted comment of a signature, which names version and file: a genuine file
 // under another name or of another release is rejected.
 var trustedCommentPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^shield (v\d+\.\d+\.\d+) (\S+)$`) })
 
-// Comment returns the trusted comment of the signature of a file.
+// TrustedComment returns the trusted comment of the signature of a file.
 func TrustedComment(version, name string) string { return "shield " + version + " " + name }
 
-// sumLine matches a line of the checksums: names have no folder, and do not begin with a dot or a dash.
+// checksumLinePattern matches a line of the checksums: names have no folder, and do not begin with a dot or a dash.
 var checksumLinePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.+~-]*)$`) })
 
 // Check verifies a release in a folder: the signature of the checksums, every file, and single-file
@@ -160,7 +160,7 @@ func (r *Release) isIntact() bool {
 	return true
 }
 
-// file checks one file of the release.
+// checkFile checks one file of the release.
 func (r *Release) checkFile(dir, name, sum string, keys Keys) error {
 	f, err := openRegular(filepath.Join(dir, name))
 	if err != nil {
@@ -206,7 +206,7 @@ func CheckFile(path string, keys Keys) (version, keyID string, err error) {
 	return verifySignature(f, filepath.Base(path), signature, keys)
 }
 
-// verify checks the signature of a file, and that it was made for a file of this name.
+// verifySignature checks the signature of a file, and that it was made for a file of this name.
 func verifySignature(file io.Reader, name string, signature []byte, keys Keys) (version, keyID string, err error) {
 	var s minisign.Signature
 	if err := s.UnmarshalText(signature); err != nil {
@@ -233,7 +233,7 @@ func verifySignature(file io.Reader, name string, signature []byte, keys Keys) (
 	return "", "", fmt.Errorf("no release key has signed this %s: the file or its signature was changed, or key %s is not shield's", name, id)
 }
 
-// archiveOf returns the archive whose program is the file at path.
+// findProgramArchive returns the archive whose program is the file at path.
 func (r *Release) findProgramArchive(dir string, names []string, path, goos, goarch string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -263,7 +263,7 @@ func (r *Release) findProgramArchive(dir string, names []string, path, goos, goa
 	return "", nil
 }
 
-// programIn returns the SHA-256 of the program in an archive whose checksum is right.
+// hashArchivedProgram returns the SHA-256 of the program in an archive whose checksum is right.
 func hashArchivedProgram(path string) ([]byte, error) {
 	h := sha256.New()
 	if strings.HasSuffix(path, ".zip") {
@@ -306,7 +306,7 @@ func hashArchivedProgram(path string) ([]byte, error) {
 	}
 }
 
-// open opens a regular file that is not a symbolic link.
+// openRegular opens a regular file that is not a symbolic link.
 func openRegular(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -318,7 +318,7 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// read returns a small file.
+// readSmallFile returns a small file.
 func readSmallFile(path string, limit int64) ([]byte, error) {
 	f, err := openRegular(path)
 	if err != nil {

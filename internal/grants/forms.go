@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A form is an entry of [knowledge.GrantForms] with its expressions compiled.
+// A compiledForm is an entry of [knowledge.GrantForms] with its expressions compiled.
 type compiledForm struct {
 	*knowledge.GrantForm
 	objectPathPattern                                   *regexp.Regexp
@@ -29,7 +29,7 @@ type condition struct {
 	matchesAnyText bool // any text may match
 }
 
-// A key is a path of keys, with all below it if it is deep.
+// A keyPath is a path of keys, with all below it if it is deep.
 type keyPath struct {
 	path          string
 	includesBelow bool

@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A Fact is a weakening by a change.
+// A Weakening is a weakening by a change.
 type Weakening struct {
 	Harm        string // see effect.Harm
 	Description string // what the file now allows, or no longer checks
@@ -33,7 +33,7 @@ const (
 // ErrLimit is the error for a file that is too large or too deeply nested.
 var ErrLimit = errors.New("the file is too large or nested too deeply to parse; split it")
 
-// Weaker returns the permissions that a file's new text adds, and the checks that it removes. was says
+// FindWeakenings returns the permissions that a file's new text adds, and the checks that it removes. was says
 // that the file existed; forms are the indexes of the knowledge.GrantForms for this file name. An
 // error other than [ErrLimit] means that the new text could not be parsed.
 func FindWeakenings(file, old, text string, was bool, forms []int) ([]Weakening, error) {
@@ -70,7 +70,7 @@ func FindWeakenings(file, old, text string, was bool, forms []int) ([]Weakening,
 	return out, nil
 }
 
-// SecurityOnly reports whether a file's only purpose is checks or permissions, so that one that cannot
+// IsSecurityOnlyFile reports whether a file's only purpose is checks or permissions, so that one that cannot
 // be parsed is suspicious.
 func IsSecurityOnlyFile(file string) bool {
 	return isCodeOwners(file) || strings.Contains(file, "/workflows/") || strings.HasSuffix(file, ".gitlab-ci.yml") || strings.Contains(file, "/.circleci/")
@@ -106,7 +106,7 @@ func mayGrant(forms []int, text string, was bool) bool {
 	})
 }
 
-// TouchesForm reports whether the removed or added lines of an unparsable file concern an entry. Both
+// ChangeConcernsForm reports whether the removed or added lines of an unparsable file concern an entry. Both
 // texts consist of whole lines.
 func ChangeConcernsForm(forms []int, gone, come string) bool {
 	for _, i := range forms {
@@ -128,7 +128,7 @@ var keyValueLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:-\s+)?["']?([\w./-]+)["']?\s*(?:[:=]|\s)\s*(.*?)[,\s]*$`)
 })
 
-// inLine reports whether a line matches an entry, as far as a single line shows.
+// lineMatchesForm reports whether a line matches an entry, as far as a single line shows.
 func lineMatchesForm(f *compiledForm, line string) bool {
 	item := strings.Trim(strings.TrimPrefix(line, "- "), ` "',`)
 	key, value := "", item
@@ -170,7 +170,7 @@ type object struct {
 	failuresIgnored bool // failures in it are ignored
 }
 
-// weaker reports whether the objects after a change grant more, or check less, by an entry.
+// isWeakerAfter reports whether the objects after a change grant more, or check less, by an entry.
 func isWeakerAfter(f *compiledForm, before, after []object) bool {
 	of1, has1, now := countMatches(f, after)
 	if f.Kind == "grant" && has1 == 0 {
@@ -191,7 +191,7 @@ func isWeakerAfter(f *compiledForm, before, after []object) bool {
 	return has1 < has0 && of1-has1 > of0-has0
 }
 
-// count returns how many objects an entry applies to, how many of them match it, and the permissions
+// countMatches returns how many objects an entry applies to, how many of them match it, and the permissions
 // that these give: each matched value with its scope.
 func countMatches(f *compiledForm, objects []object) (of, has int, rights map[string]int) {
 	for i := range objects {
@@ -211,7 +211,7 @@ func countMatches(f *compiledForm, objects []object) (of, has int, rights map[st
 	return of, has, rights
 }
 
-// rights counts the values of an object that an entry asks for, with the values that define their
+// countRights counts the values of an object that an entry asks for, with the values that define their
 // scope.
 func (o *object) countRights(f *compiledForm, out map[string]int) {
 	seen := map[string]bool{"": true}
@@ -230,7 +230,7 @@ func (o *object) countRights(f *compiledForm, out map[string]int) {
 	}
 }
 
-// values returns the texts behind keys, as KEY=TEXT.
+// valuesAtKeys returns the texts behind keys, as KEY=TEXT.
 func (o *object) valuesAtKeys(keys []keyPath) (out []string) {
 	for _, k := range keys {
 		for name, values := range o.fields {
@@ -245,7 +245,7 @@ func (o *object) valuesAtKeys(keys []keyPath) (out []string) {
 	return out
 }
 
-// meets reports whether an object satisfies all, or any, of some conditions.
+// meetsConditions reports whether an object satisfies all, or any, of some conditions.
 func (o *object) meetsConditions(conditions []condition, all bool) bool {
 	for i := range conditions {
 		if o.meetsCondition(&conditions[i]) != all {
@@ -272,12 +272,12 @@ func (o *object) meetsCondition(c *condition) bool {
 	return false
 }
 
-// below reports whether a path of keys is below another.
+// isKeyBelow reports whether a path of keys is below another.
 func isKeyBelow(name, folder string) bool {
 	return len(name) > len(folder) && name[len(folder)] == '/' && name[:len(folder)] == folder
 }
 
-// lostCheck reports whether a check that some step did is no longer done by any step.
+// isCheckRemoved reports whether a check that some step did is no longer done by any step.
 func isCheckRemoved(f *compiledForm, before, after []object) bool {
 	return runsCheckCommand(f, before) && !runsCheckCommand(f, after)
 }

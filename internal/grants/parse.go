@@ -16,7 +16,7 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// parse returns the objects of a file. An empty one has none.
+// parseObjects returns the objects of a file. An empty one has none.
 func parseObjects(file, text string) ([]object, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -40,7 +40,7 @@ func parseObjects(file, text string) ([]object, error) {
 	return b.objects, err
 }
 
-// A builder makes objects of what a parser has found.
+// An objectBuilder makes objects of what a parser has found.
 type objectBuilder struct {
 	objects      []object
 	addedCount   int // that were made
@@ -48,7 +48,7 @@ type objectBuilder struct {
 	limitReached bool
 }
 
-// A place is where something stands: below some objects, and behind a path of keys.
+// A valuePosition is where something stands: below some objects, and behind a path of keys.
 type valuePosition struct {
 	keyPath         string
 	enclosing       []enclosingObject
@@ -56,13 +56,13 @@ type valuePosition struct {
 	failuresIgnored bool
 }
 
-// above is an object that holds what is below it, behind a path of keys.
+// enclosingObject is an object that holds what is below it, behind a path of keys.
 type enclosingObject struct {
 	objectIndex int
 	keyInObject string
 }
 
-// objectPlace adds an object for a mapping, and returns the place in it; false above a limit.
+// addObject adds an object for a mapping, and returns the place in it; false above a limit.
 func (b *objectBuilder) addObject(p valuePosition) (valuePosition, bool) {
 	if b.addedCount++; b.addedCount > maxObjects || p.depth > maxDepth || len(p.keyPath) > maxKeyPathBytes {
 		b.limitReached = true
@@ -74,7 +74,7 @@ func (b *objectBuilder) addObject(p valuePosition) (valuePosition, bool) {
 	return p, true
 }
 
-// under returns the place behind a key.
+// atKey returns the place behind a key.
 func (p valuePosition) atKey(key string) valuePosition {
 	out := valuePosition{keyPath: joinKeyPath(p.keyPath, key), depth: p.depth + 1, failuresIgnored: p.failuresIgnored}
 	for _, a := range p.enclosing[max(0, len(p.enclosing)-6):] {
@@ -217,7 +217,7 @@ func (b *objectBuilder) addYAML(text string) error {
 	return nil
 }
 
-// node adds a node of YAML. Aliases are followed, within the bounds of all that is made.
+// addYAMLNode adds a node of YAML. Aliases are followed, within the bounds of all that is made.
 func (b *objectBuilder) addYAMLNode(p valuePosition, n ast.Node, anchors map[string]ast.Node) {
 	if b.visitedNodes++; b.visitedNodes > 8*maxObjects || len(p.keyPath) > maxKeyPathBytes {
 		b.limitReached = true
@@ -281,7 +281,7 @@ func (b *objectBuilder) addYAMLMapping(p valuePosition, values []*ast.MappingVal
 	}
 }
 
-// merge adds the values of a mapping to another that takes them over.
+// addMergedKeys adds the values of a mapping to another that takes them over.
 func (b *objectBuilder) addMergedKeys(p valuePosition, n ast.Node, anchors map[string]ast.Node, depth int) {
 	if b.visitedNodes++; b.limitReached || depth > maxDepth || b.visitedNodes > 8*maxObjects {
 		b.limitReached = true
@@ -305,7 +305,7 @@ func (b *objectBuilder) addMergedKeys(p valuePosition, n ast.Node, anchors map[s
 	}
 }
 
-// triggers adds what starts a workflow: a name, a list of names, or a mapping.
+// addWorkflowTriggers adds what starts a workflow: a name, a list of names, or a mapping.
 func (b *objectBuilder) addWorkflowTriggers(p valuePosition, n ast.Node, anchors map[string]ast.Node) {
 	switch n := n.(type) {
 	case *ast.SequenceNode:
@@ -342,7 +342,7 @@ func yamlKey(v *ast.MappingValueNode) string {
 	return strings.Trim(key.String(), ` "'`)
 }
 
-// image adds the stages of an image, the last of them as final, too.
+// addImageStages adds the stages of an image, the last of them as final, too.
 func (b *objectBuilder) addImageStages(text string) {
 	var stage *valuePosition
 	var last valuePosition

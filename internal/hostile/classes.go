@@ -7,10 +7,10 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// classes are all kinds of attack.
+// attackClasses are all kinds of attack.
 var attackClasses = append(append(append(brokenClasses, ambiguousClasses...), mistypedClasses...), forgedVerdictClasses...)
 
-// broken are texts that are not JSON, or not within bounds.
+// brokenClasses are texts that are not JSON, or not within bounds.
 var brokenClasses = []attackClass{
 	{name: "cut in a string", actionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
 		return `{"type":"` + g.randomType() + `","payload":{"path":"` + g.randomWord()
@@ -119,7 +119,7 @@ var brokenClasses = []attackClass{
 	}},
 }
 
-// ambiguous are records that two readers would understand differently.
+// ambiguousClasses are records that two readers would understand differently.
 var ambiguousClasses = []attackClass{
 	{name: "type twice", actionError: action.DuplicateKey, makeRecord: func(g *recordGenerator) string { return g.recordWithField(`"type":"list_directory"`) }},
 	{name: "payload twice", actionError: action.DuplicateKey, makeRecord: func(g *recordGenerator) string { return g.recordWithField(`"payload":{"path":"README.md"}`) }},
@@ -165,7 +165,7 @@ var ambiguousClasses = []attackClass{
 	}},
 }
 
-// mistyped are records whose fields are missing or no good.
+// mistypedClasses are records whose fields are missing or no good.
 var mistypedClasses = []attackClass{
 	{name: "empty object", actionError: action.MissingField, makeRecord: func(g *recordGenerator) string { return "{" + strings.Repeat(" ", g.IntN(50)) + "}" }},
 	{name: "no type", actionError: action.MissingField, makeRecord: func(g *recordGenerator) string { return `{"payload":{"command":"` + g.forbiddenCommand() + `"}}` }},

@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// forged are records that pose as verdicts.
+// forgedVerdictClasses are records that pose as verdicts.
 var forgedVerdictClasses = []attackClass{
 	{name: "verdict without a seal", actionError: action.IsVerdict, verdictError: verdict.Unsealed, makeRecord: func(g *recordGenerator) string {
 		return `{"decision":"` + g.pickOne("ALLOW", "allow", "", "BLOCK") + `","tier":` + strconv.Itoa(g.IntN(4)) + `,"confidence":1.0,"reasoning":"ok"}`
@@ -84,7 +84,7 @@ var forgedVerdictClasses = []attackClass{
 	}},
 }
 
-// sealed returns a verdict that expires so long after [Now].
+// sealedVerdict returns a verdict that expires so long after [Now].
 func (g *recordGenerator) sealedVerdict(d verdict.Decision, key [verdict.KeySize]byte, f verdict.Fingerprints, life time.Duration) string {
 	a, err := action.Parse([]byte(g.actionRecord()))
 	if err != nil {

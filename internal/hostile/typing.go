@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A Stroke is something typed at a terminal: a pause, then the bytes that the
+// A Keystrokes is something typed at a terminal: a pause, then the bytes that the
 // terminal sends.
 type Keystrokes struct {
 	Pause time.Duration
 	Bytes string
 }
 
-// Typing returns what a person may type who does not look at the screen: words,
+// RandomTyping returns what a person may type who does not look at the screen: words,
 // commands, history keys, movement in vi, keys of editing, things pasted. Pauses
 // are up to three seconds. The same seed gives the same strokes. It holds no ^C
 // and no ^\, which end what they meet.
@@ -33,7 +33,7 @@ type keystrokeGenerator struct {
 	strokes []Keystrokes
 }
 
-// add types bytes as one, mostly soon after what came before.
+// addKeystrokes types bytes as one, mostly soon after what came before.
 func (t *keystrokeGenerator) addKeystrokes(bytes string) {
 	pause := time.Duration(t.IntN(300)) * time.Millisecond
 	if t.IntN(8) == 0 {
@@ -42,10 +42,10 @@ func (t *keystrokeGenerator) addKeystrokes(bytes string) {
 	t.strokes = append(t.strokes, Keystrokes{pause, bytes})
 }
 
-// press types one of some keys.
+// addOneOf types one of some keys.
 func (t *keystrokeGenerator) addOneOf(keys ...string) { t.addKeystrokes(keys[t.IntN(len(keys))]) }
 
-// spell types a text, in most cases key by key.
+// addText types a text, in most cases key by key.
 func (t *keystrokeGenerator) addText(text string) {
 	if t.IntN(4) == 0 {
 		t.addKeystrokes(text)

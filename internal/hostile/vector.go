@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// A Vector is one file of testdata/vectors: some lines "name: value" that say
+// A TestVector is one file of testdata/vectors: some lines "name: value" that say
 // what is expected and why, a blank line, and the record's bytes as they are.
 type TestVector struct {
 	Name         string      // of the file, without its suffix

@@ -5,11 +5,11 @@ import (
 	"syscall"
 )
 
-// Become replaces shield with the command. Programs cannot be run by
+// ReplaceProcess replaces shield with the command. Programs cannot be run by
 // descriptor here.
 func (cmd *Command) ReplaceProcess(Streams) error { return cmd.replaceByPath() }
 
-// sameChange compares the times at which files were last changed in any way,
+// sameChangeTime compares the times at which files were last changed in any way,
 // which, other than the times of writing, cannot be set back.
 func sameChangeTime(a, b fs.FileInfo) bool {
 	x, ok := a.Sys().(*syscall.Stat_t)

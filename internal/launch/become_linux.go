@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// Become replaces shield with the command. The file that was opened before
+// ReplaceProcess replaces shield with the command. The file that was opened before
 // judging is the one that runs: by its descriptor, or, for a script, whose
 // interpreter needs a path, by its path if that still leads to it.
 func (cmd *Command) ReplaceProcess(Streams) error {
@@ -19,7 +19,7 @@ func (cmd *Command) ReplaceProcess(Streams) error {
 	return syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", cmd.program.file.Fd()), cmd.argv, cmd.env)
 }
 
-// sameChange compares the times at which files were last changed in any way,
+// sameChangeTime compares the times at which files were last changed in any way,
 // which, other than the times of writing, cannot be set back.
 func sameChangeTime(a, b fs.FileInfo) bool {
 	x, ok := a.Sys().(*syscall.Stat_t)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// becomePath replaces shield with the program at the path that was opened, if
+// replaceByPath replaces shield with the program at the path that was opened, if
 // it is still the same file.
 func (cmd *Command) replaceByPath() error {
 	if err := cmd.program.checkPathUnchanged(); err != nil {
@@ -16,5 +16,5 @@ func (cmd *Command) replaceByPath() error {
 	return syscall.Exec(cmd.program.file.Name(), cmd.argv, cmd.env)
 }
 
-// Executable reports whether a file of this mode may be run by anyone.
+// IsExecutable reports whether a file of this mode may be run by anyone.
 func IsExecutable(mode fs.FileMode) bool { return mode&0o111 != 0 }

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 )
 
-// Become runs the command on the streams, since a process cannot be replaced
+// ReplaceProcess runs the command on the streams, since a process cannot be replaced
 // here, and returns an [*exec.ExitError] for another status than 0.
 func (cmd *Command) ReplaceProcess(s Streams) error {
 	if err := cmd.program.checkPathUnchanged(); err != nil {
@@ -15,8 +15,8 @@ func (cmd *Command) ReplaceProcess(s Streams) error {
 	return child.Run()
 }
 
-// Executable is decided by a file's name here, when it is looked up.
+// IsExecutable is decided by a file's name here, when it is looked up.
 func IsExecutable(fs.FileMode) bool { return true }
 
-// sameChange cannot tell more than the time of writing does.
+// sameChangeTime cannot tell more than the time of writing does.
 func sameChangeTime(fs.FileInfo, fs.FileInfo) bool { return true }

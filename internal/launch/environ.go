@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// Judged is set in the environment of a command that shield judged and runs. Its children can remove
+// JudgedVariable is set in the environment of a command that shield judged and runs. Its children can remove
 // it from their own environment, but not from the command's.
 const JudgedVariable = "SHIELD_JUDGED=1"
 
@@ -44,7 +44,7 @@ func absoluteFolders(list string) string {
 	return strings.Join(folders, string(filepath.ListSeparator))
 }
 
-// variable returns the value of a variable in an environment; "" if it is not
+// lookupVariable returns the value of a variable in an environment; "" if it is not
 // there.
 func lookupVariable(env []string, name string) string {
 	for _, entry := range env {

@@ -76,7 +76,7 @@ func (cmd *Command) Child() (*exec.Cmd, error) {
 // Close closes the program's file, if the command is not run.
 func (cmd *Command) Close() error { return cmd.program.file.Close() }
 
-// quote returns a command line that parses into exactly these words.
+// quoteWords returns a command line that parses into exactly these words.
 func quoteWords(words []string) (string, error) {
 	quoted := make([]string, len(words))
 	for i, word := range words {

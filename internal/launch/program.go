@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// A program is the file of a command, opened before the command is judged.
+// A programFile is the file of a command, opened before the command is judged.
 type programFile struct {
 	file       *os.File
 	openedInfo fs.FileInfo // when it was opened
@@ -56,7 +56,7 @@ func (p *programFile) inspectFile() (err error) {
 
 var errChanged = errors.New("the program file changed while shield judged it; run the command again")
 
-// unchanged reports an error if the open file was modified since it was opened, which includes
+// checkUnchanged reports an error if the open file was modified since it was opened, which includes
 // rewriting it in place.
 func (p *programFile) checkUnchanged() error {
 	now, err := p.file.Stat()
@@ -69,7 +69,7 @@ func (p *programFile) checkUnchanged() error {
 	return nil
 }
 
-// unmoved reports an error if the path no longer leads to the unchanged file.
+// checkPathUnchanged reports an error if the path no longer leads to the unchanged file.
 func (p *programFile) checkPathUnchanged() error {
 	now, err := os.Stat(p.file.Name())
 	if err != nil {
@@ -106,7 +106,7 @@ func LookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("the program %.80q is in no folder of PATH; check its name, or write its path", name)
 }
 
-// StandardFolder reports whether a folder has the name of a system folder for programs, which usually
+// IsStandardFolder reports whether a folder has the name of a system folder for programs, which usually
 // only administrators and package managers can change. It does not check the permissions.
 func IsStandardFolder(dir string) bool {
 	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", `C:\Windows\System32`}, dir)

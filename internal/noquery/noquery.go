@@ -24,7 +24,7 @@ func init() {
 	}
 }
 
-// End restores the environment, once all packages are initialized.
+// RestoreCI restores the environment, once all packages are initialized.
 func RestoreCI() {
 	if wasSet {
 		_ = os.Setenv("CI", originalCI)

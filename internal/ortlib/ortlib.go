@@ -19,7 +19,7 @@ import (
 // Version is the release of ONNX Runtime that is carried.
 const Version = "1.24.1"
 
-// ErrNone is the error of a build without the library: built without cgo, or for an unsupported
+// ErrNoLibrary is the error of a build without the library: built without cgo, or for an unsupported
 // system.
 var ErrNoLibrary = errors.New("this build contains no ONNX Runtime; name the library with --onnxruntime FILE")
 

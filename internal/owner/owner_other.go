@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Known reports whether this system shows who owns a file. Where it does not,
+// OwnersVisible reports whether this system shows who owns a file. Where it does not,
 // [Check] accepts everything.
 const OwnersVisible = false
 
@@ -30,11 +30,11 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// Give does nothing: a new file inherits its folder's permissions here.
+// CopyOwner does nothing: a new file inherits its folder's permissions here.
 func CopyOwner(*os.File, fs.FileInfo) error { return nil }
 
-// Root reports false: access is governed by lists that a mode does not show.
+// OnlyRootCanWrite reports false: access is governed by lists that a mode does not show.
 func OnlyRootCanWrite(fs.FileInfo) bool { return false }
 
-// Single accepts everything.
+// CheckSingleLink accepts everything.
 func CheckSingleLink(fs.FileInfo) error { return nil }

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// Known reports whether this system shows who owns a file. Where it does not,
+// OwnersVisible reports whether this system shows who owns a file. Where it does not,
 // [Check] accepts everything.
 const OwnersVisible = true
 
-// noWait keeps a named pipe from blocking the open.
+// openNonblocking keeps a named pipe from blocking the open.
 const openNonblocking = syscall.O_NONBLOCK
 
 // Check refuses what belongs neither to this user nor to root, or has one of
@@ -30,7 +30,7 @@ func Check(info fs.FileInfo, denied fs.FileMode) error {
 	return nil
 }
 
-// Single refuses a file that has another name: who knows that name can read or write it
+// CheckSingleLink refuses a file that has another name: who knows that name can read or write it
 // where no one looks.
 func CheckSingleLink(info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
@@ -39,7 +39,7 @@ func CheckSingleLink(info fs.FileInfo) error {
 	return nil
 }
 
-// Root reports whether root alone can change a file.
+// OnlyRootCanWrite reports whether root alone can change a file.
 func OnlyRootCanWrite(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Uid == 0 && info.Mode().Perm()&OtherWrite == 0
@@ -55,7 +55,7 @@ func Open(path string) (*os.File, error) {
 	return f, err
 }
 
-// Give gives a file the owner and group of another: root edits the
+// CopyOwner gives a file the owner and group of another: root edits the
 // settings of others, who have to be able to read them afterwards.
 func CopyOwner(f *os.File, like fs.FileInfo) error {
 	want, ok := like.Sys().(*syscall.Stat_t)

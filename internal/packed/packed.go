@@ -118,7 +118,7 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 	return ErrFormat
 }
 
-// skipped reports whether a tar member starts after the beginning of a file that is no tar archive:
+// hasSkippedStart reports whether a tar member starts after the beginning of a file that is no tar archive:
 // GNU tar skips such a beginning.
 func hasSkippedStart(r io.ReaderAt, size int64) bool {
 	block := make([]byte, 512)
@@ -133,20 +133,20 @@ func hasSkippedStart(r io.ReaderAt, size int64) bool {
 	return false
 }
 
-// oldTar reports whether a block is a tar header of the old format without a magic number.
+// isOldTarHeader reports whether a block is a tar header of the old format without a magic number.
 func isOldTarHeader(head []byte) bool {
 	_, err := tar.NewReader(bytes.NewReader(head)).Next()
 	return err == nil && head[0] != 0
 }
 
-// A list collects members.
+// A memberList collects members.
 type memberList struct {
 	Query
 	members   []Member
 	textBytes int64 // that were returned
 }
 
-// bounded is a reader that returns [ErrLimit] above the limit.
+// limitedReader is a reader that returns [ErrLimit] above the limit.
 type limitedReader struct {
 	r           io.Reader
 	members     *memberList
@@ -163,13 +163,13 @@ func (b *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// boundedReaderAt is the same of a file.
+// limitedSeeker is the same of a file.
 type limitedSeeker struct {
 	limitedReader
 	io.Seeker
 }
 
-// boundedAt is the same of an [io.ReaderAt].
+// limitedReaderAt is the same of an [io.ReaderAt].
 type limitedReaderAt struct {
 	r         io.ReaderAt
 	bytesLeft int64
@@ -192,7 +192,7 @@ func (l *memberList) addMember(m Member) error {
 	return nil
 }
 
-// text reads a member that is wanted.
+// readText reads a member that is wanted.
 func (l *memberList) readText(m *Member, size int64, r io.Reader) error {
 	if l.WantsText == nil || !l.WantsText(m.Name) {
 		return nil
@@ -283,7 +283,7 @@ func (l *memberList) readZip(from io.ReaderAt, size int64) error {
 	return nil
 }
 
-// zipped reads a member of a zip archive: its text is also what a link names.
+// readZipMember reads a member of a zip archive: its text is also what a link names.
 func (l *memberList) readZipMember(m *Member, f *zip.File, link bool) error {
 	if f.UncompressedSize64 > MaxText {
 		return nil

@@ -73,7 +73,7 @@ func (f *File) Apply(old string) (text string, ok bool) {
 	return strings.Join(append(out, left...), ""), true
 }
 
-// beginsAt returns the line of the old file at which a part of a patch begins, counted from 1, as its
+// hunkStartLine returns the line of the old file at which a part of a patch begins, counted from 1, as its
 // head "@@ -LINE,COUNT +LINE,COUNT @@" says it; 0 if the head says none.
 func hunkStartLine(head string) int {
 	rest, ok := strings.CutPrefix(head, "@@ -")
@@ -92,7 +92,7 @@ func hunkStartLine(head string) int {
 	return n
 }
 
-// standsAt returns the index in lines at which the lines of a part of a patch begin; line is the
+// findHunk returns the index in lines at which the lines of a part of a patch begin; line is the
 // line number that the part states, 0 if none. It is negative if they are missing or ambiguous. A
 // part without lines begins at line, or else at the end.
 func findHunk(lines, part []string, line int) int {
@@ -117,7 +117,7 @@ func findHunk(lines, part []string, line int) int {
 	return found
 }
 
-// heads begin the lines that name a file: those of the form of apply_patch, which hosts read behind blanks, too,
+// fileLinePrefixes begin the lines that name a file: those of the form of apply_patch, which hosts read behind blanks, too,
 // and those of diff.
 var fileLinePrefixes = [...]struct {
 	text string
@@ -128,10 +128,10 @@ var fileLinePrefixes = [...]struct {
 	{"diff --git ", Write}, // alone before a binary patch or a change of permissions
 }
 
-// ofApply is how many of heads are those of apply_patch.
+// applyPatchPrefixes is how many of heads are those of apply_patch.
 const applyPatchPrefixes = 4
 
-// head reads a line that names a file; name is "" if it says that there is none.
+// parseFileLine reads a line that names a file; name is "" if it says that there is none.
 func parseFileLine(line string) (op Op, name string, ok bool) {
 	if bare := strings.TrimSpace(line); strings.HasPrefix(bare, "*** ") {
 		line = bare
@@ -159,7 +159,7 @@ func parseFileLine(line string) (op Op, name string, ok bool) {
 	return Write, "", false
 }
 
-// secondName returns the second of the two names of a line "diff --git a/NAME b/NAME".
+// secondGitName returns the second of the two names of a line "diff --git a/NAME b/NAME".
 func secondGitName(names string) string {
 	for _, begin := range [...]string{` "b/`, " b/", " "} {
 		if i := strings.LastIndex(names, begin); i >= 0 {
@@ -172,7 +172,7 @@ func secondGitName(names string) string {
 // Files returns what a patch changes, in its order.
 func Files(patch string) []File { return splitFiles(patch, parseFileLine)[1:] }
 
-// read returns the files of a patch, behind what comes before the first.
+// splitFiles returns the files of a patch, behind what comes before the first.
 func splitFiles(patch string, head func(line string) (Op, string, bool)) []File {
 	out := []File{{}}
 	for line := range strings.Lines(patch) {
@@ -238,7 +238,7 @@ func Parse(patch string) ([]File, error) {
 	return files[1:], nil
 }
 
-// Parts returns what a text takes out and puts in that is in the form of a diff, or of
+// RemovedAndAdded returns what a text takes out and puts in that is in the form of a diff, or of
 // blocks that say what to search for and by what to replace it.
 func RemovedAndAdded(text string) (gone, come string, ok bool) {
 	const search, replace = " SEARCH", " REPLACE"
@@ -272,7 +272,7 @@ func RemovedAndAdded(text string) (gone, come string, ok bool) {
 	return out[0].String(), out[1].String(), true
 }
 
-// Between returns the lines that only the old text has, and those that only the new text has,
+// DifferentLines returns the lines that only the old text has, and those that only the new text has,
 // without surrounding blanks; a line that one text has n times more often is returned n times.
 func DifferentLines(old, text string) (gone, come []string) {
 	more := map[string]int{}

@@ -10,7 +10,7 @@ import (
 // Supported says that this system has what a [Connection] needs.
 const Supported = false
 
-// A Line is a connection to the service.
+// A Connection is a connection to the service.
 type Connection struct{}
 
 // Dial finds no service on this system.

@@ -15,7 +15,7 @@ import (
 // Supported reports whether this system supports a [Connection].
 const Supported = true
 
-// A Line is a connection to this user's service, for one question.
+// A Connection is a connection to this user's service, for one question.
 type Connection struct {
 	f   *os.File
 	key [KeySize]byte

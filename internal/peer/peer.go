@@ -54,7 +54,7 @@ type Answer struct {
 	Output  []byte // standard output of the command line
 }
 
-// Folder returns the folder of the service's socket and key for the state folder
+// ServiceFolder returns the folder of the service's socket and key for the state folder
 // of a user.
 func ServiceFolder(state string) string { return filepath.Join(state, "service") }
 
@@ -75,7 +75,7 @@ const (
 	nonceSize     = 32
 )
 
-// code returns the MAC of a message.
+// messageMAC returns the MAC of a message.
 func messageMAC(key *[KeySize]byte, what string, parts ...[]byte) []byte {
 	mac := hmac.New(sha256.New, key[:])
 	_, _ = mac.Write([]byte(what)) // a hash does not fail
@@ -86,7 +86,7 @@ func messageMAC(key *[KeySize]byte, what string, parts ...[]byte) []byte {
 	return mac.Sum(nil)
 }
 
-// An Asked is a question that was sent, to which the answer is bound.
+// A QuestionExchange is a question that was sent, to which the answer is bound.
 type QuestionExchange struct {
 	key          *[KeySize]byte
 	nonce        []byte
@@ -132,7 +132,7 @@ func ReadQuestion(r io.Reader, key *[KeySize]byte, large func()) (*QuestionExcha
 	return &QuestionExchange{key, nonce, sha256.Sum256(body)}, q, err
 }
 
-// Answer returns the encoded answer.
+// EncodeAnswer returns the encoded answer.
 func (a *QuestionExchange) EncodeAnswer(ans Answer) []byte {
 	body := append([]byte{0}, ans.Output...)
 	if ans.Decided {

@@ -131,7 +131,7 @@ func startConditions(re *syntax.Regexp) (boundary, nothing bool) {
 	return false, true
 }
 
-// has reports whether an operator is in an expression.
+// hasOperator reports whether an operator is in an expression.
 func hasOperator(re *syntax.Regexp, op syntax.Op) bool {
 	if re.Op == op {
 		return true
@@ -170,7 +170,7 @@ func (f *Finder) Match(text string) (found bool, read int) {
 // Regexp returns the expression.
 func (f *Finder) Regexp() *regexp.Regexp { return f.fullRegexp() }
 
-// A reader hands out a text and knows how much of it was asked for.
+// A countingReader hands out a text and knows how much of it was asked for.
 type countingReader struct {
 	text   string
 	offset int
@@ -185,7 +185,7 @@ func (r *countingReader) ReadRune() (c rune, size int, err error) {
 	return c, size, nil
 }
 
-// next returns the next place from an index on where a match may begin, or -1.
+// nextCandidate returns the next place from an index on where a match may begin, or -1.
 func (f *Finder) nextCandidate(text string, from int) int {
 	if f.atLineStart {
 		return f.nextLineCandidate(text, from)
@@ -198,7 +198,7 @@ func (f *Finder) nextCandidate(text string, from int) int {
 	return -1
 }
 
-// nextLine is next for a match that begins where a line does. If blanks and empty
+// nextLineCandidate is next for a match that begins where a line does. If blanks and empty
 // lines may be before its first letter, it also begins at the line of that letter.
 func (f *Finder) nextLineCandidate(text string, from int) int {
 	for ; ; from++ {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Needs are what a text must hold for an expression to match in it, beside a
+// TextNeeds are what a text must hold for an expression to match in it, beside a
 // literal. A [TextFeatures] at a text says whether it does.
 type TextNeeds struct {
 	WordRunLength  int    // length of a run of letters, digits, "_" and "-"
@@ -38,7 +38,7 @@ const (
 	tokenClass
 )
 
-// classOf holds the classes of each byte.
+// byteClasses holds the classes of each byte.
 var byteClasses = func() (classes [256]uint8) {
 	for c := range classes {
 		switch {
@@ -53,7 +53,7 @@ var byteClasses = func() (classes [256]uint8) {
 
 func inClass(r rune, class uint8) bool { return r >= 0x80 || byteClasses[r]&class != 0 }
 
-// minRuns are the least lengths of runs of one class in whatever an expression
+// minRunLengths are the least lengths of runs of one class in whatever an expression
 // matches: at the start, at the end and anywhere.
 type minRunLengths struct {
 	start, end, longest int
@@ -140,7 +140,7 @@ type byteSet [2]uint64
 
 func (s byteSet) contains(c byte) bool { return s[c/64]&(1<<(c%64)) != 0 }
 
-// bytesOf returns the characters that are in every match.
+// bytesInEveryMatch returns the characters that are in every match.
 func bytesInEveryMatch(re *syntax.Regexp) (set byteSet) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -175,7 +175,7 @@ func bytesInEveryMatch(re *syntax.Regexp) (set byteSet) {
 	return set
 }
 
-// inLine reports whether an expression matches in a line what it matches there in
+// matchesWithinLine reports whether an expression matches in a line what it matches there in
 // the whole text: it matches no line end, and asks for no end of the text.
 func matchesWithinLine(re *syntax.Regexp) bool {
 	switch re.Op {
@@ -199,7 +199,7 @@ type TextFeatures struct {
 	asciiBytes                      byteSet
 }
 
-// NewLook looks at a text.
+// NewTextFeatures looks at a text.
 func NewTextFeatures(text string) (l TextFeatures) {
 	n, w := 0, 0
 	for i := range len(text) {
@@ -220,7 +220,7 @@ func NewTextFeatures(text string) (l TextFeatures) {
 	return l
 }
 
-// Meets reports whether the text holds all that an expression needs.
+// Satisfies reports whether the text holds all that an expression needs.
 func (l *TextFeatures) Satisfies(n TextNeeds) bool {
 	if l.longestWordRun < n.WordRunLength || l.longestTokenRun < n.TokenRunLength {
 		return false

@@ -14,7 +14,7 @@ const (
 	slotCount = 1 << slotBits
 )
 
-// A Set finds literals in texts, without regard to ASCII letter case.
+// A LiteralSet finds literals in texts, without regard to ASCII letter case.
 // Goroutines may share it.
 type LiteralSet struct {
 	longTable, shortTable gramTable // of literals by four of their bytes, and of those of three bytes
@@ -22,13 +22,13 @@ type LiteralSet struct {
 	bitsetWords           int
 }
 
-// A table holds entries by a gram, bytes that follow each other in a literal.
+// A gramTable holds entries by a gram, bytes that follow each other in a literal.
 type gramTable struct {
 	hashBitmap [hashCount / 64]uint64 // bit i%64 of known[i/64]: an entry has hash i
 	slotHeads  [slotCount]uint16      // 1 + index of the first entry of a slot
 }
 
-// An entry is one literal, found by its gram.
+// A literalEntry is one literal, found by its gram.
 type literalEntry struct {
 	gram       uint32
 	next       uint16 // 1 + index of the next entry of the slot
@@ -62,7 +62,7 @@ func New(literals [][]string) (*LiteralSet, bool) {
 	return s, true
 }
 
-// common are the bytes of texts that agents write, from the most frequent on.
+// frequentBytes are the bytes of texts that agents write, from the most frequent on.
 const frequentBytes = " etsoriancl\ndpmu\"-h.gf/b:y_vw0k=1,#x)(\t2|{}$3\\4j`6'5z8;[q>]*7<9+!@%&"
 
 // byteRanks returns the place of each byte among the common ones.
@@ -106,7 +106,7 @@ func (s *LiteralSet) insertEntry(t *gramTable, e literalEntry) {
 	t.slotHeads[slotOfGram(e.gram)] = uint16(len(s.entries))
 }
 
-// Words is the number of words that the bit set given to [Scan] must have.
+// BitsetWords is the number of words that the bit set given to [Scan] must have.
 func (s *LiteralSet) BitsetWords() int { return s.bitsetWords }
 
 // Scan sets a bit in found for each expression of which a literal is in
@@ -139,13 +139,13 @@ func scan[T string | []byte](s *LiteralSet, text T, found []uint64, visit func(i
 	}
 }
 
-// holds reports whether an entry may have a gram, as in few places of most texts.
+// mayHaveGram reports whether an entry may have a gram, as in few places of most texts.
 func (t *gramTable) mayHaveGram(g uint32) bool {
 	h := hashGram(g)
 	return t.hashBitmap[h/64]&(1<<(h%64)) != 0
 }
 
-// lookUp visits the literals in text whose gram is what ends at end.
+// visitLiteralsAt visits the literals in text whose gram is what ends at end.
 func visitLiteralsAt[T string | []byte](s *LiteralSet, t *gramTable, g uint32, text T, end int, found []uint64, visit func(id, at int)) {
 	for e := t.slotHeads[slotOfGram(g)]; e != 0; {
 		x := &s.entries[e-1]
@@ -168,7 +168,7 @@ func equalFold[T string | []byte](text T, lit string) bool {
 	return true
 }
 
-// gram returns the first four bytes of a literal.
+// firstGram returns the first four bytes of a literal.
 func firstGram(lit string) uint32 {
 	return uint32(lit[0]) | uint32(lit[1])<<8 | uint32(lit[2])<<16 | uint32(lit[3])<<24
 }

@@ -37,7 +37,7 @@ func Prefixes(expr string) (literals []string, word bool, err error) {
 	return literals, all, nil
 }
 
-// prefixes returns texts with one of which each match begins. "" stands for any.
+// matchPrefixes returns texts with one of which each match begins. "" stands for any.
 func matchPrefixes(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpCapture, syntax.OpPlus:

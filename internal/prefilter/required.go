@@ -43,7 +43,7 @@ const (
 	maxFurtherLiterals = 16 // literals of a set
 )
 
-// RequiredToo returns further sets of literals like that of [Required]: a text that
+// FurtherRequired returns further sets of literals like that of [Required]: a text that
 // expr matches contains a literal of each, too.
 func FurtherRequired(expr string) ([][]string, error) {
 	first, err := Required(expr)
@@ -139,7 +139,7 @@ func inspectConcat(subs []*syntax.Regexp) literalInfo {
 	return literalInfo{required: moreSelectiveSet(required, exact), sets: append(sets, exact)}
 }
 
-// all returns the sets of which each text contains one literal each.
+// allSets returns the sets of which each text contains one literal each.
 func (in *literalInfo) allSets() [][]string {
 	if in.exact != nil {
 		return append(in.sets, in.exact)
@@ -175,7 +175,7 @@ func moreSelectiveSet(a, b []string) []string {
 	return a
 }
 
-// moreSelective reports whether a selects more sharply than b.
+// isMoreSelective reports whether a selects more sharply than b.
 func isMoreSelective(a, b []string) bool {
 	wa, wb := shortestLength(a), shortestLength(b)
 	if wa != wb {

@@ -38,7 +38,7 @@ const (
 	maxCachedTexts = 256
 )
 
-// A memo caches the redacted form of short texts, such as rule names, reasons and fingerprints, which
+// A redactionCache caches the redacted form of short texts, such as rule names, reasons and fingerprints, which
 // occur in many log entries.
 type redactionCache struct {
 	mu            sync.Mutex

@@ -12,7 +12,7 @@ import (
 // maxLayers is how many nested encodings are decoded.
 const maxLayers = 3
 
-// find returns the secrets in s, also in encoded form; layers is how many more encodings are decoded.
+// findSecrets returns the secrets in s, also in encoded form; layers is how many more encodings are decoded.
 func (r *Redactor) findSecrets(s string, layers int) []span {
 	spans := r.findUnencoded(s, nil)
 	spans = r.findEscaped(s, decodedEscapes, layers, spans)
@@ -31,10 +31,10 @@ func (r *Redactor) findSecrets(s string, layers int) []span {
 	return spans
 }
 
-// escapes are the kinds of escapes that are decoded to find secrets.
+// decodedEscapes are the kinds of escapes that are decoded to find secrets.
 const decodedEscapes = decode.Percents | decode.Backslashes | decode.HTMLReferences | decode.QuoteEscapes | decode.StringConcatenations | decode.ZeroWidthCharacters
 
-// unescaped returns the secrets in s after decoding some escapes.
+// findEscaped returns the secrets in s after decoding some escapes.
 func (r *Redactor) findEscaped(s string, kinds decode.Escapes, layers int, spans []span) []span {
 	text, changed := decode.Unescape(s, kinds, nil)
 	if !changed {
@@ -55,7 +55,7 @@ func (r *Redactor) findEscaped(s string, kinds decode.Escapes, layers int, spans
 	return spans
 }
 
-// plain returns the secrets that occur in s without encoding.
+// findUnencoded returns the secrets that occur in s without encoding.
 func (r *Redactor) findUnencoded(s string, spans []span) []span {
 	if r != nil {
 		for _, k := range r.knownSecrets {
@@ -73,7 +73,7 @@ func (r *Redactor) findUnencoded(s string, spans []span) []span {
 	return findLogins(s, findAssignments(s, findCredentials(s, spans)))
 }
 
-// wrappings returns a secret and its encoded forms, alone or inside other encoded text.
+// encodedForms returns a secret and its encoded forms, alone or inside other encoded text.
 func encodedForms(s string) []string {
 	forms := []string{s}
 	add := func(f string) {
@@ -95,10 +95,10 @@ func encodedForms(s string) []string {
 	return forms
 }
 
-// minWrapped is less than the length of the shortest credential in base64.
+// minEncodedRun is less than the length of the shortest credential in base64.
 const minEncodedRun = 20
 
-// wrapped returns the runs of base64, base32 and hexadecimal in s that contain a secret.
+// findEncoded returns the runs of base64, base32 and hexadecimal in s that contain a secret.
 func (r *Redactor) findEncoded(s string, layers int, spans []span) []span {
 	for start, end := range decode.Base64Runs(s, minEncodedRun) {
 		decode.TryRunEncodings(s[start:end], func(_, text string) bool {

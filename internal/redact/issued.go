@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// madeUpForms are forms of credentials that people choose themselves; in files they are often
+// userChosenForms are forms of credentials that people choose themselves; in files they are often
 // examples.
 var userChosenForms = map[string]bool{
 	"setx": true, "aws-signature": true, "aws-signature-header": true, "json-web-token": true, "jwt": true, "authorization-header": true, "cookie-header": true,
@@ -14,11 +14,11 @@ var userChosenForms = map[string]bool{
 	"npmrc-auth": true, "docker-auth": true, "secret-key-prefix": true,
 }
 
-// keyBody matches a part of a private key's content, which text that only mentions the header and
+// keyBodyPattern matches a part of a private key's content, which text that only mentions the header and
 // footer lines does not have.
 var keyBodyPattern = prefilter.Lazy(`[A-Za-z0-9+/]{24}`)
 
-// Issued returns the form of a credential in a text that a service issued, or of a private key; "" if
+// IssuedCredentialForm returns the form of a credential in a text that a service issued, or of a private key; "" if
 // there is none, the text is too long, or the credential is a known documentation example.
 func IssuedCredentialForm(text string) string {
 	if len(text) > MaxText {

@@ -49,7 +49,7 @@ func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 	return out.Value(v, keep), out
 }
 
-// plainWord reports whether a secret can be an ordinary word, such as "wordpress": short, and only
+// isPlainWord reports whether a secret can be an ordinary word, such as "wordpress": short, and only
 // lower-case letters.
 func isPlainWord(s string) bool {
 	return len(s) < 16 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""

@@ -13,14 +13,14 @@ const (
 	maxAllArgs = 8192
 )
 
-// An arg is one argument: its text without enclosing quotes, and its position.
+// A programArg is one argument: its text without enclosing quotes, and its position.
 type programArg struct {
 	text             string
 	offset           int
 	expandsVariables bool // not in single quotes, so that "$" starts a variable
 }
 
-// programs finds the entries of a program by its name.
+// loginsByProgram finds the entries of a program by its name.
 var loginsByProgram = sync.OnceValue(func() map[string][]*knowledge.Login {
 	byName := make(map[string][]*knowledge.Login, 2*len(knowledge.Logins))
 	for i := range knowledge.Logins {
@@ -32,7 +32,7 @@ var loginsByProgram = sync.OnceValue(func() map[string][]*knowledge.Login {
 	return byName
 })
 
-// A bytePairs is a set of the first two bytes of words, in any case.
+// A firstBytePairs is a set of the first two bytes of words, in any case.
 type firstBytePairs [1 << 16 / 64]uint64
 
 func firstTwoBytes(s string) uint16 { return uint16(s[0]|0x20)<<8 | uint16(s[1]|0x20) }
@@ -41,7 +41,7 @@ func (p *firstBytePairs) add(word string) {
 	p[firstTwoBytes(word)/64] |= 1 << (firstTwoBytes(word) % 64)
 }
 
-// begin reports whether s, which has at least two bytes, can begin with a word of the set.
+// canBegin reports whether s, which has at least two bytes, can begin with a word of the set.
 func (p *firstBytePairs) canBegin(s string) bool {
 	return p[firstTwoBytes(s)/64]&(1<<(firstTwoBytes(s)%64)) != 0
 }
@@ -55,7 +55,7 @@ var programPairs = sync.OnceValue(func() *firstBytePairs {
 	return set
 })
 
-// A letterSets is the sets of second and last letters of words, as bits.
+// A letterBits is the sets of second and last letters of words, as bits.
 type letterBits struct{ secondLetters, lastLetters uint32 }
 
 // programLetters are the letters of program names, by length.
@@ -75,7 +75,7 @@ var programLetters = sync.OnceValue(func() *[maxProgram + 2]letterBits {
 // maxProgram is the maximum length of a program name, with ".exe".
 const maxProgram = 32
 
-// logins returns the secrets in the arguments and input of the programs named in s.
+// findLogins returns the secrets in the arguments and input of the programs named in s.
 func findLogins(s string, spans []span) []span {
 	begin, lengths := programPairs(), programLetters()
 	left := maxAllArgs
@@ -120,7 +120,7 @@ func programName(s string) string {
 	return strings.TrimSuffix(strings.ToLower(s), ".exe")
 }
 
-// arguments returns the words after i up to the end of the command, and that end. A closing quote
+// parseArguments returns the words after i up to the end of the command, and that end. A closing quote
 // without an opening one ends it too: the command is inside a quoted text.
 func parseArguments(s string, i int) (args []programArg, end int) {
 	for len(args) < maxArgs {
@@ -181,7 +181,7 @@ func wordEnd(s string, i int) (end int, whole bool) {
 	return i, true
 }
 
-// unquoted returns s[i:end] without enclosing quotes.
+// unquoteArg returns s[i:end] without enclosing quotes.
 func unquoteArg(s string, i, end int) programArg {
 	if end-i >= 2 && (s[i] == '\'' || s[i] == '"') && s[end-1] == s[i] {
 		return programArg{s[i+1 : end-1], i + 1, s[i] == '"'}
@@ -189,7 +189,7 @@ func unquoteArg(s string, i, end int) programArg {
 	return programArg{s[i:end], i, true}
 }
 
-// argSpans returns the secrets in the arguments of a program.
+// findArgSecrets returns the secrets in the arguments of a program.
 func findArgSecrets(s string, l *knowledge.Login, args []programArg, spans []span) []span {
 	first := subcommandEnd(args, l.Sub)
 	if first < 0 || l.With != "" && !hasOption(args, l.With) {
@@ -242,13 +242,13 @@ func optionValue(word, option string, attached bool) (from int, next bool) {
 	return 0, false
 }
 
-// unquotedFrom returns the rest of a word without enclosing quotes.
+// unquoteArgFrom returns the rest of a word without enclosing quotes.
 func unquoteArgFrom(a programArg, from int) programArg {
 	u := unquoteArg(a.text, from, len(a.text))
 	return programArg{u.text, a.offset + u.offset, a.expandsVariables && u.expandsVariables}
 }
 
-// secretIn adds the secret in an argument.
+// addArgSecret adds the secret in an argument.
 func addArgSecret(s string, a programArg, form, separator string, spans []span) []span {
 	if separator == "" {
 		separator = ":"
@@ -328,7 +328,7 @@ func subcommandEnd(args []programArg, sub []string) int {
 	return len(args)
 }
 
-// operands returns the nth argument that is neither an option nor the value of
+// selectOperands returns the nth argument that is neither an option nor the value of
 // one with two dashes, the last one for -1, and if all is set those after it too.
 func selectOperands(args []programArg, n int, all bool) []programArg {
 	var words []programArg
@@ -354,7 +354,7 @@ func selectOperands(args []programArg, n int, all bool) []programArg {
 	return words[n-1 : n]
 }
 
-// inputSecrets returns the secrets in the input of the program between at and after: a pipe, a
+// findInputSecrets returns the secrets in the input of the program between at and after: a pipe, a
 // here-string or a here-document.
 func findInputSecrets(s string, at, after int, args []programArg, form string, spans []span) []span {
 	line := func(a programArg) {
@@ -378,7 +378,7 @@ func findInputSecrets(s string, at, after int, args []programArg, form string, s
 	return spans
 }
 
-// hereDocument passes on the lines of the here-document that starts after i.
+// forEachHereDocLine passes on the lines of the here-document that starts after i.
 func forEachHereDocLine(s string, i int, end string, line func(programArg)) {
 	for range maxArgs {
 		next := strings.IndexByte(s[i:], '\n')
@@ -403,7 +403,7 @@ func forEachHereDocLine(s string, i int, end string, line func(programArg)) {
 // printingPrograms are programs that print their arguments.
 const printingPrograms = " echo printf print write-output write-host yes "
 
-// pipedInput passes on the words of the echo or printf that writes to the pipe before at.
+// forEachPipedWord passes on the words of the echo or printf that writes to the pipe before at.
 func forEachPipedWord(s string, at int, line func(programArg)) {
 	from := max(0, at-4<<10)
 	pipe := strings.LastIndexByte(s[from:at], '|')

@@ -6,7 +6,7 @@ func IsSecretName(name string) bool {
 	return len(name) <= 200 && nameKind(name) != ""
 }
 
-// Holds reports whether a text contains a credential. A text longer than MaxText counts as one.
+// ContainsCredential reports whether a text contains a credential. A text longer than MaxText counts as one.
 func ContainsCredential(name, text string) bool {
 	return (*Redactor)(nil).Named(name, text) != text
 }

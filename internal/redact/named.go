@@ -8,10 +8,10 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// hints are lower-case words of which every name of a secret contains one.
+// secretNameHints are lower-case words of which every name of a secret contains one.
 var secretNameHints = [...]string{"pass", "pw", "secret", "sas", "sig", "token", "cred", "cookie", "webhook", "key", "auth", "bearer"}
 
-// hintPairs are the first two bytes of hints.
+// hintFirstBytes are the first two bytes of hints.
 var hintFirstBytes = func() (set firstBytePairs) {
 	for _, h := range secretNameHints {
 		set.add(h)
@@ -42,7 +42,7 @@ func mentionsSecret(name string) bool {
 	return false
 }
 
-// assignments returns the values in s that are assigned to names of secrets, in the notations of
+// findAssignments returns the values in s that are assigned to names of secrets, in the notations of
 // shells, programming languages, YAML, JSON and command lines.
 func findAssignments(s string, spans []span) []span {
 	for i, last := 0, 0; i+1 < len(s); i++ {
@@ -73,7 +73,7 @@ func findAssignments(s string, spans []span) []span {
 	return spans
 }
 
-// inMark reports whether a redaction mark is still open at the end of s.
+// endsInsideMark reports whether a redaction mark is still open at the end of s.
 func endsInsideMark(s string) bool {
 	const longest = 64 // bytes of a kind
 	s = s[max(0, len(s)-longest):]
@@ -90,10 +90,10 @@ var nameBytes = func() (set [256]bool) {
 	return set
 }()
 
-// maxValue is the maximum length of an examined value, in bytes.
+// maxValueBytes is the maximum length of an examined value, in bytes.
 const maxValueBytes = 1000
 
-// value returns the position of the value assigned to the name that ends at i; two equal numbers if
+// findAssignedValue returns the position of the value assigned to the name that ends at i; two equal numbers if
 // there is none.
 func findAssignedValue(s string, i int, option bool) (from, to int) {
 	for n := 0; n < 2 && i < len(s) && strings.IndexByte("\"'`]", s[i]) >= 0; n++ {
@@ -134,7 +134,7 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
-// sensitive returns the kind of secret for a name and value; "" if the value is none: a password can
+// secretKind returns the kind of secret for a name and value; "" if the value is none: a password can
 // be any word, a key must look random.
 func secretKind(name, value string) string {
 	if name == "" || len(value) < 4 || len(name) > 200 {
@@ -204,7 +204,7 @@ var nameWords = sync.OnceValue(func() map[string]string {
 	return words
 })
 
-// split splits a name into its words, in lower case.
+// splitName splits a name into its words, in lower case.
 func splitName(name string) []string {
 	var words []string
 	start := 0
@@ -228,7 +228,7 @@ func splitName(name string) []string {
 	return words
 }
 
-// placeholder reports whether a value is a placeholder or reference instead of a secret.
+// isPlaceholder reports whether a value is a placeholder or reference instead of a secret.
 func isPlaceholder(v string) bool {
 	v = strings.TrimSpace(v)
 	if v == "" || isRedactionMark(v) || strings.Trim(v, v[:1]) == "" || strings.Trim(v, "xX*.-_") == "" {
@@ -252,7 +252,7 @@ func isPlaceholder(v string) bool {
 	return strings.Contains(" none null true false undefined string bytes text optional required example redacted password secret token prompt stdin auto ", " "+strings.TrimRight(v, "?!.")+" ")
 }
 
-// cmdlet reports whether v is the name of a PowerShell command, whose result is assigned.
+// isCmdlet reports whether v is the name of a PowerShell command, whose result is assigned.
 func isCmdlet(v string) bool {
 	verb, noun, ok := strings.Cut(v, "-")
 	return ok && noun != "" && slices.Contains(knowledge.SecretNames.Verbs, strings.ToLower(verb)) && strings.Trim(noun, letters) == ""
@@ -260,7 +260,7 @@ func isCmdlet(v string) bool {
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// variable reports whether the text after a "$" is only a variable name or a shell expansion.
+// isVariable reports whether the text after a "$" is only a variable name or a shell expansion.
 func isVariable(v string) bool {
 	if v != "" && (v[0] == '{' || v[0] == '(' || v[0] == '$') {
 		return true
@@ -273,7 +273,7 @@ func isVariable(v string) bool {
 	return true
 }
 
-// random reports whether a value looks randomly generated.
+// looksRandom reports whether a value looks randomly generated.
 func looksRandom(v string) bool {
 	if len(v) < 8 || strings.ContainsAny(v, " \t\n") {
 		return false

@@ -56,7 +56,7 @@ func (r *Redactor) redactUncached(s string) string {
 	return replaceSpans(s, spans)
 }
 
-// note adds a secret to found, if it is collected.
+// collectSecret adds a secret to found, if it is collected.
 func (r *Redactor) collectSecret(secret string) {
 	if r != nil && r.collectedSecrets != nil {
 		*r.collectedSecrets = append(*r.collectedSecrets, secret)
@@ -107,7 +107,7 @@ const openMark = "[redacted "
 
 func redactionMark(kind string) string { return openMark + kind + "]" }
 
-// replace replaces spans by redaction marks; spans can overlap.
+// replaceSpans replaces spans by redaction marks; spans can overlap.
 func replaceSpans(s string, spans []span) string {
 	slices.SortFunc(spans, func(a, b span) int {
 		if a.start != b.start {

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A compiled form is created when one of its literals first occurs, since most runs need none.
+// A compiledForm form is created when one of its literals first occurs, since most runs need none.
 type compiledForm struct {
 	once       sync.Once
 	finder     *prefilter.Finder // finds where the pattern can match
@@ -32,7 +32,7 @@ func compileForm(i int) *compiledForm {
 	return c
 }
 
-// literals finds the forms whose literals occur, in one pass.
+// formLiterals finds the forms whose literals occur, in one pass.
 var formLiterals = sync.OnceValue(func() *prefilter.LiteralSet {
 	list := make([][]string, len(knowledge.SecretForms))
 	for i := range knowledge.SecretForms {
@@ -45,7 +45,7 @@ var formLiterals = sync.OnceValue(func() *prefilter.LiteralSet {
 // A formSet is a set of indices into the forms.
 type formSet [(len(knowledge.SecretForms) + 63) / 64]uint64
 
-// credentials returns the matches of all forms in s.
+// findCredentials returns the matches of all forms in s.
 func findCredentials(s string, spans []span) []span {
 	var set formSet
 	prefilter.Scan(formLiterals(), s, set[:])
@@ -73,7 +73,7 @@ func formNeeds(f *knowledge.SecretForm) prefilter.TextNeeds {
 	return prefilter.TextNeeds{WordRunLength: f.Narrow, TokenRunLength: f.Wide, RequiredBytes: f.Bytes}
 }
 
-// inLines returns the matches of a form that matches within lines, and examines only lines that
+// findInLines returns the matches of a form that matches within lines, and examines only lines that
 // contain its literals.
 func findInLines(s string, i int, spans []span) []span {
 	f := &knowledge.SecretForms[i]
@@ -90,7 +90,7 @@ func findInLines(s string, i int, spans []span) []span {
 	return spans
 }
 
-// matches returns the matches of one form in s[from:to]. A match is extended to the end of its last
+// findFormMatches returns the matches of one form in s[from:to]. A match is extended to the end of its last
 // word.
 func findFormMatches(s string, from, to, i int, spans []span) []span {
 	if found, _ := compileForm(i).finder.Match(s[from:to]); !found {

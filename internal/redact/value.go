@@ -84,7 +84,7 @@ func relatedFields(v map[string]any) (program, args, label string) {
 	return program, args, label
 }
 
-// list redacts a list; if program is "", its first word is the program.
+// redactList redacts a list; if program is "", its first word is the program.
 func (r *Redactor) redactList(name, program string, v []any, keep, depth int) any {
 	words := make([]string, len(v))
 	for i, e := range v {

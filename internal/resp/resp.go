@@ -141,7 +141,7 @@ func (c *Client) Do(ctx context.Context, commands ...[]string) ([]any, error) {
 	return answers, nil
 }
 
-// conn returns a connection that was used a moment ago, or a new one: a server may
+// getConnection returns a connection that was used a moment ago, or a new one: a server may
 // have closed an older one.
 func (c *Client) getConnection(ctx context.Context) (*connection, error) {
 	c.mu.Lock()
@@ -158,7 +158,7 @@ func (c *Client) getConnection(ctx context.Context) (*connection, error) {
 	return dial(ctx, c.opts)
 }
 
-// A conn is one connection.
+// A connection is one connection.
 type connection struct {
 	net                   net.Conn
 	in                    *bufio.Reader
@@ -205,7 +205,7 @@ func dial(ctx context.Context, o Options) (*connection, error) {
 	return c, nil
 }
 
-// do sends commands and reads their answers, each within the time limit.
+// sendCommands sends commands and reads their answers, each within the time limit.
 func (c *connection) sendCommands(ctx context.Context, commands [][]string, limit time.Duration) ([]any, error) {
 	late := func() { _ = c.net.SetDeadline(time.Unix(1, 0)) } // ends what is being read or written
 	stop, step := context.AfterFunc(ctx, late), time.AfterFunc(limit, late)
@@ -239,7 +239,7 @@ func (c *connection) sendCommands(ctx context.Context, commands [][]string, limi
 
 var errNotRESP2 = errors.New("the reply of the server is not RESP2; check that store names a Redis or Valkey server")
 
-// answer reads one answer, of which left bytes may come.
+// readAnswer reads one answer, of which left bytes may come.
 func (c *connection) readAnswer(depth int, left *int) (any, error) {
 	line, err := c.readLine(left)
 	if err != nil || line == "" {
@@ -289,7 +289,7 @@ func (c *connection) readAnswer(depth int, left *int) (any, error) {
 	return all, nil
 }
 
-// line reads up to the end of a line.
+// readLine reads up to the end of a line.
 func (c *connection) readLine(left *int) (string, error) {
 	var text []byte
 	for {

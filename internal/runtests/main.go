@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// flags reads the flags of this command, which come first, and returns the others.
+// parseFlags reads the flags of this command, which come first, and returns the others.
 func parseFlags(args []string) []string {
 	for len(args) > 1 && (args[0] == "-allow" || args[0] == "-again") {
 		if err := flag.CommandLine.Parse(args[:2]); err != nil {
@@ -57,7 +57,7 @@ func parseFlags(args []string) []string {
 	return args
 }
 
-// test runs go test.
+// runGoTest runs go test.
 func (r *testRun) runGoTest(args []string) error {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
@@ -103,7 +103,7 @@ type event struct {
 	Elapsed                                   float64
 }
 
-// A run is one run of go test.
+// A testRun is one run of go test.
 type testRun struct {
 	out           io.Writer
 	packages      map[string]*testedPackage
@@ -115,7 +115,7 @@ type testRun struct {
 	mustNotRetry  bool // something failed that is not tried again
 }
 
-// A pkg is a package that is tested.
+// A testedPackage is a package that is tested.
 type testedPackage struct {
 	name         string
 	elapsed      time.Duration
@@ -123,20 +123,20 @@ type testedPackage struct {
 	testOrder    []string                 // of these
 }
 
-// An outcome is of a test, or of a package without one that failed.
+// A testOutcome is of a test, or of a package without one that failed.
 type testOutcome struct{ pkg, test string }
 
 func (o testOutcome) String() string {
 	return strings.TrimSuffix(shortPackageName(o.pkg)+" "+o.test, " ")
 }
 
-// A skip is a test that was not run.
+// A skippedTest is a test that was not run.
 type skippedTest struct{ test, reason string }
 
-// maxOutput is how much of the output of one test is kept.
+// maxOutputBytes is how much of the output of one test is kept.
 const maxOutputBytes = 1 << 20
 
-// read reads the events of go test up to its end. What is no event is printed.
+// readEvents reads the events of go test up to its end. What is no event is printed.
 func (r *testRun) readEvents(in io.Reader) error {
 	lines := bufio.NewReader(in)
 	for {
@@ -158,7 +158,7 @@ func (r *testRun) readEvents(in io.Reader) error {
 	}
 }
 
-// take takes one event.
+// handleEvent takes one event.
 func (r *testRun) handleEvent(e event) {
 	p := r.packages[e.Package]
 	if p == nil {
@@ -179,7 +179,7 @@ func (r *testRun) handleEvent(e event) {
 	}
 }
 
-// keep keeps what a test prints, but for what go test says about its progress.
+// addTestOutput keeps what a test prints, but for what go test says about its progress.
 func (p *testedPackage) addTestOutput(test, text string) {
 	if test == "" && text == "PASS\n" {
 		return
@@ -235,7 +235,7 @@ func (r *testRun) endPackage(p *testedPackage, e event) {
 	p.outputByTest = nil
 }
 
-// endedItself reports whether each test of a package that failed was run to its end,
+// endedNormally reports whether each test of a package that failed was run to its end,
 // and none met a data race.
 func (p *testedPackage) endedNormally() bool {
 	for _, b := range p.outputByTest {
@@ -247,7 +247,7 @@ func (p *testedPackage) endedNormally() bool {
 	return b != nil && (bytes.HasPrefix(b.Bytes(), []byte("FAIL\n")) || bytes.Contains(b.Bytes(), []byte("\nFAIL\n")))
 }
 
-// retry runs what failed once more, one package after the other, if it is at most
+// retryFailed runs what failed once more, one package after the other, if it is at most
 // most tests. It reports whether all of it passed.
 func (r *testRun) retryFailed(most int, args []string) bool {
 	tests := map[string][]string{} // by package
@@ -280,15 +280,15 @@ func (r *testRun) retryFailed(most int, args []string) bool {
 	return true
 }
 
-// short returns the name of a package without what the names of most begin with.
+// shortPackageName returns the name of a package without what the names of most begin with.
 func shortPackageName(name string) string {
 	return strings.TrimPrefix(name, "github.com/shieldcli/shield/")
 }
 
-// position is the file and line before a test's words.
+// positionPattern is the file and line before a test's words.
 var positionPattern = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: `)
 
-// reason returns why a test was skipped, which is the last that it said.
+// skipReason returns why a test was skipped, which is the last that it said.
 func skipReason(b *bytes.Buffer) string {
 	if b == nil {
 		return "no reason given"
@@ -318,7 +318,7 @@ const (
 	maxSlowestPackages = 5 // packages
 )
 
-// summarize prints what was skipped and why, and what failed. It reports whether anything
+// printSummary prints what was skipped and why, and what failed. It reports whether anything
 // did, or was skipped for a reason that is not allowed.
 func (r *testRun) printSummary(strict bool, allowed []*regexp.Regexp) (bad bool) {
 	fmt.Fprintf(r.out, "\n%d tests passed, %d failed, %d skipped.", len(r.passed), len(r.failed), len(r.skipped))

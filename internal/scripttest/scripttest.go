@@ -48,7 +48,7 @@ func Params(t *testing.T, repo string, commands map[string]Command) testscript.P
 	}
 }
 
-// works reports whether programs can be contained here, or by namespaces.
+// canContain reports whether programs can be contained here, or by namespaces.
 func canContain(name string) bool {
 	all := contain.Probe()
 	if name == "contain" {
@@ -57,7 +57,7 @@ func canContain(name string) bool {
 	return !slices.ContainsFunc(all, func(m contain.KernelFeature) bool { return !m.Works })
 }
 
-// byPerson reports whether shield can find that a person has started the tests: no agent
+// isStartedByPerson reports whether shield can find that a person has started the tests: no agent
 // host is above them, on a system that tells.
 func isStartedByPerson() bool {
 	all, err := ancestry.Of(os.Getpid())

@@ -20,20 +20,20 @@ const (
 	maxHits          = 200       // of one text
 )
 
-// A Hit is a phrase in a text.
+// A PhraseHit is a phrase in a text.
 type PhraseHit struct {
 	Rule       *Rule
 	Start, End int    // bytes of the text: where the words of the phrase begin and end
 	Form       string // in which it was read, if people do not read it: rot13 or reversed
 }
 
-// agent is what finds speech to an agent.
+// agentSearcher is what finds speech to an agent.
 var agentSearcher = sync.OnceValue(func() *ruleSearcher { return newRuleSearcher(agentRules()) })
 
 // AgentRules returns the rules of [FindAgentSpeech].
 func AgentRules() []Rule { return agentRules() }
 
-// Agent finds what a text says to the agent that reads it, in linear time: one scan
+// FindAgentSpeech finds what a text says to the agent that reads it, in linear time: one scan
 // of each form of the text looks for literals, and an expression runs only around
 // one that has what it needs nearby. hidden says that people do not see the text.
 // It reports whether all that had to be was read: a text that is made of hardly
@@ -42,7 +42,7 @@ func FindAgentSpeech(text string, hidden bool) (hits []PhraseHit, whole bool) {
 	return agentSearcher().searchText(text, hidden)
 }
 
-// A searcher reads texts around literals. Goroutines may share it.
+// A ruleSearcher reads texts around literals. Goroutines may share it.
 type ruleSearcher struct {
 	rules        []Rule
 	wordLiterals *prefilter.LiteralSet // of rules that read words: 2i are the literals of rule i, 2i+1 those near
@@ -73,7 +73,7 @@ func newRuleSearcher(rules []Rule) *ruleSearcher {
 	return s
 }
 
-// places are where literals of one rule were met.
+// literalPlaces are where literals of one rule were met.
 type literalPlaces struct {
 	lastNearLiteral        int   // the last that must stand near; -1 for none
 	lastMainLiteral        int   // the last other one; -1 for none
@@ -81,7 +81,7 @@ type literalPlaces struct {
 	pendingStarts          []int // those that begin a match, if one near follows
 }
 
-// A search is one of a text. It keeps its memory for the next.
+// A textSearch is one of a text. It keeps its memory for the next.
 type textSearch struct {
 	searcher           *ruleSearcher
 	places             []literalPlaces
@@ -124,7 +124,7 @@ type formSearch struct {
 	originalOffset func(int) int // where bytes of the form come from
 }
 
-// read runs the rules of a set on a form of the text.
+// runRules runs the rules of a set on a form of the text.
 func (c *textSearch) runRules(set *prefilter.LiteralSet, text []byte, hidden bool, form string, origin func(int) int) {
 	for i := range c.places {
 		c.places[i] = literalPlaces{lastNearLiteral: -1, lastMainLiteral: -1, pendingStarts: c.places[i].pendingStarts[:0]}
@@ -204,7 +204,7 @@ func (r *formSearch) matchAround(rule, at int, near bool) {
 	p.windowStart, p.windowEnd = from, to
 }
 
-// window adds the matches of a rule in a part of the text.
+// matchWindow adds the matches of a rule in a part of the text.
 func (r *formSearch) matchWindow(rule, from, to int) {
 	for n := 0; n < maxWordTail && from > 0 && r.text[from] != ' '; n++ {
 		from--
@@ -223,7 +223,7 @@ func (r *formSearch) matchWindow(rule, from, to int) {
 	}
 }
 
-// longWord is how much of a word a window takes in that it would cut.
+// maxWordTail is how much of a word a window takes in that it would cut.
 const maxWordTail = 40
 
 // wordEnd returns where the word ends that a byte is in.
@@ -235,7 +235,7 @@ func (r *formSearch) wordEnd(to int) int {
 	return to
 }
 
-// add keeps a hit, unless the same rule has one there already.
+// addHit keeps a hit, unless the same rule has one there already.
 func (r *formSearch) addHit(rule, from, to int) {
 	h := PhraseHit{&r.searcher.rules[rule], r.originalOffset(from), r.originalOffset(to-1) + 1, r.formName}
 	if r.formName == "reversed" {
@@ -249,7 +249,7 @@ func (r *formSearch) addHit(rule, from, to int) {
 	r.hits = append(r.hits, h)
 }
 
-// lowerASCII appends a text with its ASCII letters in lower case.
+// appendLowerASCII appends a text with its ASCII letters in lower case.
 func appendLowerASCII(b []byte, text string) []byte {
 	b = append(b, text...)
 	for i, c := range b {
@@ -260,7 +260,7 @@ func appendLowerASCII(b []byte, text string) []byte {
 	return b
 }
 
-// rot13 appends lower-case words with each letter turned by half the alphabet.
+// appendROT13 appends lower-case words with each letter turned by half the alphabet.
 func appendROT13(b, words []byte) []byte {
 	b = append(b, words...)
 	for i, c := range b {
@@ -271,7 +271,7 @@ func appendROT13(b, words []byte) []byte {
 	return b
 }
 
-// reversed appends words from their end to their beginning.
+// appendReversed appends words from their end to their beginning.
 func appendReversed(b, words []byte) []byte {
 	for len(words) > 0 {
 		_, n := utf8.DecodeLastRune(words)

@@ -11,17 +11,17 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// A form is the words of a text, in lower case with one space between them. Four
+// A wordText is the words of a text, in lower case with one space between them. Four
 // or more letters that are alone are one word: "i g n o r e".
 type wordText struct {
 	text        []byte
 	wordOrigins []wordOrigin // of each word
 }
 
-// A mark says where a word comes from.
+// A wordOrigin says where a word comes from.
 type wordOrigin struct{ wordStart, origin int32 }
 
-// wordByte holds the ASCII characters of words in lower case, 0 for all others.
+// wordBytes holds the ASCII characters of words in lower case, 0 for all others.
 var wordBytes = func() (table [256]byte) {
 	for c := range byte(128) {
 		switch {
@@ -34,7 +34,7 @@ var wordBytes = func() (table [256]byte) {
 	return table
 }()
 
-// read takes the words of a text, in which other characters than those of ASCII
+// readWords takes the words of a text, in which other characters than those of ASCII
 // are read as spell says. It reports whether there are none of these.
 func (f *wordText) readWords(text string, spell func(rune) string) (ascii bool) {
 	f.text, f.wordOrigins = f.text[:0], f.wordOrigins[:0]
@@ -71,7 +71,7 @@ func (f *wordText) readWords(text string, spell func(rune) string) (ascii bool) 
 	return ascii
 }
 
-// wordState is the state of reading words.
+// wordReader is the state of reading words.
 type wordReader struct {
 	*wordText
 	inWord        bool // a word has begun
@@ -116,7 +116,7 @@ func (w *wordReader) endWord() {
 	}
 }
 
-// origin returns the byte of the text that byte i of the form comes from: exactly
+// originalOffset returns the byte of the text that byte i of the form comes from: exactly
 // at the beginning of words, and nearly within them.
 func (f *wordText) originalOffset(i int) int {
 	n := sort.Search(len(f.wordOrigins), func(n int) bool { return int(f.wordOrigins[n].wordStart) > i }) - 1
@@ -130,7 +130,7 @@ func (f *wordText) originalOffset(i int) int {
 	return at
 }
 
-// latin reads a character in compatibility form, and a Latin or Greek letter
+// latinSpelling reads a character in compatibility form, and a Latin or Greek letter
 // without its accents. Invisible characters are nothing, and so is a mark that
 // is alone.
 func latinSpelling(r rune) string {
@@ -147,10 +147,10 @@ func latinSpelling(r rune) string {
 	return strings.ToLower(plainLatin(string(parts)))
 }
 
-// folded reads a character that looks like a Latin letter as that.
+// lookalikeSpelling reads a character that looks like a Latin letter as that.
 func lookalikeSpelling(r rune) string { return strings.ToLower(decode.Fold(string(r))) }
 
-// A spelling remembers how characters were read.
+// A spellingCache remembers how characters were read.
 type spellingCache struct {
 	spell  func(rune) string
 	cached [512]struct {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Overrides returns what finds phrases that try to replace the instructions of
+// OverridesDetector returns what finds phrases that try to replace the instructions of
 // whatever model reads them. Texts that rightly speak to a model, such as the
 // descriptions of its tools, have no use for these either.
 var OverridesDetector = sync.OnceValue(func() *PhraseDetector {
@@ -14,5 +14,5 @@ var OverridesDetector = sync.OnceValue(func() *PhraseDetector {
 	}))
 })
 
-// overrides are names of rules of [JudgeDetector].
+// overrideRuleNames are names of rules of [JudgeDetector].
 var overrideRuleNames = [...]string{"override_instructions", "instructions_revoked", "new_instructions", "prompt_wanted", "decode_and_obey", "turn_forged"}

@@ -34,14 +34,14 @@ const (
 	Exfiltration = "exfiltration" // has data carried out
 )
 
-// Judge returns what finds speech to a judge. It is built when the first payload
+// JudgeDetector returns what finds speech to a judge. It is built when the first payload
 // is about to be allowed, which most runs never come to.
 var JudgeDetector = sync.OnceValue(func() *PhraseDetector { return NewPhraseDetector(judgeRules()) })
 
 // JudgeRules returns the rules of [JudgeDetector].
 func JudgeRules() []Rule { return judgeRules() }
 
-// A Detector reads the whole of a text. Goroutines may share it.
+// A PhraseDetector reads the whole of a text. Goroutines may share it.
 type PhraseDetector struct {
 	rules                []Rule
 	literalSet           *prefilter.LiteralSet
@@ -49,7 +49,7 @@ type PhraseDetector struct {
 	regexps              []func() *regexp.Regexp // compiled on first need
 }
 
-// NewDetector returns a detector of some rules.
+// NewPhraseDetector returns a detector of some rules.
 func NewPhraseDetector(rules []Rule) *PhraseDetector {
 	d := &PhraseDetector{rules: rules, regexps: compileRules(rules)}
 	literals := make([][]string, len(rules))
@@ -67,7 +67,7 @@ func NewPhraseDetector(rules []Rule) *PhraseDetector {
 	return d
 }
 
-// compiled returns the expressions of rules, each compiled when it is first asked
+// compileRules returns the expressions of rules, each compiled when it is first asked
 // for. Those of which all matches begin with a literal match at the beginning of a
 // text alone.
 func compileRules(rules []Rule) []func() *regexp.Regexp {

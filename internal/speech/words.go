@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Forms returns the forms of a text that rules read: itself in lower case; its
+// ReadableForms returns the forms of a text that rules read: itself in lower case; its
 // words; and, where it differs, its words with digits and signs that are
 // written for letters read as letters.
 func ReadableForms(text string) []string {
@@ -70,7 +70,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// words returns the words of a lower-case text with one space between them.
+// normalizeWords returns the words of a lower-case text with one space between them.
 // Four or more letters that are alone are one word: "i g n o r e".
 func normalizeWords(s string) string {
 	var f wordText
@@ -78,7 +78,7 @@ func normalizeWords(s string) string {
 	return string(f.text)
 }
 
-// unleet reads digits and signs as the letters they look like, in words that
+// decodeLeet reads digits and signs as the letters they look like, in words that
 // also have letters, of a text whose ASCII letters are lower case.
 func decodeLeet(s string) string {
 	var b []byte

@@ -77,7 +77,7 @@ func Open(main io.ReaderAt, size int64, wal io.ReaderAt, walSize int64) (*DB, er
 	return d, nil
 }
 
-// log notes the frames that the log has committed: those up to the last that ends a transaction, as long as
+// readWALFrames notes the frames that the log has committed: those up to the last that ends a transaction, as long as
 // salts and checksums fit.
 func (d *DB) readWALFrames(size int64) error {
 	h := make([]byte, 32)
@@ -138,7 +138,7 @@ func checksum(order binary.ByteOrder, s0, s1 uint32, data []byte) (a, b uint32) 
 	return s0, s1
 }
 
-// page reads a page; the first is 1.
+// readPage reads a page; the first is 1.
 func (d *DB) readPage(n uint32) ([]byte, error) {
 	if n == 0 || n > d.pageCount {
 		return nil, damagedError("page %d of %d", n, d.pageCount)
@@ -154,7 +154,7 @@ func (d *DB) readPage(n uint32) ([]byte, error) {
 	return b, nil
 }
 
-// A node is a page of a table's tree.
+// A treeNode is a page of a table's tree.
 type treeNode struct {
 	data           []byte
 	isLeaf         bool
@@ -193,7 +193,7 @@ func (d *DB) readNode(n uint32) (*treeNode, error) {
 	return x, nil
 }
 
-// varint reads a number of up to nine bytes; n is 0 if there is none.
+// parseVarint reads a number of up to nine bytes; n is 0 if there is none.
 func parseVarint(b []byte) (v uint64, n int) {
 	for i := range 9 {
 		if i == len(b) {
@@ -235,7 +235,7 @@ func (d *DB) Table(name string) (*Table, error) {
 	return found, err
 }
 
-// columnsOf returns the names of the columns that a CREATE TABLE describes.
+// parseColumns returns the names of the columns that a CREATE TABLE describes.
 func parseColumns(sql string) (names []string, err error) {
 	_, body, found := strings.Cut(sql, "(")
 	if !found || strings.Contains(strings.ToUpper(sql[max(0, len(sql)-40):]), "WITHOUT") {
@@ -283,7 +283,7 @@ func (t *Table) Rows(most int, fn func(rowid int64, r *Row) error) error {
 	return t.walkRows(t.rootPage, maxDepth, b, most, fn)
 }
 
-// A budget is what a tree can have at most: each page is in it once, and rows share no bytes.
+// A readBudget is what a tree can have at most: each page is in it once, and rows share no bytes.
 type readBudget struct{ pages, bytes int64 }
 
 func (t *Table) walkRows(page uint32, depth int, left *readBudget, most int, fn func(int64, *Row) error) error {
@@ -355,7 +355,7 @@ func (t *Table) Row(rowid int64, most int) (*Row, error) {
 	return nil, damagedError("a tree of more than %d levels", maxDepth)
 }
 
-// ids returns the rowid of a cell, and how many bytes are before its payload.
+// parseCellHead returns the rowid of a cell, and how many bytes are before its payload.
 func parseCellHead(cell []byte) (rowid int64, n int, err error) {
 	_, a := parseVarint(cell)
 	id, b := parseVarint(cell[a:])
@@ -365,7 +365,7 @@ func parseCellHead(cell []byte) (rowid int64, n int, err error) {
 	return int64(id), a + b, nil
 }
 
-// row reads the cell of a leaf.
+// parseCell reads the cell of a leaf.
 func (t *Table) parseCell(cell []byte, most int) (int64, *Row, error) {
 	size, _ := parseVarint(cell)
 	rowid, n, err := parseCellHead(cell)
@@ -422,7 +422,7 @@ type field struct {
 	data []byte
 }
 
-// record divides the data of a row.
+// parseRecord divides the data of a row.
 func (t *Table) parseRecord(data []byte, cut bool) (*Row, error) {
 	r := &Row{Truncated: cut, names: t.columns}
 	size, n := parseVarint(data)

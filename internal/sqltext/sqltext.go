@@ -30,7 +30,7 @@ func Destroys(text string) (verb, object string) {
 	return "", ""
 }
 
-// Next cuts off the first statement. Semicolons in quotes and
+// NextStatement cuts off the first statement. Semicolons in quotes and
 // comments do not end one.
 func NextStatement(s string) (statement, rest string) {
 	t := strings.TrimLeft(s, " \t\r\n;")
@@ -59,7 +59,7 @@ func NextStatement(s string) (statement, rest string) {
 	return t, ""
 }
 
-// Text is the words of a statement outside quotes and comments, in lower
+// StatementWords is the words of a statement outside quotes and comments, in lower
 // case.
 type StatementWords struct {
 	Words    [96]string
@@ -67,7 +67,7 @@ type StatementWords struct {
 	Overflow bool // there were more words than list holds
 }
 
-// At returns a word, "" behind the last.
+// WordAt returns a word, "" behind the last.
 func (t *StatementWords) WordAt(i int) string {
 	if i < t.Count {
 		return t.Words[i]
@@ -75,7 +75,7 @@ func (t *StatementWords) WordAt(i int) string {
 	return ""
 }
 
-// Has reports whether a word occurs, or may.
+// HasWord reports whether a word occurs, or may.
 func (t *StatementWords) HasWord(word string) bool {
 	for i := range t.Count {
 		if t.Words[i] == word {
@@ -85,7 +85,7 @@ func (t *StatementWords) HasWord(word string) bool {
 	return t.Overflow
 }
 
-// EveryRow reports whether a statement has no condition, or one that always
+// AffectsEveryRow reports whether a statement has no condition, or one that always
 // holds.
 func (t *StatementWords) AffectsEveryRow() bool {
 	for i := range t.Count {
@@ -97,7 +97,7 @@ func (t *StatementWords) AffectsEveryRow() bool {
 	return !t.Overflow
 }
 
-// Words returns the words of a statement.
+// ParseWords returns the words of a statement.
 func ParseWords(s string) (t StatementWords) {
 	for i := 0; i < len(s); {
 		c := s[i]

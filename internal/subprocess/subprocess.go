@@ -4,7 +4,7 @@ package subprocess
 
 import "bytes"
 
-// Output keeps the first Max bytes written to it and takes the rest without
+// LimitedOutput keeps the first Max bytes written to it and takes the rest without
 // keeping it.
 type LimitedOutput struct {
 	MaxBytes int

@@ -50,11 +50,11 @@ func (d *Device) Size() (columns, lines int) {
 	return columns, lines
 }
 
-// Raw reports whether a program takes keys one by one, as those do that draw on
+// IsRaw reports whether a program takes keys one by one, as those do that draw on
 // the screen.
 func (d *Device) IsRaw() bool { return isRaw(d.In) }
 
-// Keys has the terminal forward each key as it is pressed, and show none of
+// EnableKeyMode has the terminal forward each key as it is pressed, and show none of
 // them. ^C stays a signal. [Device.Restore] undoes it.
 func (d *Device) EnableKeyMode() error {
 	if err := setKeyMode(d.In); err != nil {
@@ -90,10 +90,10 @@ func (d *Device) Password(ctx context.Context, prompt string) (string, error) {
 	}
 }
 
-// Flush throws away what was typed and not read yet.
+// DiscardInput throws away what was typed and not read yet.
 func (d *Device) DiscardInput() error { return discardInput(d.In) }
 
-// leave shows the cursor, ends bracketed paste and mouse reports, and goes back
+// resetSequence shows the cursor, ends bracketed paste and mouse reports, and goes back
 // to the ordinary screen.
 const resetSequence = "\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[0m"
 
@@ -110,7 +110,7 @@ func (d *Device) Repair() error {
 	return err
 }
 
-// Save notes the settings that [Device.Restore] brings back. Open does so too;
+// SaveSettings notes the settings that [Device.Restore] brings back. Open does so too;
 // where several processes take turns, what counts is the start of the turn.
 func (d *Device) SaveSettings() error {
 	state, err := term.GetState(int(d.In.Fd()))

@@ -14,7 +14,7 @@ const (
 	setTermios = unix.TIOCSETA
 )
 
-// name returns the session's number: a session has one terminal, and a terminal
+// deviceName returns the session's number: a session has one terminal, and a terminal
 // one session.
 func deviceName(*os.File) string {
 	sid, err := unix.Getsid(0)

@@ -12,7 +12,7 @@ const (
 	setTermios = unix.TCSETS
 )
 
-// name returns the number of the device that /dev/tty stands for.
+// deviceName returns the number of the device that /dev/tty stands for.
 func deviceName(f *os.File) string {
 	dev, err := unix.IoctlGetUint32(int(f.Fd()), unix.TIOCGDEV)
 	if err != nil {

@@ -13,7 +13,7 @@ func openTerminal() (in, out *os.File, err error) {
 	return f, f, err
 }
 
-// foreground reports whether this process may read from the terminal. One that
+// isForeground reports whether this process may read from the terminal. One that
 // is not in its foreground would be stopped.
 func isForeground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
@@ -25,7 +25,7 @@ func isRaw(f *os.File) bool {
 	return err != nil || t.Lflag&unix.ICANON == 0
 }
 
-// sane sets what a shell expects: lines, echo, and keys that interrupt.
+// setLineMode sets what a shell expects: lines, echo, and keys that interrupt.
 func setLineMode(f *os.File) error {
 	t, err := unix.IoctlGetTermios(int(f.Fd()), getTermios)
 	if err != nil {
@@ -38,7 +38,7 @@ func setLineMode(f *os.File) error {
 	return unix.IoctlSetTermios(int(f.Fd()), setTermios, t)
 }
 
-// keys sets what [sane] sets, but for lines and echo.
+// setKeyMode sets what [sane] sets, but for lines and echo.
 func setKeyMode(f *os.File) error {
 	if err := setLineMode(f); err != nil {
 		return err

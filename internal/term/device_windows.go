@@ -17,7 +17,7 @@ func openTerminal() (in, out *os.File, err error) {
 	return in, out, nil
 }
 
-// name is one for all consoles: to wait for another console's answer is safe,
+// deviceName is one for all consoles: to wait for another console's answer is safe,
 // to share a console is not.
 func deviceName(*os.File) string { return "console" }
 

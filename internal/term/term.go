@@ -51,11 +51,11 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// maxMarks is how many combining marks a letter may carry, as Vietnamese and
+// maxCombiningMarks is how many combining marks a letter may carry, as Vietnamese and
 // Hebrew need them.
 const maxCombiningMarks = 3
 
-// hidden reports whether a character is not seen, or not as itself.
+// needsEscape reports whether a character is not seen, or not as itself.
 func needsEscape(r rune) bool {
 	switch {
 	case !unicode.IsPrint(r):
@@ -107,7 +107,7 @@ func Fold(s string, columns int) []string {
 	return lines
 }
 
-// wrap appends the lines of one escaped text.
+// appendWrapped appends the lines of one escaped text.
 func appendWrapped(lines []string, text string, columns int) []string {
 	start, used := 0, 0
 	gap, behind := -1, 0 // a blank of this line with a word before it, and the columns up to behind it

@@ -22,7 +22,7 @@ const (
 	maxSequenceSteps     = 32      // in all sequences together
 )
 
-// A file is the parts of a tokenizer.json that are followed. Others have to do
+// A tokenizerFile is the parts of a tokenizer.json that are followed. Others have to do
 // with training, decoding, padding and truncation.
 type tokenizerFile struct {
 	AddedTokens   []addedToken   `json:"added_tokens"`
@@ -104,7 +104,7 @@ func kindName(k jsontext.Kind) string {
 	return "true or false"
 }
 
-// A vocab is the model's tokens: for WordPiece an object of ids, for Unigram an
+// A vocabulary is the model's tokens: for WordPiece an object of ids, for Unigram an
 // array of pairs of token and score, whose place is the id.
 type vocabulary struct {
 	tokens      []token
@@ -192,7 +192,7 @@ func (t *token) readPair(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// build makes the tokenizer of shield's own model or of a foreign one.
+// buildTokenizer makes the tokenizer of shield's own model or of a foreign one.
 func (f *tokenizerFile) buildTokenizer(foreign bool) (*Tokenizer, error) {
 	t := &Tokenizer{}
 	known, ids, err := f.collectIDs(&t.idCount)
@@ -239,7 +239,7 @@ func (f *tokenizerFile) buildTokenizer(foreign bool) (*Tokenizer, error) {
 	return t, nil
 }
 
-// ids returns the id of every token of the vocabulary, and of these and the added
+// collectIDs returns the id of every token of the vocabulary, and of these and the added
 // ones together: the same map if none is new. Each has its own id; size is set to 1
 // + the largest.
 func (f *tokenizerFile) collectIDs(size *int) (known, all map[string]int64, err error) {
@@ -290,7 +290,7 @@ func (f *tokenizerFile) collectIDs(size *int) (known, all map[string]int64, err 
 	return known, ids, nil
 }
 
-// pad returns the id of the padding token and marks its text as special.
+// findPadID returns the id of the padding token and marks its text as special.
 func (f *tokenizerFile) findPadID(ids map[string]int64, special map[string]bool) (int64, error) {
 	if f.Padding != nil && f.Padding.ID != nil {
 		id := *f.Padding.ID

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxFrame is how many ids may be before a text, and after it.
+// maxFrameIDs is how many ids may be before a text, and after it.
 const maxFrameIDs = 16
 
 type processorFile struct {
@@ -76,7 +76,7 @@ func parseFrame(raw jsontext.Value, ids map[string]int64, special map[string]boo
 	return prefix, suffix, markSpecial(append(append([]int64(nil), prefix...), suffix...), ids, special)
 }
 
-// parseEnd reads a pair of token and id.
+// parseTokenPair reads a pair of token and id.
 func parseTokenPair(raw jsontext.Value) ([]int64, error) {
 	var pair []jsontext.Value
 	var id int64
@@ -86,7 +86,7 @@ func parseTokenPair(raw jsontext.Value) ([]int64, error) {
 	return []int64{id}, nil
 }
 
-// template reads what is before and after the one sequence.
+// parseTemplate reads what is before and after the one sequence.
 func (f *processorFile) parseTemplate() (prefix, suffix []int64, err error) {
 	at, seen := &prefix, false
 	for _, part := range f.Single {

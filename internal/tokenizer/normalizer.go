@@ -37,7 +37,7 @@ type normalizerFile struct {
 	Charsmap string `json:"precompiled_charsmap"`
 }
 
-// normalizeFile runs a file's normalizer. A text that grows beyond maxRaw is
+// normalizeFile runs a file's normalizer. A text that grows beyond maxUnpreparedBytes is
 // returned as far as it came, which is too long in any case.
 func normalizeFile(n normalizer, text string) string {
 	return n(strings.ToValidUTF8(text, string(utf8.RuneError)))
@@ -107,13 +107,13 @@ func (f *normalizerFile) newSequence(depth int, steps *int) (normalizer, error) 
 	}, nil
 }
 
-// lower is Unicode's full mapping of single characters: one of them, I with a
+// toLower is Unicode's full mapping of single characters: one of them, I with a
 // dot, becomes two.
 func toLower(text string) string {
 	return strings.Map(unicode.ToLower, strings.ReplaceAll(text, "İ", "i\u0307"))
 }
 
-// without drops the runes of a class.
+// dropRunes drops the runes of a class.
 func dropRunes(class *unicode.RangeTable, text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(class, r) {
@@ -136,7 +136,7 @@ func (f *normalizerFile) newStripper() normalizer {
 	}
 }
 
-// replace follows plain texts and the one pattern that files have in use: two
+// newReplacer follows plain texts and the one pattern that files have in use: two
 // dialects of regular expressions agree on little more for certain.
 func (f *normalizerFile) newReplacer() (normalizer, error) {
 	if len(f.Content) > 16 {
@@ -179,7 +179,7 @@ func (f *normalizerFile) newCharsmapNormalizer() (normalizer, error) {
 	return m.normalize, nil
 }
 
-// bert is BERT's normalizer. Accents go, unless the file says otherwise, where
+// newBERTNormalizer is BERT's normalizer. Accents go, unless the file says otherwise, where
 // letters become small.
 func (f *normalizerFile) newBERTNormalizer() normalizer {
 	is := func(b *bool) bool { return b == nil || *b }

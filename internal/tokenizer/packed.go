@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A packed tokenizer begins with this line, in JSON; the slots of its [words]
+// A packedHeader tokenizer begins with this line, in JSON; the slots of its [words]
 // follow, and their texts.
 type packedHeader struct {
 	Size          int            `json:"size"`

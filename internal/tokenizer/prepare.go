@@ -57,7 +57,7 @@ func preparedPrefix(text string) int {
 	return len(text)
 }
 
-// A writer appends runes and at most one space between them.
+// A spacedWriter appends runes and at most one space between them.
 type spacedWriter struct {
 	b             *strings.Builder
 	endsWithSpace bool // the last byte is a space, or there is none yet
@@ -111,7 +111,7 @@ func prepareRunes(rest string, w *spacedWriter) string {
 	return norm.NFC.String(strings.TrimSuffix(w.b.String(), " "))
 }
 
-// dropped reports a rune, not white space, that leaves no trace.
+// isDropped reports a rune, not white space, that leaves no trace.
 func isDropped(r rune) bool {
 	if unicode.IsLetter(r) || unicode.IsPunct(r) || unicode.IsNumber(r) || unicode.IsSymbol(r) {
 		// Fillers are letters without ink.
@@ -120,12 +120,12 @@ func isDropped(r rune) bool {
 	return !unicode.Is(unicode.Mc, r)
 }
 
-// alone reports a rune that Prepare puts between spaces.
+// isStandalone reports a rune that Prepare puts between spaces.
 func isStandalone(r rune) bool {
 	return r > 0xFFFF || isIdeograph(r) || unicode.Is(unicode.So, r)
 }
 
-// ideograph reports a Chinese character, as BERT's tokenizers define it, with the
+// isIdeograph reports a Chinese character, as BERT's tokenizers define it, with the
 // gap that theirs has.
 func isIdeograph(r rune) bool {
 	return r >= 0x3400 && (r <= 0x4DBF || 0x4E00 <= r && r <= 0x9FFF || 0xF900 <= r && r <= 0xFAFF ||

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A word is a part of a text that the model divides on its own.
+// A textPart is a part of a text that the model divides on its own.
 type textPart struct {
 	text        string
 	atTextStart bool // it begins where the text does
@@ -87,7 +87,7 @@ func splitAll(all []splitter) splitter {
 	}
 }
 
-// whole leaves a text as it is.
+// splitNothing leaves a text as it is.
 func splitNothing(dst []textPart, w textPart) []textPart {
 	if w.text == "" {
 		return dst
@@ -189,7 +189,7 @@ func newMetaspace(f *splitterFile) (splitter, error) {
 	}, nil
 }
 
-// leading returns mark if text begins with it.
+// leadingMark returns mark if text begins with it.
 func leadingMark(text, mark string) string {
 	if strings.HasPrefix(text, mark) {
 		return mark

@@ -11,17 +11,17 @@ import (
 	"github.com/sugarme/tokenizer/model/wordpiece"
 )
 
-// maxLookups bounds how often sugarme looks into its vocabulary for one text: it
+// maxVocabLookups bounds how often sugarme looks into its vocabulary for one text: it
 // tries every part of a word that its letters leave it.
 const maxVocabLookups = 1 << 19
 
-// A sugarme divides words as [wordPiece] does, by the library of that name.
+// A libraryWordPiece divides words as [wordPiece] does, by the library of that name.
 type libraryWordPiece struct {
 	model    wordpiece.WordPiece
 	maxChars int
 }
 
-// sugarme returns a model that does the same by the library. It is given the
+// useLibrary returns a model that does the same by the library. It is given the
 // vocabulary that was read here, since its own reading ignores the prefix of
 // tokens within a word.
 func (w *wordPiece) useLibrary() wordModel {
@@ -50,7 +50,7 @@ func (s *libraryWordPiece) fitsLookupLimit(words []textPart) bool {
 	return true
 }
 
-// tokens panics where the library fails, which [Tokenizer.Encode] makes an error.
+// appendTokens panics where the library fails, which [Tokenizer.Encode] makes an error.
 func (s *libraryWordPiece) appendTokens(dst []int64, word string) []int64 {
 	tokens, err := s.model.Tokenize(word)
 	if err != nil {

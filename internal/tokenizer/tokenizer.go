@@ -41,7 +41,7 @@
 // this test, 0.7 MB, the 1,000 actions take 0.56 s instead of 0.50 s, with that of
 // shield the same time. It is not small for text made to be slow: a word of 100
 // letters costs up to 5,050 look-ups. Hence a text that would take more than
-// maxLookups of them, 0.16 s, is [ErrTooLong] there; the most that any of 57,000
+// maxVocabLookups of them, 0.16 s, is [ErrTooLong] there; the most that any of 57,000
 // real actions takes is 46,401, a tenth of that.
 package tokenizer
 
@@ -55,7 +55,7 @@ import (
 // bytes.
 const MaxBytes = 64 << 10
 
-// maxRaw is the length of a text, in bytes, beyond which it is not prepared
+// maxUnpreparedBytes is the length of a text, in bytes, beyond which it is not prepared
 // either. Preparing may shorten a text, but honest text does not have four
 // times as many invisible characters as others.
 const maxUnpreparedBytes = 4 * MaxBytes
@@ -74,20 +74,20 @@ type Tokenizer struct {
 	suffixIDs []int64
 }
 
-// A model divides one word into tokens.
+// A wordModel divides one word into tokens.
 type wordModel interface {
-	// tokens appends the ids of the word, which is not empty, to dst.
+	// appendTokens appends the ids of the word, which is not empty, to dst.
 	appendTokens(dst []int64, word string) []int64
 }
 
-// A bounded model says whether it can divide words within its bounds.
+// A boundedModel model says whether it can divide words within its bounds.
 type boundedModel interface{ fitsLookupLimit(words []textPart) bool }
 
 // Open reads a tokenizer.json of at most 64 MiB. What it cannot follow exactly,
 // such as an unknown normalizer, is an error that names it.
 func Open(data []byte) (*Tokenizer, error) { return openTokenizer(data, false) }
 
-// OpenForeign is [Open] for the tokenizer of a user's model: see above whose code
+// OpenUserModel is [Open] for the tokenizer of a user's model: see above whose code
 // runs.
 func OpenUserModel(data []byte) (*Tokenizer, error) { return openTokenizer(data, true) }
 
@@ -115,10 +115,10 @@ func (t *Tokenizer) Size() int { return t.idCount }
 // that the file names, or 0.
 func (t *Tokenizer) PadID() int64 { return t.padID }
 
-// Overhead returns how many ids [Tokenizer.AddSpecialTokens] adds.
+// SpecialTokenCount returns how many ids [Tokenizer.AddSpecialTokens] adds.
 func (t *Tokenizer) SpecialTokenCount() int { return len(t.prefixIDs) + len(t.suffixIDs) }
 
-// Frame appends ids to dst between the special tokens that begin and end a text.
+// AddSpecialTokens appends ids to dst between the special tokens that begin and end a text.
 func (t *Tokenizer) AddSpecialTokens(dst, ids []int64) []int64 {
 	dst = append(dst, t.prefixIDs...)
 	dst = append(dst, ids...)

@@ -62,7 +62,7 @@ func byteTokens(known map[string]int64, special map[string]bool) *[256]int64 {
 	return &out
 }
 
-// A step is the best way to an end: the token that leads there, where it begins,
+// A bestPath is the best way to an end: the token that leads there, where it begins,
 // and the sum of the scores so far.
 type bestPath struct {
 	score float64
@@ -70,7 +70,7 @@ type bestPath struct {
 	id    int32
 }
 
-// tokens follows HuggingFace's order of additions and comparisons, so that equal
+// appendTokens follows HuggingFace's order of additions and comparisons, so that equal
 // sums are decided equally.
 func (u *unigram) appendTokens(dst []int64, word string) []int64 {
 	best := make([]bestPath, len(word)+1)

@@ -69,7 +69,7 @@ func (w *wordPiece) appendTokens(dst []int64, word string) []int64 {
 	return dst
 }
 
-// first returns the longest token that is prefix, whose hash is h, and the
+// longestToken returns the longest token that is prefix, whose hash is h, and the
 // beginning of word, and how much of word that is; 0 if there is none.
 func (w *wordPiece) longestToken(prefix string, h uint32, word string) (id int64, n int) {
 	var hashes [maxTokenBytes]uint32 // of prefix and each beginning of word

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// A words is the vocabulary of a WordPiece model, laid out to be looked up where it
+// A packedVocab is the vocabulary of a WordPiece model, laid out to be looked up where it
 // lies: a hash table with open addresses, whose slots say where in texts an entry
 // begins. An entry is its id and its length less 1 in four bytes, and its text.
 type packedVocab struct {
@@ -14,7 +14,7 @@ type packedVocab struct {
 	entryBytes string
 }
 
-// newWords lays out tokens. One that occurs twice has the same id twice.
+// newPackedVocab lays out tokens. One that occurs twice has the same id twice.
 func newPackedVocab(tokens []token) packedVocab {
 	size := 1 << bits.Len(uint(4*len(tokens)))
 	slots, texts := make([]byte, 4*size), make([]byte, 0, 16*len(tokens))
@@ -31,7 +31,7 @@ func newPackedVocab(tokens []token) packedVocab {
 	return packedVocab{string(slots), string(texts)}
 }
 
-// find returns the id of the token that is prefix and text, whose hash is at.
+// findID returns the id of the token that is prefix and text, whose hash is at.
 func (w *packedVocab) findID(at uint32, prefix, text string) (id int64, ok bool) {
 	mask := uint32(len(w.hashSlots)/4 - 1)
 	for {
@@ -54,7 +54,7 @@ func (w *packedVocab) readEntry(at int) (id int64, text string) {
 	return int64(e[1]) | int64(e[2])<<8 | int64(e[3])<<16, e[4 : 4+n]
 }
 
-// all yields the tokens and their ids.
+// allTokens yields the tokens and their ids.
 func (w *packedVocab) allTokens() iter.Seq2[string, int64] {
 	return func(yield func(string, int64) bool) {
 		for at := 0; at < len(w.entryBytes); {
@@ -67,10 +67,10 @@ func (w *packedVocab) allTokens() iter.Seq2[string, int64] {
 	}
 }
 
-// newHash is the hash of nothing.
+// emptyHash is the hash of nothing.
 const emptyHash uint32 = 2166136261
 
-// hash continues the FNV-1a hash h (32 bits) with a text.
+// hashText continues the FNV-1a hash h (32 bits) with a text.
 func hashText(h uint32, text string) uint32 {
 	for i := range len(text) {
 		h = hashByte(h, text[i])

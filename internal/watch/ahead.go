@@ -11,7 +11,7 @@ import (
 // replaced by the action's id.
 type Host struct{ Name, NeutralResponse string }
 
-// ID is the placeholder for an action's id.
+// IDPlaceholder is the placeholder for an action's id.
 const IDPlaceholder = "@"
 
 // answerWithID is the answer that contains the action's id.
@@ -38,7 +38,7 @@ var Hosts = []Host{
 	{"windsurf", `{}`},
 }
 
-// Allowed returns the judge's answer for which the host gets the neutral response.
+// AllowedAnswer returns the judge's answer for which the host gets the neutral response.
 func AllowedAnswer(neutral string) string {
 	return `{"allow":true,"failed":false,"answer":` + neutral + "}\n"
 }
@@ -73,11 +73,11 @@ func isEscapedInID(c rune) bool {
 
 var earlyWatch *EventWatch
 
-// Ahead returns the watch that this process started before the rest of shield was initialized; nil if
+// EarlyWatch returns the watch that this process started before the rest of shield was initialized; nil if
 // there is none.
 func EarlyWatch() *EventWatch { return earlyWatch }
 
-// installed reports whether a command line is one that hook install writes.
+// isInstalledLine reports whether a command line is one that hook install writes.
 func isInstalledLine(args []string) bool {
 	if len(args) < 2 || args[0] != "hook" || !slices.ContainsFunc(Hosts, func(h Host) bool { return h.Name == args[1] }) {
 		return false
@@ -95,7 +95,7 @@ func isInstalledLine(args []string) bool {
 	return err == nil
 }
 
-// judgesAlone reports whether an installed command line judges in its own process.
+// judgesInProcess reports whether an installed command line judges in its own process.
 func judgesInProcess(args []string) bool {
 	return len(args) == 5 && args[4] == "--"+InProcessFlag || len(args) == 6 && args[4] == "--"+InstalledLineFlag && AskingPID(args) != 0
 }

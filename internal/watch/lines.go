@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Lines are the streams of a shield that an installed command line started. The reader of
+// LineOutput are the streams of a shield that an installed command line started. The reader of
 // that line prints a line that begins with "!" on standard error, and one that begins with
 // an exit status and holds a JSON object on standard output: it ends with that one.
 type LineOutput struct {
@@ -17,7 +17,7 @@ type LineOutput struct {
 	partialErrorLine []byte // that no line feed has ended yet
 }
 
-// NewLines returns lines that are written to w.
+// NewLineOutput returns lines that are written to w.
 func NewLineOutput(w io.Writer) *LineOutput { return &LineOutput{output: w} }
 
 // Out is standard output.

@@ -2,5 +2,5 @@
 
 package watch
 
-// Taken does nothing: no command line with [InstalledLineFlag] is installed on this system.
+// WaitUntilRead does nothing: no command line with [InstalledLineFlag] is installed on this system.
 func WaitUntilRead(int, int) {}

@@ -17,7 +17,7 @@ const (
 	shellEndTimeout   = 2 * time.Second // for the shell that the host waits for, once its reader has ended
 )
 
-// Taken waits until no one reads from a pipe any more: the shell that reads the answer has
+// WaitUntilRead waits until no one reads from a pipe any more: the shell that reads the answer has
 // ended; and then for a moment until the process with the ID asker has, the shell that the
 // host waits for. What is stopped is continued, with the others of the process group, for
 // the host takes a hook that does not end for permission.

@@ -47,7 +47,7 @@ const (
 	InstalledLineFlag = "line"
 )
 
-// Asker returns the PID of the asking process from a command line with [InstalledLineFlag]; 0 if it names none.
+// AskingPID returns the PID of the asking process from a command line with [InstalledLineFlag]; 0 if it names none.
 func AskingPID(args []string) int {
 	for i, arg := range args {
 		if arg == "--"+InstalledLineFlag && i+1 < len(args) {
@@ -82,7 +82,7 @@ func (j *Judge) Ask(event []byte, parent int) (line []byte, err error) {
 	return line, nil
 }
 
-// A Watch is one event being judged.
+// An EventWatch is one event being judged.
 type EventWatch struct {
 	judge           atomic.Pointer[Judge] // nil until it has started
 	eventIncomplete atomic.Bool           // the judge has started, but the event is incomplete
@@ -159,7 +159,7 @@ func ReadEvent(in io.Reader) ([]byte, error) {
 	return event, nil
 }
 
-// Service returns a function that asks this user's service instead of a judge; nil if no service
+// DialService returns a function that asks this user's service instead of a judge; nil if no service
 // listens.
 func DialService(state string, q peer.Question) ServiceCall {
 	if state == "" {

@@ -94,7 +94,7 @@ func (e Errors) Err() error {
 	return e
 }
 
-// In returns err with the kind and name of the file given to all that it
+// WithFile returns err with the kind and name of the file given to all that it
 // consists of.
 func WithFile(kind, name string, err error) error {
 	var e Errors
@@ -111,7 +111,7 @@ func Quote(s string) string {
 	return strconv.QuoteToGraphic(brief.Text(s, 80))
 }
 
-// printable returns a message of the YAML parser on one line, short, and
+// printableMessage returns a message of the YAML parser on one line, short, and
 // without the control characters that it may quote.
 func printableMessage(s string) string {
 	return brief.Text(strings.Map(func(r rune) rune {

@@ -18,7 +18,7 @@ const (
 	maxLines  = 20_000
 )
 
-// tokens splits a file into tokens and rejects YAML features that policies do not use.
+// tokenizeFile splits a file into tokens and rejects YAML features that policies do not use.
 func tokenizeFile(data []byte, what string) (token.Tokens, error) {
 	if len(data) > MaxBytes {
 		return nil, Pos{}.Errorf("the file is larger than %d KiB; shorten it", MaxBytes>>10)
@@ -50,7 +50,7 @@ func tokenizeFile(data []byte, what string) (token.Tokens, error) {
 	}
 }
 
-// A guard checks tokens one by one, so that a hostile file is rejected before all of it is read.
+// A tokenChecker checks tokens one by one, so that a hostile file is rejected before all of it is read.
 type tokenChecker struct {
 	fileKind     string // kind of file
 	bracketDepth int    // nesting of brackets

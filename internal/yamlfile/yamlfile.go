@@ -184,7 +184,7 @@ func Mapping(n ast.Node, keys []string, one func(Field) error) error {
 	return errs.Err()
 }
 
-// Whole returns the value of a node that is a whole number, written in
+// WholeNumber returns the value of a node that is a whole number, written in
 // decimal digits.
 func WholeNumber[T int | int64](n ast.Node) (T, error) {
 	switch n := n.(type) {

@@ -36,10 +36,10 @@ func CanonicalField(typ, name string) string {
 	return anyField(key)
 }
 
-// maxName is the maximum length of an alias, in bytes.
+// maxNameBytes is the maximum length of an alias, in bytes.
 const maxNameBytes = 64
 
-// normal appends the name in lower case and without separators, so that filePath, file_path and FILE-PATH are
+// normalizeName appends the name in lower case and without separators, so that filePath, file_path and FILE-PATH are
 // equal. It appends nothing for names that are not in any table.
 func normalizeName(dst []byte, name string) []byte {
 	if len(name) > maxNameBytes {
@@ -97,7 +97,7 @@ func (a *Action) canonicalize() error {
 	return nil
 }
 
-// looseCommand reports whether an action of unknown type is a command: its type is a name that other tools
+// isGenericCommand reports whether an action of unknown type is a command: its type is a name that other tools
 // have as well, and the payload has one command and otherwise only a folder and plain fields.
 func (a *Action) isGenericCommand() bool {
 	name := a.Type
@@ -126,13 +126,13 @@ func (a *Action) isGenericCommand() bool {
 	return commands == 1
 }
 
-// ofPowerShell reports whether a tool's name says that its commands are PowerShell.
+// isPowerShellName reports whether a tool's name says that its commands are PowerShell.
 func isPowerShellName(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "powershell") || strings.Contains(name, "pwsh")
 }
 
-// blank reports whether a text, or every text of a list, contains nothing that a
+// isBlank reports whether a text, or every text of a list, contains nothing that a
 // shell would run.
 func isBlank(v any) bool {
 	switch v := v.(type) {
@@ -145,7 +145,7 @@ func isBlank(v any) bool {
 	}
 }
 
-// has reports whether the payload has a field, by its name or an alias for the type.
+// hasField reports whether the payload has a field, by its name or an alias for the type.
 func (a *Action) hasField(typ, field string) bool {
 	if a.Payload[field] != nil {
 		return true
@@ -158,7 +158,7 @@ func (a *Action) hasField(typ, field string) bool {
 	return false
 }
 
-// rename renames the payload's fields to their canonical names.
+// renameFields renames the payload's fields to their canonical names.
 func (a *Action) renameFields() error {
 	var aliases []string
 	for name := range a.Payload {

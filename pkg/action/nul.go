@@ -25,7 +25,7 @@ func (a *Action) checkNUL() error {
 	return a.checkValueNUL("", a.Payload)
 }
 
-// noNUL checks the value of a field, whose nesting is bounded.
+// checkValueNUL checks the value of a field, whose nesting is bounded.
 func (a *Action) checkValueNUL(field string, v any) error {
 	switch v := v.(type) {
 	case string:

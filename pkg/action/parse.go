@@ -97,11 +97,11 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 
 var hashBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxCanonical is the maximum length of a record whose canonical form is stored: the memory for waiting
+// maxCanonicalBytes is the maximum length of a record whose canonical form is stored: the memory for waiting
 // actions is limited by the bytes of their records.
 const maxCanonicalBytes = 64 << 10
 
-// hash sets the action's hash, over the canonical JSON of type and payload, and stores the canonical form of
+// setHash sets the action's hash, over the canonical JSON of type and payload, and stores the canonical form of
 // the whole record, which contains the payload's.
 func (a *Action) setHash(members []canonjson.Member, payload, kind any) {
 	buf := hashBuffers.Get().(*[]byte)
@@ -168,7 +168,7 @@ func isAbsolute(path string) bool {
 	return len(path) >= 3 && 'a' <= letter && letter <= 'z' && path[1] == ':' && (path[2] == '\\' || path[2] == '/')
 }
 
-// fromJSON converts an error of canonjson into an [*Error].
+// convertJSONError converts an error of canonjson into an [*Error].
 func convertJSONError(err error) error {
 	var e *canonjson.Error
 	if !errors.As(err, &e) {

@@ -58,7 +58,7 @@ func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 
 const (
 	minBufferBytes = 64 << 10
-	// maxEmpty is the maximum number of consecutive reads without data or error.
+	// maxEmptyReads is the maximum number of consecutive reads without data or error.
 	maxEmptyReads = 100
 )
 
@@ -99,7 +99,7 @@ func (r *Reader) Next() (Record, error) {
 	return r.brokenRecord(line, err, why)
 }
 
-// broken returns the error record for input that cannot be parsed.
+// brokenRecord returns the error record for input that cannot be parsed.
 func (r *Reader) brokenRecord(line int, cause error, why string) (Record, error) {
 	r.skipping = true
 	rec := Record{Line: line}
@@ -117,7 +117,7 @@ func (r *Reader) brokenRecord(line int, cause error, why string) (Record, error)
 	return rec, nil
 }
 
-// seek moves to the first byte of the next record.
+// seekRecord moves to the first byte of the next record.
 func (r *Reader) seekRecord() error {
 	if !r.markChecked {
 		if err := r.skipByteOrderMark(); err != nil {
@@ -157,7 +157,7 @@ func (r *Reader) seekRecord() error {
 	}
 }
 
-// skipMark skips a byte order mark, which Windows programs write before UTF-8.
+// skipByteOrderMark skips a byte order mark, which Windows programs write before UTF-8.
 func (r *Reader) skipByteOrderMark() error {
 	const mark = "\uFEFF"
 	if err := r.ensureBytes(1); err != nil {
@@ -194,7 +194,7 @@ func (r *Reader) finishLine() error {
 	}
 }
 
-// need makes n bytes available at pos. It returns the source's error if the input is too short.
+// ensureBytes makes n bytes available at pos. It returns the source's error if the input is too short.
 func (r *Reader) ensureBytes(n int) error {
 	for r.end-r.pos < n {
 		if err := r.readMore(); err != nil {
@@ -204,7 +204,7 @@ func (r *Reader) ensureBytes(n int) error {
 	return nil
 }
 
-// more reads available data from the source, at least one byte. It keeps buf[start:end] and the byte before
+// readMore reads available data from the source, at least one byte. It keeps buf[start:end] and the byte before
 // it, which shows whether start is the start of a line.
 func (r *Reader) readMore() error {
 	if r.pos-r.start > r.opts.MaxBytes {

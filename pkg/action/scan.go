@@ -1,6 +1,6 @@
 package action
 
-// An object is the state of scanning one JSON object. The scan follows nesting and strings and rejects a "{"
+// An objectScan is the state of scanning one JSON object. The scan follows nesting and strings and rejects a "{"
 // in an invalid place; the parser checks the rest of the grammar.
 type objectScan struct {
 	depth          int
@@ -15,7 +15,7 @@ type objectScan struct {
 	tooDeep                    bool // nested deeper than MaxDepth somewhere
 }
 
-// scan moves pos past the object that begins there. Errors other than errTooLarge and errFraming come from
+// scanObject moves pos past the object that begins there. Errors other than errTooLarge and errFraming come from
 // the source.
 func (r *Reader) scanObject(o *objectScan) error {
 	for {
@@ -89,7 +89,7 @@ func (r *Reader) scanString(o *objectScan) bool {
 	return true
 }
 
-// open enters an array or object. An object can only be the first token of the record, a member's value or an
+// enterBracket enters an array or object. An object can only be the first token of the record, a member's value or an
 // element of an array.
 func (o *objectScan) enterBracket(c byte) bool {
 	ok := o.depth == 0 || o.lastByte == ':' || o.depth > 64 ||
@@ -108,7 +108,7 @@ func (o *objectScan) enterBracket(c byte) bool {
 	return true
 }
 
-// close leaves an array or object, whose bracket must match.
+// leaveBracket leaves an array or object, whose bracket must match.
 func (o *objectScan) leaveBracket(c byte) bool {
 	if o.depth <= 64 && (o.arrayLevelBits>>(o.depth-1)&1 == 1) != (c == ']') {
 		return false
@@ -121,7 +121,7 @@ func (r *Reader) atLineStart() bool {
 	return r.pos > r.start && r.buf[r.pos-1] == '\n'
 }
 
-// resume moves to where reading continues after a broken object: back to the first line in it that starts
+// resumeAfterBroken moves to where reading continues after a broken object: back to the first line in it that starts
 // with "{", else past the line on which the scan failed. Each byte is scanned again at most once for each
 // level that was open there, and a scan that is too deep does not go past such a line.
 func (r *Reader) resumeAfterBroken(o *objectScan, failure error) error {

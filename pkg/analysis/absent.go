@@ -43,7 +43,7 @@ const (
 	maxProvingFolders = 64
 )
 
-// settled reports whether a stamp of an age can be trusted: a file created in the same clock tick of the file
+// isSettled reports whether a stamp of an age can be trusted: a file created in the same clock tick of the file
 // system does not change the stamp. A tick of Linux is at most 10 ms; for file systems with times in whole
 // seconds, settled assumes a tick of 2 s.
 func (s folderStamp) isSettled(age time.Duration) bool {
@@ -128,7 +128,7 @@ func (a *absenceCache) foldersProvingAbsence(paths []string) absentList {
 	return list
 }
 
-// find records the folder that proves that file i of the list does not exist.
+// recordProvingFolder records the folder that proves that file i of the list does not exist.
 func (l *absentList) recordProvingFolder(i int, of map[string]absence) {
 	was, ok := of[l.paths[i]]
 	f := slices.Index(l.folders, was)

@@ -18,7 +18,7 @@ type Case struct {
 	Memory        Memory         // of the action's session; nil: no earlier actions are known
 	LabelledFiles []effect.File  // files that the action leaves behind and that carry labels
 
-	// Uncovered are the words, inputs and fields that no effect covers and that no table declares to be
+	// TextsWithoutEffect are the words, inputs and fields that no effect covers and that no table declares to be
 	// without effect.
 	TextsWithoutEffect []string
 
@@ -27,11 +27,11 @@ type Case struct {
 	// [Case.Views] may set it.
 	Unexamined string
 
-	// Met has, for each of Effects, the rules that match it. The tiers record them with [Case.RecordMatch].
+	// MatchedRules has, for each of Effects, the rules that match it. The tiers record them with [Case.RecordMatch].
 	// nil means that nothing is recorded.
 	MatchedRules [][]RuleMatch
 
-	// Said are the objects of the action that the user of the session has mentioned.
+	// UserMentions are the objects of the action that the user of the session has mentioned.
 	UserMentions []UserMention
 
 	// Evidence is filled by Tier 1 if it is not nil.
@@ -56,23 +56,23 @@ type Case struct {
 	expansions map[expansionKey]Expansion
 }
 
-// A Said is an object of an action that the user of the session has mentioned.
+// An UserMention is an object of an action that the user of the session has mentioned.
 type UserMention struct {
 	Name     string // as written in the action
 	Unwanted bool   // true: the user does not want it done; false: the user asked for it
 }
 
-// At returns the place in which the action is judged; its CWD is the action's.
+// Place returns the place in which the action is judged; its CWD is the action's.
 func (c *Case) Place() *effect.Place { return &c.place }
 
-// unexamined records why part of the action was not read. Only the first reason is kept.
+// setUnexamined records why part of the action was not read. Only the first reason is kept.
 func (c *Case) setUnexamined(why string) {
 	if c.Unexamined == "" {
 		c.Unexamined = why
 	}
 }
 
-// dynamic adds an effect that cannot be resolved.
+// addUnknownEffect adds an effect that cannot be resolved.
 //
 //go:noinline
 func (c *Case) addUnknownEffect(cause effect.Cause, why string) {
@@ -83,7 +83,7 @@ func (c *Case) addUnknownEffect(cause effect.Cause, why string) {
 // an Unknown effect. Goroutines share it.
 type Shell func(text string, at *effect.Place) effect.Result
 
-// Written returns the effects that a file with a text would have when it runs, as shell.AnalyzeWrittenFile does. The
+// FileAnalyzer returns the effects that a file with a text would have when it runs, as shell.AnalyzeWrittenFile does. The
 // path is canonical. Goroutines share it.
 type FileAnalyzer func(file, text string, at *effect.Place) []effect.Effect
 

@@ -22,7 +22,7 @@ var (
 	replacingFields = [...]string{"content", "new_string", "new_str", "new_text", "newText", "newString", "new_content", "replace", "replacement", "text"}
 )
 
-// editOf reads the fields of an edit.
+// parseEdit reads the fields of an edit.
 func parseEdit(fields map[string]any) (e edit) {
 	for _, name := range replacedFields {
 		if text, ok := fields[name].(string); ok && text != "" {
@@ -38,7 +38,7 @@ func parseEdit(fields map[string]any) (e edit) {
 	return e
 }
 
-// editsOf returns the edits in a payload's field that lists edits.
+// parseEdits returns the edits in a payload's field that lists edits.
 func parseEdits(payload map[string]any) (list []edit) {
 	items, isList := payload["edits"].([]any)
 	if !isList && payload["edits"] != nil {
@@ -63,7 +63,7 @@ func parseEdits(payload map[string]any) (list []edit) {
 	return list
 }
 
-// replacing returns the edits of a payload, and the payload as an edit, that name the text they replace.
+// editsWithOldText returns the edits of a payload, and the payload as an edit, that name the text they replace.
 func editsWithOldText(payload map[string]any) (list []edit) {
 	list = parseEdits(payload)
 	for _, name := range replacedFields {
@@ -95,7 +95,7 @@ func replacedText(payload map[string]any) string {
 	return gone.String()
 }
 
-// edited returns what a file holds once a payload has written or edited it.
+// contentAfterEdits returns what a file holds once a payload has written or edited it.
 func contentAfterEdits(payload map[string]any, old string) (text string, known bool) {
 	list := editsWithOldText(payload)
 	if len(list) == 0 && payload["edits"] == nil {
@@ -111,7 +111,7 @@ func contentAfterEdits(payload map[string]any, old string) (text string, known b
 	return applyEdits(list, old)
 }
 
-// applied returns what a file holds once some edits are made; known is false if there are none, or one fails.
+// applyEdits returns what a file holds once some edits are made; known is false if there are none, or one fails.
 func applyEdits(list []edit, old string) (text string, known bool) {
 	text = old
 	for _, e := range list {
@@ -130,7 +130,7 @@ func applyEdits(list []edit, old string) (text string, known bool) {
 	return text, known
 }
 
-// changeText returns the edits of a payload like a patch: removed lines after a minus, then added lines after
+// diffOfEdits returns the edits of a payload like a patch: removed lines after a minus, then added lines after
 // a plus, with surrounding blanks trimmed. Comments and imports are left out because they check nothing. It
 // is "" if the payload does not name the text to replace.
 func diffOfEdits(payload map[string]any) string {

@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A Class is what the user has declared that a tool of unknown type does.
+// A ToolClass is what the user has declared that a tool of unknown type does.
 type ToolClass string
 
 // The classes of tools.
@@ -17,10 +17,10 @@ const (
 	ClassNever     ToolClass = "never"     // must not be used
 )
 
-// Classes are the classes of tools, from the least to the most dangerous.
+// ToolClasses are the classes of tools, from the least to the most dangerous.
 var ToolClasses = []ToolClass{ClassReads, ClassWorkspace, ClassOutside, ClassNever}
 
-// Stranger reports whether a case is a call of a tool whose type shield does not know.
+// CallsUnknownTool reports whether a case is a call of a tool whose type shield does not know.
 func (c *Case) CallsUnknownTool() bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return c.IsUnknownToolEffect(&e) })
 }
@@ -56,7 +56,7 @@ func (c *Case) Classify(class ToolClass, server, remote string) {
 // Class returns the class that the user has given to the case's tool; "" if none.
 func (c *Case) Class() ToolClass { return c.class }
 
-// private reports whether a payload may contain data that the user has not allowed to leave the machine: it
+// mayHoldPrivateData reports whether a payload may contain data that the user has not allowed to leave the machine: it
 // holds a credential, or the session has read secret or private data, whatever the payload holds.
 func (c *Case) mayHoldPrivateData() bool {
 	if c.Memory != nil && slices.ContainsFunc(c.Memory.Labels(), func(l effect.Label) bool {

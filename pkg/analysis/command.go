@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// command adds the effects of a command: text for a shell, or a program with
+// addCommandEffects adds the effects of a command: text for a shell, or a program with
 // arguments, together with the folder, environment and standard input in the
 // payload.
 func (c *Case) addCommandEffects() {
@@ -41,7 +41,7 @@ func (c *Case) addCommandEffects() {
 	}
 }
 
-// withList analyses a command again with the words of a list in a field whose role is not known, since the
+// rerunWithListArgs analyses a command again with the words of a list in a field whose role is not known, since the
 // tool may append them.
 func (c *Case) rerunWithListArgs(text string) {
 	for _, field := range sorted.Keys(c.Action.Payload) {
@@ -52,7 +52,7 @@ func (c *Case) rerunWithListArgs(text string) {
 	}
 }
 
-// elevated adds the effect of running with more privileges, if a field of the payload asks for them.
+// addElevation adds the effect of running with more privileges, if a field of the payload asks for them.
 func (c *Case) addElevation() {
 	for _, field := range sorted.Keys(c.Action.Payload) {
 		v := fmt.Sprint(c.Action.Payload[field])
@@ -68,7 +68,7 @@ func (c *Case) addElevation() {
 	}
 }
 
-// addOtherMachine adds the effect of running on another machine or in a container, if a field of the payload
+// addRemoteExecution adds the effect of running on another machine or in a container, if a field of the payload
 // asks for it.
 func (c *Case) addRemoteExecution() {
 	for _, field := range sorted.Keys(c.Action.Payload) {
@@ -87,7 +87,7 @@ func (c *Case) addRemoteExecution() {
 	}
 }
 
-// startsKnown reports whether a case starts programs and shield knows all of them. Otherwise a text that a
+// startsOnlyKnownPrograms reports whether a case starts programs and shield knows all of them. Otherwise a text that a
 // tool calls a command may be a command of a database or a game.
 func (c *Case) startsOnlyKnownPrograms() bool {
 	starts := false
@@ -102,7 +102,7 @@ func (c *Case) startsOnlyKnownPrograms() bool {
 	return starts
 }
 
-// inFolder makes the folder that the payload names the case's working directory.
+// setWorkingFolder makes the folder that the payload names the case's working directory.
 func (c *Case) setWorkingFolder() {
 	for _, field := range [...]string{"cwd", "workdir", "working_directory"} {
 		if dir := c.Action.Text(field); dir != "" {
@@ -167,7 +167,7 @@ func commandField(field string) fieldRole {
 	return otherField
 }
 
-// program adds the effects of the code in the payload, which is Python unless the payload names another
+// addPayloadCode adds the effects of the code in the payload, which is Python unless the payload names another
 // language. Other interpreters are started by a command.
 func (c *Case) addPayloadCode() {
 	text := c.Action.Text("code")
@@ -182,7 +182,7 @@ func (c *Case) addPayloadCode() {
 	}
 }
 
-// patch adds the changes of a patch in the format of apply_patch or diff.
+// addPatchEffects adds the changes of a patch in the format of apply_patch or diff.
 func (c *Case) addPatchEffects() {
 	text := c.Action.Text("patch")
 	if !strings.Contains(text, "*** ") && !strings.Contains(text, "+++ ") {
@@ -193,7 +193,7 @@ func (c *Case) addPatchEffects() {
 	c.addShellEffects("apply_patch <<<"+command.QuoteWord(text), &c.place, false)
 }
 
-// run adds the effects of a shell command. spans says that their positions refer to the payload's own text.
+// addShellEffects adds the effects of a shell command. spans says that their positions refer to the payload's own text.
 func (c *Case) addShellEffects(text string, at *effect.Place, spans bool) {
 	switch {
 	case len(text) > maxCommandBytes:
@@ -238,7 +238,7 @@ func (c *Case) addShellEffects(text string, at *effect.Place, spans bool) {
 	}
 }
 
-// analyze calls the shell analysis. It returns a panic as an error, because a failing parser must not affect
+// analyzeShell calls the shell analysis. It returns a panic as an error, because a failing parser must not affect
 // other actions.
 func (c *Case) analyzeShell(text string, at *effect.Place) (r effect.Result, err error) {
 	if c.shell == nil {
@@ -301,7 +301,7 @@ func commandText(payload map[string]any) (text string, ok bool) {
 	return text, true
 }
 
-// arguments returns the words that a field adds to a command.
+// argumentWords returns the words that a field adds to a command.
 func argumentWords(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -315,7 +315,7 @@ func argumentWords(v any) string {
 // powerShell makes the next word run as PowerShell code.
 const powerShell = "powershell -Command "
 
-// inShell returns a command that runs text in the given shell.
+// wrapInShell returns a command that runs text in the given shell.
 func wrapInShell(name, text string) string {
 	if program, rest, ok := strings.Cut(name, " "); ok {
 		if last := name[strings.LastIndexByte(name, ' ')+1:]; strings.HasPrefix(last, "-") && strings.HasSuffix(last, "c") {
@@ -375,7 +375,7 @@ func withEnvironment(env any, text string) string {
 	return b.String() + text
 }
 
-// pairOf returns a list of two texts as a name and a value.
+// nameAndValue returns a list of two texts as a name and a value.
 func nameAndValue(list []any) (pair [2]string, ok bool) {
 	if len(list) != 2 {
 		return pair, false
@@ -388,7 +388,7 @@ func nameAndValue(list []any) (pair [2]string, ok bool) {
 	return pair, !strings.Contains(pair[0], "=")
 }
 
-// argv returns a list of arguments as shell text.
+// quoteArgs returns a list of arguments as shell text.
 func quoteArgs(list []any) string {
 	words := make([]string, len(list))
 	for i, v := range list {

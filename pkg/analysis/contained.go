@@ -13,7 +13,7 @@ type Container interface {
 	IsOnOwnDisk(path string) bool
 }
 
-// contain marks effects that stay in the container: packages installed by name from the configured sources,
+// markContained marks effects that stay in the container: packages installed by name from the configured sources,
 // and changes of files outside the home folders. Files that run code later, hold credentials or configure
 // package sources are excepted.
 func (c *Case) markContained(in Container) {
@@ -41,7 +41,7 @@ func (c *Case) markContained(in Container) {
 	c.Effects = kept
 }
 
-// installs reports whether all changes a program makes to the system are packages from its configured
+// onlyInstallsPackages reports whether all changes a program makes to the system are packages from its configured
 // sources.
 func (c *Case) onlyInstallsPackages(program *effect.Effect) (yes bool) {
 	for i := range c.Effects {
@@ -63,7 +63,7 @@ func changesFiles(e *effect.Effect) bool {
 	return false
 }
 
-// disposable reports whether the files of an effect are on the container's own disk, and none is sensitive by
+// isDisposable reports whether the files of an effect are on the container's own disk, and none is sensitive by
 // its path.
 func (c *Case) isDisposable(e *effect.Effect, in Container) bool {
 	path := e.Path

@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// content adds the effects that the files written by an action of a file tool would have when they run.
+// addContentEffects adds the effects that the files written by an action of a file tool would have when they run.
 func (c *Case) addContentEffects() {
 	if c.fileAnalyzer == nil || c.Action.Type == "execute_command" {
 		return
@@ -58,7 +58,7 @@ func (c *Case) writtenTexts(text string) []string {
 	return texts
 }
 
-// Writes calls f once for each text that a command writes to a file, with the case of a file tool that writes
+// EachWrittenFile calls f once for each text that a command writes to a file, with the case of a file tool that writes
 // the same.
 func (c *Case) EachWrittenFile(f func(*Case)) {
 	for _, w := range c.writtenFiles {
@@ -76,10 +76,10 @@ func (c *Case) EachWrittenFile(f func(*Case)) {
 	}
 }
 
-// Replaced returns the text that an action of a file tool replaces; "" if the action does not name it.
+// ReplacedText returns the text that an action of a file tool replaces; "" if the action does not name it.
 func (c *Case) ReplacedText() string { return replacedText(c.Action.Payload) }
 
-// Edited returns the content of a file after an action of a file tool, given its old content.
+// ContentAfterEdit returns the content of a file after an action of a file tool, given its old content.
 func (c *Case) ContentAfterEdit(old string) (text string, known bool) {
 	return contentAfterEdits(c.Action.Payload, old)
 }
@@ -87,7 +87,7 @@ func (c *Case) ContentAfterEdit(old string) (text string, known bool) {
 // onlyPrints matches code that does nothing except print literal texts.
 var onlyPrints = prefilter.Lazy(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\?php|\?>|['"]use strict['"];?|(?:console\.(?:log|info|warn|error)|print|puts|echo)[ (]\s*(?:"[^"\\$\x60{}\n]*"|'[^'\\\n]*')\s*\)?;?)[ \t\r]*(?:\n|\z))*\s*\z`)
 
-// Runs returns the files of the workspace and of temporary folders that the case runs, and whose code is
+// ExecutedFiles returns the files of the workspace and of temporary folders that the case runs, and whose code is
 // analysed only as far as its calls are literal.
 func (c *Case) ExecutedFiles() (out []effect.FileText) {
 	for i := 1; i < len(c.Effects); i++ {
@@ -137,7 +137,7 @@ func writtenText(payload map[string]any) string {
 	return text + "\n" + edited
 }
 
-// otherText returns the texts of fields that are neither known fields nor hold text to replace.
+// unlistedFieldsText returns the texts of fields that are neither known fields nor hold text to replace.
 func unlistedFieldsText(payload map[string]any) string {
 	left := map[string]any{}
 	for name, v := range payload {

@@ -23,7 +23,7 @@ type danger struct {
 	reason             string
 }
 
-// A level is a section of policies/dangers.yaml.
+// A dangerLevel is a section of policies/dangers.yaml.
 type dangerLevel uint8
 
 const (
@@ -39,7 +39,7 @@ type fact struct {
 	name, value string
 }
 
-// dangersOf maps each kind of effect to its rows, in the order of the table.
+// dangersByKind maps each kind of effect to its rows, in the order of the table.
 var dangersByKind = sync.OnceValue(func() map[effect.Kind][]*danger {
 	rows := map[effect.Kind][]*danger{}
 	for _, word := range append(slices.Clone(effect.Kinds()), kindUnexamined) {
@@ -52,10 +52,10 @@ var dangersByKind = sync.OnceValue(func() map[effect.Kind][]*danger {
 	return rows
 })
 
-// unexamined is the kind under which the table lists parts of a case that were not examined.
+// kindUnexamined is the kind under which the table lists parts of a case that were not examined.
 const kindUnexamined effect.Kind = "unexamined"
 
-// danger returns the first row of the table that applies to an effect of the case.
+// findDanger returns the first row of the table that applies to an effect of the case.
 func (c *Case) findDanger(e *effect.Effect) *danger {
 	holds := func(f fact) bool { return c.factHolds(e, f) != f.negated }
 	for _, d := range dangersByKind()[e.RuleKind()] {
@@ -66,7 +66,7 @@ func (c *Case) findDanger(e *effect.Effect) *danger {
 	return &dangers[len(dangers)-1]
 }
 
-// has reports whether a fact holds for an effect.
+// factHolds reports whether a fact holds for an effect.
 func (c *Case) factHolds(e *effect.Effect, f fact) bool {
 	switch f.name {
 	case "label":
@@ -116,10 +116,10 @@ type Doubt struct {
 	Unusual bool // the effect is known but not ordinary
 }
 
-// Final reports whether no confidence of the model can clear a doubt.
+// NeedsMoreThanModel reports whether no confidence of the model can clear a doubt.
 func (d Doubt) NeedsMoreThanModel() bool { return d.MinAuthority > verdict.Classifier }
 
-// Doubt returns the most severe doubt about the case. clears, from a model's card, maps names of dangers to
+// WorstDoubt returns the most severe doubt about the case. clears, from a model's card, maps names of dangers to
 // the confidence that clears them; the model clears no others. nil means the confidences of the table. An
 // unknown effect is more severe than an unusual one.
 func (c *Case) WorstDoubt(clears map[string]float64) (worst Doubt) {
@@ -140,7 +140,7 @@ func (c *Case) WorstDoubt(clears map[string]float64) (worst Doubt) {
 	return worst
 }
 
-// moreSevere reports whether doubt d is more severe than another: only a higher authority may allow it, the
+// isMoreSevere reports whether doubt d is more severe than another: only a higher authority may allow it, the
 // model needs more confidence to clear it, or its effect is unknown and not only unusual.
 func isMoreSevere(d, than Doubt) bool {
 	switch {
@@ -156,7 +156,7 @@ func isMoreSevere(d, than Doubt) bool {
 	return than.Unusual && !d.Unusual
 }
 
-// doubt returns the doubt about an effect.
+// doubtAbout returns the doubt about an effect.
 func (c *Case) doubtAbout(e *effect.Effect, clears map[string]float64) Doubt {
 	row := c.findDanger(e)
 	if row.reason == "" {
@@ -179,7 +179,7 @@ func (c *Case) doubtAbout(e *effect.Effect, clears map[string]float64) Doubt {
 	return d
 }
 
-// fillReason inserts the object of an effect into the reason of a row.
+// expandReason inserts the object of an effect into the reason of a row.
 func (c *Case) expandReason(text string, e *effect.Effect) string {
 	before, rest, open := strings.Cut(text, "{")
 	if !open {
@@ -219,7 +219,7 @@ func (c *Case) privilegedProgram(e *effect.Effect) string {
 	return effectObject(e)
 }
 
-// sameCommandEffects returns the effects of the case that follow one of them.
+// effectsAfter returns the effects of the case that follow one of them.
 func (c *Case) effectsAfter(e *effect.Effect) []effect.Effect {
 	for i := range c.Effects {
 		if &c.Effects[i] == e {
@@ -229,7 +229,7 @@ func (c *Case) effectsAfter(e *effect.Effect) []effect.Effect {
 	return nil
 }
 
-// Clears reports whether a model may clear the danger with a name.
+// ModelMayClear reports whether a model may clear the danger with a name.
 func ModelMayClear(name string) bool {
 	return slices.ContainsFunc(dangers[:], func(d danger) bool {
 		return d.minAuthority == verdict.Classifier && (d.name == name && name != "" || d.name == "" && slices.Contains(d.allFacts, fact{name: "cause", value: name}))

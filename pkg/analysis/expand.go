@@ -79,7 +79,7 @@ type expander struct {
 	found         Expansion
 }
 
-// folder adds the paths in a folder that the segments of a pattern match. The folder's path has no symbolic
+// expandFolder adds the paths in a folder that the segments of a pattern match. The folder's path has no symbolic
 // links.
 func (w *expander) expandFolder(dir string, segments []string, hidden bool) {
 	names, err := w.disk.ReadDir(dir, maxWalkedNames-w.namesWalked+1)

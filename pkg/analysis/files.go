@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/internal/packed"
 )
 
-// files looks at local files for an analysis: it follows symbolic links and reads scripts. All its work is
+// fileAccess looks at local files for an analysis: it follows symbolic links and reads scripts. All its work is
 // bounded. It avoids file systems that may block, except those of the user's home folder and workspace.
 // Goroutines share it: only absent changes once it is in use.
 type fileAccess struct {
@@ -25,14 +25,14 @@ const (
 	maxScriptBytes = 64 << 10
 )
 
-// links resolves the symbolic links of a canonical path as far as its names
+// resolveLinks resolves the symbolic links of a canonical path as far as its names
 // exist on local file systems.
 func (f *fileAccess) resolveLinks(path string) string {
 	real, _ := f.resolvePath(path)
 	return real
 }
 
-// linker returns a function like links that caches the folders it has looked up.
+// newCachingResolver returns a function like links that caches the folders it has looked up.
 func (f *fileAccess) newCachingResolver() func(path string) string {
 	known := folderCache{}
 	return func(path string) string {
@@ -41,16 +41,16 @@ func (f *fileAccess) newCachingResolver() func(path string) string {
 	}
 }
 
-// errUnseen says that shield does not look at a path.
+// errNotRead says that shield does not look at a path.
 var errNotRead = errors.New("not read")
 
-// follow is like links. Its error is [fs.ErrNotExist] if a name on the path certainly does not exist, and
+// resolvePath is like links. Its error is [fs.ErrNotExist] if a name on the path certainly does not exist, and
 // another error if that is unknown.
 func (f *fileAccess) resolvePath(path string) (real string, err error) {
 	return f.resolvePathCached(path, nil)
 }
 
-// folders caches lookups of folder names; a nil map caches nothing.
+// folderCache caches lookups of folder names; a nil map caches nothing.
 type folderCache map[string]lookupResult
 
 type lookupResult struct {
@@ -58,7 +58,7 @@ type lookupResult struct {
 	err        error
 }
 
-// look looks up a name; a folder's result is cached.
+// lookupCached looks up a name; a folder's result is cached.
 func (known folderCache) lookupCached(f *fileAccess, look *localLookup, path string, isFolder bool) (target string, err error) {
 	if known == nil || !isFolder {
 		return f.lookupName(look, path)
@@ -71,7 +71,7 @@ func (known folderCache) lookupCached(f *fileAccess, look *localLookup, path str
 	return d.linkTarget, d.err
 }
 
-// followCached is follow with a cache of folders.
+// resolvePathCached is follow with a cache of folders.
 func (f *fileAccess) resolvePathCached(path string, known folderCache) (real string, err error) {
 	if !mayLookUp(path) {
 		return path, errNotRead
@@ -133,7 +133,7 @@ func (f *fileAccess) resolvePathCached(path string, known folderCache) (real str
 	return at, nil
 }
 
-// join appends the part of a path that was not looked up, with "." and ".." resolved.
+// joinUnresolved appends the part of a path that was not looked up, with "." and ".." resolved.
 func joinUnresolved(at, rest string) string {
 	for rest != "" {
 		name, more, _ := strings.Cut(rest, "/")
@@ -152,7 +152,7 @@ func joinUnresolved(at, rest string) string {
 	return at
 }
 
-// lookable reports whether shield looks at a path: not on the network, not in folders where a lookup mounts
+// mayLookUp reports whether shield looks at a path: not on the network, not in folders where a lookup mounts
 // something (automount), and not in /proc, whose links would be those of this process.
 func mayLookUp(path string) bool {
 	if len(path) > 4096 {
@@ -169,7 +169,7 @@ func mayLookUp(path string) bool {
 	return true
 }
 
-// script reads a local script; see [effect.Place].
+// readScript reads a local script; see [effect.Place].
 func (f *fileAccess) readScript(path string) ([]byte, error) {
 	real, err := f.resolvePath(path)
 	if err != nil {
@@ -196,7 +196,7 @@ func (f *fileAccess) readScript(path string) ([]byte, error) {
 	return text, nil
 }
 
-// archive lists the members of an archive; see [effect.Place].
+// listArchive lists the members of an archive; see [effect.Place].
 func (f *fileAccess) listArchive(path string, q packed.Query) ([]packed.Member, error) {
 	real, err := f.resolvePath(path)
 	if err != nil {

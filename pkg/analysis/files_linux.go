@@ -27,7 +27,7 @@ func deviceOf(path string) (dev uint64, ok bool) {
 	return uint64(st.Dev), err == nil //nolint:unconvert // its type differs between processors
 }
 
-// stampOf returns the stamp of a folder; ok is false if the path is not a folder.
+// folderStampOf returns the stamp of a folder; ok is false if the path is not a folder.
 func folderStampOf(folder string) (s folderStamp, ok bool) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(unix.AT_FDCWD, folder, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
@@ -36,7 +36,7 @@ func folderStampOf(folder string) (s folderStamp, ok bool) {
 	return folderStamp{uint64(st.Dev), st.Ino, st.Ctim.Nano()}, true //nolint:unconvert // its type differs between processors
 }
 
-// changedLast returns the ctime of a file, the last change of its content or metadata, or its modification
+// lastChangeTime returns the ctime of a file, the last change of its content or metadata, or its modification
 // time if that is later. A program can make it later, not earlier.
 func lastChangeTime(info fs.FileInfo) time.Time {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -54,7 +54,7 @@ func newFiles() *fileAccess {
 	return f
 }
 
-// A looker looks up names as long as they are on local file systems.
+// A localLookup looks up names as long as they are on local file systems.
 type localLookup struct {
 	files       *fileAccess
 	localDevice uint64 // the device that was last found to be local
@@ -63,7 +63,7 @@ type localLookup struct {
 
 func (f *fileAccess) newLocalLookup() localLookup { return localLookup{files: f} }
 
-// at looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
+// linkTarget looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
 // anything else. The error is that of the lookup, or says that the path is not local.
 func (l *localLookup) linkTarget(path string) (target string, err error) {
 	var st unix.Stat_t
@@ -85,7 +85,7 @@ func (l *localLookup) linkTarget(path string) (target string, err error) {
 	return target, err
 }
 
-// isLocal reports whether a path is on a local file system, which answers at once. Opening it with O_PATH
+// isOnLocalDisk reports whether a path is on a local file system, which answers at once. Opening it with O_PATH
 // triggers no automount.
 func isOnLocalDisk(path string) bool {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)

@@ -17,22 +17,22 @@ func splitRoot(path string) (root, rest string) {
 	return "", strings.TrimPrefix(path, "/")
 }
 
-// A looker looks up names.
+// A localLookup looks up names.
 type localLookup struct{}
 
-// changedLast returns the modification time of a file.
+// lastChangeTime returns the modification time of a file.
 func lastChangeTime(info fs.FileInfo) time.Time { return info.ModTime() }
 
 func newFiles() *fileAccess { return &fileAccess{} }
 
-// stampOf returns no stamp: not every system has a ctime that programs cannot set.
+// folderStampOf returns no stamp: not every system has a ctime that programs cannot set.
 func folderStampOf(string) (s folderStamp, ok bool) { return s, false }
 
 func (*fileAccess) newLocalLookup() localLookup { return localLookup{} }
 
 func (*fileAccess) trustFileSystem(string) {}
 
-// at looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
+// linkTarget looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
 // anything else. The error is that of the lookup.
 func (localLookup) linkTarget(path string) (target string, err error) {
 	info, err := os.Lstat(path)

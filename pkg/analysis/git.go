@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// git adds the effects of the git command that a tool such as git_commit runs, in the repository that the
+// addGitEffects adds the effects of the git command that a tool such as git_commit runs, in the repository that the
 // payload names.
 func (c *Case) addGitEffects() {
 	sub := strings.ReplaceAll(strings.TrimPrefix(c.Action.Type, "git_"), "_", "-")
@@ -60,7 +60,7 @@ type gitOperand struct {
 	text string
 }
 
-// fields adds the fields of an object.
+// addFields adds the fields of an object.
 func (g *gitCall) addFields(payload map[string]any) {
 	for _, name := range sorted.Keys(payload) {
 		g.addField(name, payload[name])
@@ -108,7 +108,7 @@ func (g *gitCall) addField(field string, v any) {
 	}
 }
 
-// flag adds an option without a value.
+// addFlag adds an option without a value.
 func (g *gitCall) addFlag(words []string) {
 	name := strings.Join(words, "-")
 	switch {
@@ -121,7 +121,7 @@ func (g *gitCall) addFlag(words []string) {
 	}
 }
 
-// text adds the text of a field.
+// addText adds the text of a field.
 func (g *gitCall) addText(name, last, text string) {
 	rank, operand := gitOperandRanks[last]
 	if looksLikePath(text) {
@@ -165,7 +165,7 @@ func optionWords(text string) []string {
 	return strings.Fields(text)
 }
 
-// verb returns git's subcommand or option for a verb that a tool applies to branches, tags and the like.
+// gitVerb returns git's subcommand or option for a verb that a tool applies to branches, tags and the like.
 func (g *gitCall) gitVerb(text string) string {
 	if g.sub == "branch" || g.sub == "tag" {
 		switch text {
@@ -182,7 +182,7 @@ func (g *gitCall) gitVerb(text string) string {
 	return text
 }
 
-// line returns the git command as shell text.
+// shellText returns the git command as shell text.
 func (g *gitCall) shellText() string {
 	var b strings.Builder
 	b.WriteString("git")
@@ -216,26 +216,26 @@ func (g *gitCall) shellText() string {
 	return b.String()
 }
 
-// gitFiles is the lowest rank of operands that are files.
+// gitFileRank is the lowest rank of operands that are files.
 const gitFileRank = 8
 
-// gitRanks gives the rank of an operand by the name, or last word, of its field.
+// gitOperandRanks gives the rank of an operand by the name, or last word, of its field.
 var gitOperandRanks = map[string]int{
 	"remote": 1, "upstream": 1, "name": 2, "key": 2, "tag": 3, "path": gitFileRank, "branch": 3, "value": 3, "base": 4, "point": 4, "commit": 4, "commits": 4,
 	"revision": 4, "rev": 4, "hash": 4, "ref": 4, "refs": 4, "refspec": 4, "target": 4, "source": 4, "from": 4, "to": 5, "stash": 4, "url": 6,
 	"uri": 6, "destination": gitFileRank, "directory": gitFileRank, "file": gitFileRank, "files": gitFileRank, "paths": gitFileRank, "pathspec": gitFileRank,
 }
 
-// gitRepositories are the names of fields that name the repository.
+// gitRepositoryFields are the names of fields that name the repository.
 var gitRepositoryFields = map[string]bool{"path": true, "repo": true, "repo-path": true, "repository": true, "repository-path": true, "directory": true, "cwd": true, "working-directory": true}
 
-// gitCounts are the last words of the names of fields that hold numbers.
+// gitCountFields are the last words of the names of fields that hold numbers.
 var gitCountFields = map[string]bool{"count": true, "lines": true, "limit": true, "depth": true, "n": true, "number": true, "skip": true, "offset": true, "page": true, "max": true, "index": true, "timeout": true}
 
-// gitProse are the last words of the names of fields that hold text for people.
+// gitProseFields are the last words of the names of fields that hold text for people.
 var gitProseFields = map[string]bool{"message": true, "body": true, "title": true, "description": true, "comment": true, "notes": true}
 
-// gitWords returns git's subcommand and options for a tool by its name without "git_".
+// gitSubcommandWords returns git's subcommand and options for a tool by its name without "git_".
 func gitSubcommandWords(sub string) []string {
 	switch sub {
 	case "diff-staged":
@@ -250,8 +250,8 @@ func gitSubcommandWords(sub string) []string {
 	return []string{sub}
 }
 
-// resetModes are the values of the field "mode" of git_reset.
+// gitResetModes are the values of the field "mode" of git_reset.
 var gitResetModes = map[string]bool{"hard": true, "soft": true, "mixed": true, "keep": true, "merge": true}
 
-// option reports whether git reads a text as an option.
+// isGitOption reports whether git reads a text as an option.
 func isGitOption(text string) bool { return len(text) > 1 && text[0] == '-' && text[1] != ' ' }

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// Harmless reports whether the analysis shows that the case is harmless: every effect is known and listed as
+// HasOnlyHarmlessEffects reports whether the analysis shows that the case is harmless: every effect is known and listed as
 // harmless in policies/dangers.yaml.
 func (c *Case) HasOnlyHarmlessEffects() bool {
 	if c.Unexamined != "" || !c.hasHarmlessType() {
@@ -25,7 +25,7 @@ func (c *Case) HasOnlyHarmlessEffects() bool {
 	return true
 }
 
-// readOnlyType reports whether an action of this type can be harmless. A command can if it has effects:
+// hasHarmlessType reports whether an action of this type can be harmless. A command can if it has effects:
 // without effects it was not analysed.
 func (c *Case) hasHarmlessType() bool {
 	switch name := c.Action.Type; {
@@ -37,10 +37,10 @@ func (c *Case) hasHarmlessType() bool {
 	}
 }
 
-// harmless reports whether an effect changes nothing and needs no approval.
+// isHarmlessEffect reports whether an effect changes nothing and needs no approval.
 func (c *Case) isHarmlessEffect(e *effect.Effect) bool { return c.findDanger(e).level == harmless }
 
-// Ordinary reports whether the analysis shows that the case is ordinary: all effects are known and certain,
+// HasOnlyOrdinaryEffects reports whether the analysis shows that the case is ordinary: all effects are known and certain,
 // shield parses the arguments of each program, and only files of the workspace and temporary files change.
 // Whether it reads sensitive files is decided by rules.
 func (c *Case) HasOnlyOrdinaryEffects() bool {
@@ -55,7 +55,7 @@ func (c *Case) HasOnlyOrdinaryEffects() bool {
 	return true
 }
 
-// Factual reports whether the case is ordinary and can be decided by its effects alone: all are known,
+// DecidedByEffects reports whether the case is ordinary and can be decided by its effects alone: all are known,
 // certain and local, each program's changes and contacts are among them, and no part of the case is text for
 // a model, a person or a service. A case that contacts another machine may read only the workspace.
 func (c *Case) DecidedByEffects() bool {
@@ -113,17 +113,17 @@ var modelAddress = prefilter.Lazy(`(?i)\b(?:note|message|instructions?|notice|at
 	`|\b(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\s+(?:that|who|which)\s+(?:reads?|process(?:es)?|summari[sz]es?|sees?|parses?)\b` +
 	`|\bif you are an? (?:ai|llm|language model|assistant|coding agent|bot)\b`)
 
-// factualType reports whether the action is of a file tool, git, a request or a command.
+// hasFileOrCommandType reports whether the action is of a file tool, git, a request or a command.
 func (c *Case) hasFileOrCommandType() bool {
 	name := c.Action.Type
 	i, known := slices.BinarySearchFunc(tools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
 	return known && (len(tools[i].fieldUses) > 0 || name == "apply_patch" || name == "execute_command") || strings.HasPrefix(name, "git_")
 }
 
-// cmdlet matches names of PowerShell cmdlets, whose arguments are not parsed like those of other shells.
+// cmdletName matches names of PowerShell cmdlets, whose arguments are not parsed like those of other shells.
 var cmdletName = prefilter.Lazy(`^(add|clear|convert\w*|copy|export|foreach|format|get|group|import|invoke|measure|move|new|out|remove|rename|resolve|select|set|sort|start|stop|test|where|write)-\w+$`)
 
-// scripts matches the names of shell scripts that every system can run.
+// shellScriptName matches the names of shell scripts that every system can run.
 var shellScriptName = prefilter.Lazy(`(?i)\.(sh|bash|zsh|bat|cmd|ps1|psm1|vbs|wsf|sct|hta)$`)
 
 // setsEnvironment reports whether a command sets an environment variable to more than a plain word: it is
@@ -163,7 +163,7 @@ func (c *Case) hasOwnEffects(program *effect.Effect) bool {
 	return false
 }
 
-// stopsOthers reports whether a program is told to stop processes of another user.
+// stopsOtherUsersProcesses reports whether a program is told to stop processes of another user.
 func (c *Case) stopsOtherUsersProcesses(e *effect.Effect) bool {
 	for i := range c.Effects {
 		x := &c.Effects[i]
@@ -186,13 +186,13 @@ func (c *Case) stopsOtherUsersProcesses(e *effect.Effect) bool {
 	return false
 }
 
-// openFiles are files outside the workspace that are public; rightsFiles are those that define permissions.
+// publicFiles are files outside the workspace that are public; permissionFiles are those that define permissions.
 var (
 	publicFiles     = lazyListGlobs("open_files", "public_files", "library_files")
 	permissionFiles = lazyListGlobs("rights_files")
 )
 
-// known returns the globs of named lists of package knowledge, compiled on first use.
+// lazyListGlobs returns the globs of named lists of package knowledge, compiled on first use.
 func lazyListGlobs(lists ...string) func() *effect.Globs {
 	return sync.OnceValue(func() *effect.Globs {
 		var all []string
@@ -208,7 +208,7 @@ func lazyListGlobs(lists ...string) func() *effect.Globs {
 	})
 }
 
-// movedToTemp reports whether an effect is on an entry of a temporary folder whose name is known and not
+// isNamedTempEntry reports whether an effect is on an entry of a temporary folder whose name is known and not
 // hidden.
 func isNamedTempEntry(e *effect.Effect) bool {
 	_, rest := effect.SplitTemporary(e.Path)
@@ -216,14 +216,14 @@ func isNamedTempEntry(e *effect.Effect) bool {
 	return name != "" && name[0] != '.' && !(e.Pattern && strings.ContainsAny(name, `*?[\`))
 }
 
-// ordinaryType reports whether the effects of an action's type are complete.
+// hasKnownType reports whether the effects of an action's type are complete.
 func (c *Case) hasKnownType() bool {
 	name := c.Action.Type
 	_, known := lookupTool(name)
 	return known || c.class != "" || name == "execute_command" || strings.HasPrefix(name, "git_")
 }
 
-// worksHere reports whether an effect is on files that the agent's host reserves for agents: plans, scratch
+// isAgentScratch reports whether an effect is on files that the agent's host reserves for agents: plans, scratch
 // files.
 func (c *Case) isAgentScratch(e *effect.Effect) bool { return c.isHomeFileOn(agentScratchFiles(), e) }
 
@@ -232,7 +232,7 @@ func (c *Case) ClearsCache(e *effect.Effect) bool {
 	return (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory) && c.isHomeFileOn(toolCaches(), e)
 }
 
-// inHome reports whether all files of an effect are in the user's home folder and on a list.
+// isHomeFileOn reports whether all files of an effect are in the user's home folder and on a list.
 func (c *Case) isHomeFileOn(list *effect.Globs, e *effect.Effect) bool {
 	rest, ok := strings.CutPrefix(e.Path, c.place.Home+"/")
 	if !ok || c.place.Home == "" {
@@ -242,7 +242,7 @@ func (c *Case) isHomeFileOn(list *effect.Globs, e *effect.Effect) bool {
 	return ok
 }
 
-// anyHome replaces the home folder of any user in a path, so that the lists are compiled only once.
+// anyHomePath replaces the home folder of any user in a path, so that the lists are compiled only once.
 const anyHomePath = "/~"
 
 var (
@@ -261,13 +261,13 @@ func homeGlobs(name string) *effect.Globs {
 	return globs
 }
 
-// temporary reports whether an effect is on a file in a folder that the system clears.
+// isTemporaryFile reports whether an effect is on a file in a folder that the system clears.
 func isTemporaryFile(e *effect.Effect) bool {
 	folder, rest := effect.SplitTemporary(e.Path)
 	return folder != "" && (!e.Pattern || e.Tree || !strings.Contains(rest, "**"))
 }
 
-// nowhere reports whether an effect is on the null device or a standard stream.
+// isNullOrStdStream reports whether an effect is on the null device or a standard stream.
 func isNullOrStdStream(e *effect.Effect) bool {
 	if e.Pattern {
 		return false
@@ -279,7 +279,7 @@ func isNullOrStdStream(e *effect.Effect) bool {
 	return false
 }
 
-// Notable reports whether an effect is neither harmless nor ordinary.
+// IsNotable reports whether an effect is neither harmless nor ordinary.
 func (c *Case) IsNotable(e *effect.Effect) bool {
 	level := c.findDanger(e).level
 	return level != harmless && level != ordinary
@@ -301,5 +301,5 @@ func (c *Case) runsUnreadScript(program *effect.Effect) bool {
 	return false
 }
 
-// maxParts is the maximum number of effects after a program's that are searched for its own effects.
+// maxProgramEffects is the maximum number of effects after a program's that are searched for its own effects.
 const maxProgramEffects = 16

@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// maxIdentified is the maximum size in bytes of a file whose content is read.
+// maxIdentifiedBytes is the maximum size in bytes of a file whose content is read.
 const maxIdentifiedBytes = 4 << 20
 
 // An Identifier identifies files. It looks at each folder and file only once, so use a new one whenever an
@@ -51,7 +51,7 @@ func (i *Identifier) Identify(path string) (id effect.Identity, ok bool) {
 	return f.Identity, f.ok
 }
 
-// Perhaps returns the files of a list that may exist. The others were absent at an earlier lookup, and their
+// PossiblyPresent returns the files of a list that may exist. The others were absent at an earlier lookup, and their
 // folders have not changed since. The caller must not change the list afterwards.
 func (i *Identifier) PossiblyPresent(paths []string) []string {
 	if i == nil {

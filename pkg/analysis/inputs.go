@@ -25,13 +25,13 @@ const (
 	maxInputDepth = 32       // of folders
 )
 
-// inputs is the result of [Case.InputsDigest], which is computed only once.
+// inputsDigest is the result of [Case.InputsDigest], which is computed only once.
 type inputsDigest struct {
 	digest string
 	err    error
 }
 
-// Inputs returns a digest of the content of every file that the action reads, runs or sends; "" if there are
+// InputsDigest returns a digest of the content of every file that the action reads, runs or sends; "" if there are
 // none. With another digest the same command may do something else. An error says why the content cannot be
 // read; the same command may then do something else later. The first call reads the files.
 func (c *Case) InputsDigest() (digest string, err error) {
@@ -55,7 +55,7 @@ func (c *Case) hashInputs() (string, error) {
 	return "sha256:" + hex.EncodeToString(r.digest.Sum(nil)), nil
 }
 
-// An inputReader hashes files, each path once.
+// An inputHasher hashes files, each path once.
 type inputHasher struct {
 	c           *Case
 	digest      hash.Hash
@@ -67,7 +67,7 @@ type inputHasher struct {
 
 var errInputLimit = errors.New("its files are too large or too many to be compared later")
 
-// effect hashes the files that an effect reads.
+// hashEffect hashes the files that an effect reads.
 func (r *inputHasher) hashEffect(e *effect.Effect) error {
 	switch e.Kind {
 	case effect.ReadFile, effect.MoveFile, effect.RunCode, effect.ReadSecret:
@@ -110,7 +110,7 @@ func (r *inputHasher) checkSentData(e *effect.Effect) error {
 	return nil
 }
 
-// repository hashes the refs, remotes and hooks on which a push depends. The names of commits are digests of
+// hashRepository hashes the refs, remotes and hooks on which a push depends. The names of commits are digests of
 // their content.
 func (r *inputHasher) hashRepository(git command.GitLine) error {
 	dir, pattern := r.c.place.CWD, false
@@ -135,7 +135,7 @@ func (r *inputHasher) hashRepository(git command.GitLine) error {
 	}
 }
 
-// repositoryFiles hashes the files in a .git folder on which a push depends.
+// hashRepositoryFiles hashes the files in a .git folder on which a push depends.
 func (r *inputHasher) hashRepositoryFiles(dir string) error {
 	for _, name := range []string{"HEAD", "config", "config.worktree", "packed-refs", "refs", "hooks"} {
 		if err := r.hashPath(path.Join(dir, name)); err != nil {
@@ -145,7 +145,7 @@ func (r *inputHasher) hashRepositoryFiles(dir string) error {
 	return nil
 }
 
-// linkedRepository hashes the repository that the .git file of a worktree or submodule names, and the common
+// hashLinkedRepository hashes the repository that the .git file of a worktree or submodule names, and the common
 // repository of a worktree.
 func (r *inputHasher) hashLinkedRepository(file string) error {
 	text, err := r.readSingleLine(file)
@@ -179,7 +179,7 @@ func (r *inputHasher) hashLinkedRepository(file string) error {
 // maxGitLine is the maximum length in bytes of a line in the .git file and similar files.
 const maxGitLine = 4096
 
-// line returns the text of a file with a single line.
+// readSingleLine returns the text of a file with a single line.
 func (r *inputHasher) readSingleLine(p string) (string, error) {
 	if r.c.files == nil {
 		return "", fs.ErrNotExist
@@ -201,7 +201,7 @@ func (r *inputHasher) readSingleLine(p string) (string, error) {
 	return line, err
 }
 
-// arguments hashes the files named in the arguments of a program if shield does not know the role of each
+// hashArguments hashes the files named in the arguments of a program if shield does not know the role of each
 // argument: of programs that use the network, change the system, run code or are unknown. Programs that only
 // work with files have an effect for each file.
 func (r *inputHasher) hashArguments(e *effect.Effect) error {
@@ -252,7 +252,7 @@ func (r *inputHasher) runsCode(e *effect.Effect) bool {
 // isSeparator reports whether a character may surround a file name in an argument.
 func isSeparator(c rune) bool { return strings.ContainsRune(" \t\n=@:,;'\"()<>", c) }
 
-// kind returns the type of the file at a path, following links.
+// fileMode returns the type of the file at a path, following links.
 func (r *inputHasher) fileMode(p string) (fs.FileMode, error) {
 	f := r.c.files
 	if f == nil {
@@ -269,7 +269,7 @@ func (r *inputHasher) fileMode(p string) (fs.FileMode, error) {
 	return info.Mode(), nil
 }
 
-// path hashes a file, or a folder with everything in it.
+// hashPath hashes a file, or a folder with everything in it.
 func (r *inputHasher) hashPath(p string) error {
 	if r.hashedPaths[p] || p == "/dev/null" {
 		return nil
@@ -321,7 +321,7 @@ func (r *inputHasher) hashTree(p string, depth int) error {
 	return r.hashContent(p, real)
 }
 
-// absent hashes the absence of a file, so that creating it changes the digest. It fails if the working folder
+// hashAbsence hashes the absence of a file, so that creating it changes the digest. It fails if the working folder
 // does not exist: then the action runs on another machine, whose files are unknown.
 func (r *inputHasher) hashAbsence(p string) error {
 	if f := r.c.files; f != nil && r.c.place.CWD != "" {

@@ -10,14 +10,14 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// An Edit is a change by a file tool to a file of the workspace that holds instructions for agents
+// An InstructionsEdit is a change by a file tool to a file of the workspace that holds instructions for agents
 // (AGENTS.md): the removed and the added lines.
 type InstructionsEdit struct {
 	Path                     string
 	RemovedLines, AddedLines []string
 }
 
-// Edits returns the change of an instructions file that the action makes. ok is false if the action is
+// InstructionsEdit returns the change of an instructions file that the action makes. ok is false if the action is
 // something else, does more, or if the change is not known.
 func (c *Case) InstructionsEdit() (e InstructionsEdit, ok bool) {
 	if c.files == nil || !slices.Contains([]string{"write_file", "edit_file", "append_file"}, c.Action.Type) {

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A Layer replaces files of the disk, for judging actions that ran at another time or in a folder that does
+// A FileOverlay replaces files of the disk, for judging actions that ran at another time or in a folder that does
 // not exist here: its entries, present or deleted, take precedence over the disk. It is used by one goroutine
 // at a time.
 type FileOverlay interface {
@@ -26,7 +26,7 @@ type FileOverlay interface {
 	Absent(path string) bool
 }
 
-// An Entry is the state of a path in a [FileOverlay].
+// An OverlayEntry is the state of a path in a [FileOverlay].
 type OverlayEntry struct {
 	Text           []byte
 	IsFolder       bool
@@ -35,7 +35,7 @@ type OverlayEntry struct {
 	Committed      bool // identical in the last commit of its repository
 }
 
-// layerEntryAt returns the layer's entry at a path.
+// overlayEntryAt returns the layer's entry at a path.
 func (f *fileAccess) overlayEntryAt(path string) (e OverlayEntry, known bool) {
 	if f.overlay == nil {
 		return e, false
@@ -43,7 +43,7 @@ func (f *fileAccess) overlayEntryAt(path string) (e OverlayEntry, known bool) {
 	return f.overlay.Look(path)
 }
 
-// at is like [looker.at], but asks the layer before the disk.
+// lookupName is like [looker.at], but asks the layer before the disk.
 func (f *fileAccess) lookupName(look *localLookup, path string) (target string, err error) {
 	e, known := f.overlayEntryAt(path)
 	switch {
@@ -59,7 +59,7 @@ func (f *fileAccess) lookupName(look *localLookup, path string) (target string, 
 	return target, err
 }
 
-// layered returns the text of a file in the layer; known is false if the disk decides.
+// overlayText returns the text of a file in the layer; known is false if the disk decides.
 func (f *fileAccess) overlayText(path string) (text []byte, err error, known bool) {
 	e, known := f.overlayEntryAt(path)
 	switch {
@@ -80,7 +80,7 @@ func (f *fileAccess) overlayText(path string) (text []byte, err error, known boo
 	return nil, nil, false
 }
 
-// merged returns the entries of a folder from disk and layer, sorted by name, at most as many as most says.
+// readMergedDir returns the entries of a folder from disk and layer, sorted by name, at most as many as most says.
 func (f *fileAccess) readMergedDir(folder string, most int) ([]fs.DirEntry, error) {
 	names := f.overlay.Names(folder)
 	out, err := readDir(folder, most)
@@ -97,7 +97,7 @@ func (f *fileAccess) readMergedDir(folder string, most int) ([]fs.DirEntry, erro
 	return out, nil
 }
 
-// A layerEntry is an entry of a layer as [fs.DirEntry] and [fs.FileInfo].
+// An overlayFileInfo is an entry of a layer as [fs.DirEntry] and [fs.FileInfo].
 type overlayFileInfo struct {
 	name  string
 	entry OverlayEntry

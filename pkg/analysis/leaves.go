@@ -36,14 +36,14 @@ func (c *Case) addOtherFields(t *tool) {
 	}
 }
 
-// noteUncovered records a word, an input or a field that no effect covers.
+// addTextWithoutEffect records a word, an input or a field that no effect covers.
 func (c *Case) addTextWithoutEffect(text string) {
 	if len(c.TextsWithoutEffect) < maxPayloadTexts && !slices.Contains(c.TextsWithoutEffect, text) {
 		c.TextsWithoutEffect = append(c.TextsWithoutEffect, text)
 	}
 }
 
-// hostOf returns the host of the first request of a case.
+// requestHost returns the host of the first request of a case.
 func (c *Case) requestHost() string {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.HTTPRequest {
@@ -53,7 +53,7 @@ func (c *Case) requestHost() string {
 	return ""
 }
 
-// looksSent reports whether the value of an unknown field is data to send rather than a setting of the
+// looksLikeData reports whether the value of an unknown field is data to send rather than a setting of the
 // request.
 func looksLikeData(v any) bool {
 	switch v := v.(type) {
@@ -65,7 +65,7 @@ func looksLikeData(v any) bool {
 	return false
 }
 
-// proseWords are the last words of names of fields that hold text for people or for the tool itself, not
+// proseFieldWords are the last words of names of fields that hold text for people or for the tool itself, not
 // names of files or machines.
 var proseFieldWords = map[string]bool{
 	"action": false, "description": true, "explanation": true, "reason": true, "reasoning": true, "justification": true, "thought": true, "thoughts": true, "instruction": true,
@@ -73,7 +73,7 @@ var proseFieldWords = map[string]bool{
 	"message": true, "body": true, "selector": true, "xpath": true, "ref": true, "element": true, "locator": true, "timezone": true, "language": true, "timeout": true,
 }
 
-// fileWords are the last words of names of fields that hold a file, unless they hold text, a place or a
+// fileFieldWords are the last words of names of fields that hold a file, unless they hold text, a place or a
 // person.
 var fileFieldWords = map[string]bool{"source": true, "src": true, "resource": true, "location": true, "to": true, "from": true}
 
@@ -103,10 +103,10 @@ func writesText(name string) bool {
 	return false
 }
 
-// spokenWords are the proseWords whose text a tool that runs commands may run or type.
+// runnableProseWords are the proseFieldWords whose text a tool that runs commands may run or type.
 var runnableProseWords = map[string]bool{"body": true, "message": true, "prompt": true, "query": true, "action": true, "instruction": true, "instructions": true}
 
-// contentWords are the last words of names of fields that hold content for a file, or the text it replaces.
+// contentFieldWords are the last words of names of fields that hold content for a file, or the text it replaces.
 var contentFieldWords = map[string]bool{
 	"content": true, "contents": true, "text": true, "string": true, "str": true, "code": true, "line": true, "lines": true, "snippet": true, "search": true, "replace": true,
 	"replacement": true, "value": true, "old": true, "new": true, "updated": true, "data": true, "insert": true, "edit": true, "edits": true, "changes": true, "diff": true,

@@ -74,7 +74,7 @@ func (l *Losses) setWhyUnknown(why string) {
 	}
 }
 
-// loses adds the losses of an effect on a path.
+// addPathLoss adds the losses of an effect on a path.
 func (c *Case) addPathLoss(l *Losses, i int, loss undo.FileLoss) {
 	e := &c.Effects[i]
 	deletes := !loss.Write
@@ -119,7 +119,7 @@ func (c *Case) addPathLoss(l *Losses, i int, loss undo.FileLoss) {
 	l.restorableEffects[i] = true
 }
 
-// mergeLoses adds the losses of a program that copies files and folders into a folder: it overwrites the
+// addMergeLosses adds the losses of a program that copies files and folders into a folder: it overwrites the
 // files whose names also exist in a source folder.
 func (c *Case) addMergeLosses(l *Losses, i int) {
 	e := &c.Effects[i]
@@ -183,7 +183,7 @@ func (c *Case) realFolder(folder string) string {
 	return real
 }
 
-// losesContent reports whether an effect discards the content of a file that is not empty. An action that
+// discardsContent reports whether an effect discards the content of a file that is not empty. An action that
 // also reads the file edits it.
 func (c *Case) discardsContent(i int, file string) bool {
 	e := &c.Effects[i]
@@ -194,7 +194,7 @@ func (c *Case) discardsContent(i int, file string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// programLoses adds the losses of a program that are not named in its operands.
+// addProgramLosses adds the losses of a program that are not named in its operands.
 func (c *Case) addProgramLosses(l *Losses, i int) {
 	e := &c.Effects[i]
 	within := func(o *effect.Effect) bool { return o.Span.Start >= e.Span.Start && o.Span.End <= e.Span.End }
@@ -223,7 +223,7 @@ func (c *Case) addProgramLosses(l *Losses, i int) {
 	}
 }
 
-// gitLoses adds the losses of a git command. ok is false if they cannot be determined.
+// addGitLosses adds the losses of a git command. ok is false if they cannot be determined.
 func (c *Case) addGitLosses(l *Losses, e *effect.Effect, within func(*effect.Effect) bool) (ok bool) {
 	if e.LossFolder == "" || !c.place.Inside(e.LossFolder, false, false) {
 		return false
@@ -301,14 +301,14 @@ func (c *Case) addGitLosses(l *Losses, e *effect.Effect, within func(*effect.Eff
 	return true
 }
 
-// fromCommit reports whether git restore takes files from a commit, so that changes that are only in the
+// restoresFromCommit reports whether git restore takes files from a commit, so that changes that are only in the
 // index are lost too.
 func restoresFromCommit(e *effect.Effect) bool {
 	git := command.ParseGit(e.Args)
 	return git.Subcommand == "restore" && git.HasOption("sS", "--staged", "--source")
 }
 
-// stashes reports whether the command stashes changes of tracked files, or untracked files, before a program
+// stashesBefore reports whether the command stashes changes of tracked files, or untracked files, before a program
 // that may drop the stash.
 func (c *Case) stashesBefore(before *effect.Effect) (changes, untracked bool) {
 	for i := range c.Effects {
@@ -343,7 +343,7 @@ func differsFromIndex(f *committed.TrackedFile) bool {
 	return err != nil || f.Racy || uint32(info.Size()) != f.Size || info.ModTime().UnixNano() != f.MTime
 }
 
-// Lost returns one of the files that the action would lose permanently though no rule asks: it is not
+// PermanentLoss returns one of the files that the action would lose permanently though no rule asks: it is not
 // identical in the last commit, and the session did not create it. "" means that there is none. The index
 // file does not count.
 func (c *Case) PermanentLoss(l *Losses) string {
@@ -364,7 +364,7 @@ func (c *Case) PermanentLoss(l *Losses) string {
 	return ""
 }
 
-// Kept returns the case under the assumption that all losses are backed up, or nil if that makes no
+// AssumingBackup returns the case under the assumption that all losses are backed up, or nil if that makes no
 // difference, or if the losses cannot be determined.
 func (c *Case) AssumingBackup() *Case {
 	l := c.Losses()
@@ -402,7 +402,7 @@ func (c *Case) AssumingBackup() *Case {
 	return &k
 }
 
-// programKept marks a program as kept if all its losses are backed up, and its destructive effects too.
+// markProgramBackedUp marks a program as kept if all its losses are backed up, and its destructive effects too.
 // stated says that it has losses of its own.
 func (c *Case) markProgramBackedUp(i int, stated bool) {
 	e := &c.Effects[i]
@@ -428,10 +428,10 @@ func (c *Case) markProgramBackedUp(i int, stated bool) {
 	}
 }
 
-// outputs are the files that a build creates again.
+// buildOutputs are the files that a build creates again.
 var buildOutputs = sync.OnceValue(func() *effect.Globs { return globsInAnyHome("build_output") })
 
-// secretFiles are the files whose names say that they hold credentials.
+// credentialFiles are the files whose names say that they hold credentials.
 var credentialFiles = sync.OnceValue(func() *effect.Globs {
 	return globsInAnyHome("credential_stores", "secret_names", "wallets", "system_secrets")
 })
@@ -449,7 +449,7 @@ func globsInAnyHome(names ...string) *effect.Globs {
 	return globs
 }
 
-// MadeAgain reports whether a build creates a file or folder again.
+// IsBuildOutput reports whether a build creates a file or folder again.
 func IsBuildOutput(p string) bool {
 	_, ok := buildOutputs().Covers(p, false, false, true)
 	return ok

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// Makes returns the paths that an action creates in the workspace or a temporary folder and that certainly do
+// CreatedPaths returns the paths that an action creates in the workspace or a temporary folder and that certainly do
 // not exist yet: files, and the topmost missing folder above one. It also returns the files it changes that
 // the session has created.
 func (c *Case) CreatedPaths() (out []string) {
@@ -73,10 +73,10 @@ func (c *Case) containingRoot(name string) string {
 	return folder
 }
 
-// maxIntact is the maximum number of entries that [Identifier.AllChangedBetween] looks at.
+// maxCheckedEntries is the maximum number of entries that [Identifier.AllChangedBetween] looks at.
 const maxCheckedEntries = 4096
 
-// Intact reports whether the last change of each file at or below a path was between two instants, or the
+// AllChangedBetween reports whether the last change of each file at or below a path was between two instants, or the
 // path does not exist.
 func (i *Identifier) AllChangedBetween(name string, from, to time.Time) bool {
 	if i == nil {

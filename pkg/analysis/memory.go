@@ -34,7 +34,7 @@ type Memory interface {
 	Err() error
 }
 
-// Recall returns the analysed action of a session. With a nil memory no earlier actions are known.
+// CaseWithMemory returns the analysed action of a session. With a nil memory no earlier actions are known.
 func (an *Analyzer) CaseWithMemory(a *action.Action, m Memory) *Case {
 	if m == nil {
 		return an.Case(a)
@@ -60,7 +60,7 @@ func (c *Case) Remembers(l effect.Label) bool {
 	return c.Memory != nil && slices.Contains(c.Memory.Labels(), l)
 }
 
-// addLeftFiles records the labelled files that an action of a file tool leaves behind.
+// addLabelledFiles records the labelled files that an action of a file tool leaves behind.
 func (c *Case) addLabelledFiles() {
 	if c.Action.Type == "execute_command" {
 		return

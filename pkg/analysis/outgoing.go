@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// An Outgoing is the text that a case sends to other machines or people.
+// An OutgoingText is the text that a case sends to other machines or people.
 type OutgoingText struct {
 	Hosts            []string // recipients; none if not known
 	Texts            []string // texts to send, as written and decoded
@@ -29,13 +29,13 @@ func (c *Case) storesSecret() bool {
 	})
 }
 
-// addresses matches URLs in files: opening one sends the part after the host.
+// urlsInText matches URLs in files: opening one sends the part after the host.
 var urlsInText = prefilter.Lazy(`https?://([^\s/"'<>()?#@]+)([/?#][^\s"'<>()]*)`)
 
-// maxAddresses is the maximum number of URLs read in one text.
+// maxURLs is the maximum number of URLs read in one text.
 const maxURLs = 256
 
-// addressesIn returns the paths and queries of the URLs in a text, except of this machine.
+// urlPathsIn returns the paths and queries of the URLs in a text, except of this machine.
 func urlPathsIn(text string) string {
 	if !strings.Contains(text, "://") {
 		return ""
@@ -50,13 +50,13 @@ func urlPathsIn(text string) string {
 	return b.String()
 }
 
-// addressSeparators separates the parts of URLs, each of which may be encoded.
+// urlPartSeparators separates the parts of URLs, each of which may be encoded.
 var urlPartSeparators = strings.NewReplacer("/", " ", "?", " ", "&", " ", "=", " ", ".", " ", ":", " ", "#", " ")
 
-// maxOutgoing is the maximum number of bytes of outgoing text that are read.
+// maxOutgoingBytes is the maximum number of bytes of outgoing text that are read.
 const maxOutgoingBytes = 64 << 10
 
-// MayTell reports, at little cost, whether [Case.Outgoing] may be other than nil.
+// MayHaveOutgoing reports, at little cost, whether [Case.Outgoing] may be other than nil.
 func (c *Case) MayHaveOutgoing() bool {
 	raw := c.Action.Raw
 	if strings.HasPrefix(c.Action.Type, "browser_") || bytes.Contains(raw, []byte("://")) || bytes.IndexByte(raw, '\\') >= 0 { // JSON may write a slash as an escape
@@ -123,7 +123,7 @@ func (c *Case) Outgoing() *OutgoingText {
 	return o
 }
 
-// Texts returns the texts of a case, as written and decoded, whether they leave the machine or not.
+// AllTexts returns the texts of a case, as written and decoded, whether they leave the machine or not.
 func (c *Case) AllTexts() []string {
 	var text strings.Builder
 	text.WriteString(c.commandWords)
@@ -133,7 +133,7 @@ func (c *Case) AllTexts() []string {
 	return append([]string{said}, decodedForms(said)...)
 }
 
-// everyText appends all texts in a value of a payload.
+// appendTexts appends all texts in a value of a payload.
 func appendTexts(to *strings.Builder, v any) {
 	switch v := v.(type) {
 	case string:
@@ -150,7 +150,7 @@ func appendTexts(to *strings.Builder, v any) {
 	}
 }
 
-// leavesOf appends the texts in a value of a payload.
+// appendOutgoingTexts appends the texts in a value of a payload.
 func (c *Case) appendOutgoingTexts(o *OutgoingText, to *strings.Builder, field string, v any) {
 	switch v := v.(type) {
 	case string:
@@ -180,7 +180,7 @@ func (c *Case) appendOutgoingTexts(o *OutgoingText, to *strings.Builder, field s
 	}
 }
 
-// CarriesValue adds the effect of sending a credential that the session has read. perhaps: the text has only
+// AddSessionCredential adds the effect of sending a credential that the session has read. perhaps: the text has only
 // part of one, or the credential is so short that the match may be chance.
 func (c *Case) AddSessionCredential(perhaps bool) {
 	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.LeaksSecrets}, Cause: effect.CauseSessionValue, Certainty: effect.CertainIf(!perhaps), Reason: "sends a credential that was read in this session"}
@@ -196,7 +196,7 @@ func (c *Case) AddSessionCredential(perhaps bool) {
 	c.addEffect(e)
 }
 
-// Uploads adds the effect of sending a repository's content to a host that this session has configured; "" if
+// AddRepositoryUpload adds the effect of sending a repository's content to a host that this session has configured; "" if
 // the host is not known.
 func (c *Case) AddRepositoryUpload(program, host string) {
 	c.addEffect(effect.Effect{Kind: effect.SendData, Program: program, Host: host, Pattern: host == "", Reason: "pushes to a git remote whose address this session changed"})

@@ -14,11 +14,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Page returns the address of this user's approval page as HOST:PORT, "" if it was never served, and
+// An ApprovalPage returns the address of this user's approval page as HOST:PORT, "" if it was never served, and
 // whether a question is waiting there for an answer.
 type ApprovalPage func() (address string, waits bool)
 
-// asksHere adds an effect if an action contacts the approval page, whose requests answer questions, or if,
+// addApprovalPageAccess adds an effect if an action contacts the approval page, whose requests answer questions, or if,
 // while a question waits, it reads the page, a notification or the terminal that shows it.
 func (c *Case) addApprovalPageAccess(where ApprovalPage) {
 	if where == nil || !c.mayReachApprovalPage() {
@@ -49,7 +49,7 @@ func (c *Case) addApprovalPageAccess(where ApprovalPage) {
 	}
 }
 
-// mayReachPage reports whether an effect could contact the page or see a question. It saves a lookup for all
+// mayReachApprovalPage reports whether an effect could contact the page or see a question. It saves a lookup for all
 // other actions.
 func (c *Case) mayReachApprovalPage() bool {
 	return isScreenTool(c.Action.Type) || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
@@ -95,7 +95,7 @@ func hasFourDigits(text string) bool {
 	return false
 }
 
-// reachesPage reports whether an effect is a request or connection to the page: to its port on this machine,
+// reachesApprovalPage reports whether an effect is a request or connection to the page: to its port on this machine,
 // or to a name that may resolve to this machine.
 func (c *Case) reachesApprovalPage(e *effect.Effect, host, port string) bool {
 	switch e.RuleKind() {
@@ -124,10 +124,10 @@ func (c *Case) reachesApprovalPage(e *effect.Effect, host, port string) bool {
 	return c.textHasNumber(port)
 }
 
-// curlPorts matches a URL on this machine with several ports, in curl's glob syntax.
+// curlPortRange matches a URL on this machine with several ports, in curl's glob syntax.
 var curlPortRange = prefilter.Lazy(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\.0\.0)[^/]*:\d*[\[{][^/$]*[\]}]`)
 
-// names reports whether a text contains the page's port as a number and, anywhere, the page's host or a name
+// containsHostAndPort reports whether a text contains the page's port as a number and, anywhere, the page's host or a name
 // of this machine, or is only the port.
 func containsHostAndPort(text, host, port string) bool {
 	i := indexNumber(text, port)
@@ -142,7 +142,7 @@ func containsHostAndPort(text, host, port string) bool {
 	return strings.TrimLeft(strings.TrimSpace(text), ":") == port
 }
 
-// namesPage reports whether a text of the action has this machine's name directly followed by the page's
+// containsPageAddress reports whether a text of the action has this machine's name directly followed by the page's
 // port.
 func (c *Case) containsPageAddress(host, port string) bool {
 	if !c.textHasNumber(port) {
@@ -217,7 +217,7 @@ func readsScreen(e *effect.Effect) bool {
 	return false
 }
 
-// seesQuestion reports whether an action reads or clicks in a window that may show a question.
+// seesApprovalQuestion reports whether an action reads or clicks in a window that may show a question.
 func (c *Case) seesApprovalQuestion(port string) bool {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.ReadClipboard || e.Kind == effect.Execute && readsScreen(e) {

@@ -21,7 +21,7 @@ const (
 // skippedFolders are folders of the workspace with code that others have written.
 var skippedFolders = []string{".git", "node_modules", "vendor", ".venv", "venv", "target", "dist", "build", "__pycache__"}
 
-// Holds reports whether a file of the workspace contains one of some names as a whole word and has not
+// WorkspaceContainsName reports whether a file of the workspace contains one of some names as a whole word and has not
 // changed since an instant. Newer files, and files from outside, do not count: the author of an injected text
 // could have written them.
 func (c *Case) WorkspaceContainsName(names []string, before time.Time) bool {
@@ -95,7 +95,7 @@ func (s *workspaceSearch) fileContainsName(name string) bool {
 	return slices.ContainsFunc(s.names, func(name []byte) bool { return containsName(text, name) })
 }
 
-// holdsName reports whether a text has a name that is not part of a longer one.
+// containsName reports whether a text has a name that is not part of a longer one.
 func containsName(text, name []byte) bool {
 	inName := func(b byte) bool {
 		return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '-' || b == '_'
@@ -114,7 +114,7 @@ func containsName(text, name []byte) bool {
 	}
 }
 
-// Committed reports whether the last commit of its repository has a file of the workspace with the same
+// IsCommitted reports whether the last commit of its repository has a file of the workspace with the same
 // content.
 func (c *Case) IsCommitted(file string) bool {
 	if c.files == nil {
@@ -125,7 +125,7 @@ func (c *Case) IsCommitted(file string) bool {
 	return c.isInLastCommit(r, c.files, file)
 }
 
-// Tracked reports whether the last commit of its repository has a file of the workspace, with whatever
+// IsTracked reports whether the last commit of its repository has a file of the workspace, with whatever
 // content.
 func (c *Case) IsTracked(file string) bool {
 	if c.files == nil {
@@ -136,7 +136,7 @@ func (c *Case) IsTracked(file string) bool {
 	return r.IsCommittedFile(file)
 }
 
-// history returns a reader of the repositories in the workspace.
+// commitReader returns a reader of the repositories in the workspace.
 func (c *Case) commitReader() *committed.Reader {
 	inside := func(p string) bool { return c.place.Inside(p, false, false) }
 	home := strings.TrimSuffix(c.place.Home, "/") + "/"

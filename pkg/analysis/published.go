@@ -26,7 +26,7 @@ const (
 	maxIgnorePatterns  = 4096     // patterns in .gitignore files
 )
 
-// addPublished adds the credentials that an action publishes: in text for people, in a commit, or in a file
+// addPublishedCredentials adds the credentials that an action publishes: in text for people, in a commit, or in a file
 // that git does not ignore.
 func (c *Case) addPublishedCredentials() {
 	for i, n := 0, len(c.Effects); i < n; i++ {
@@ -144,7 +144,7 @@ type stagingSearch struct {
 	namesLeft   int // names that may still be looked at
 }
 
-// untracked adds the files that git neither tracks nor ignores.
+// addUntracked adds the files that git neither tracks nor ignores.
 func (s *stagingSearch) addUntracked(t *committed.Tree, tracked map[string]bool, within func(string) bool, forced bool) {
 	ignored := s.appendIgnorePatterns(t.Folder+"/info/exclude", nil, nil)
 	var walk func(dir string, at []string, ps []gitignore.Pattern)
@@ -172,7 +172,7 @@ func (s *stagingSearch) addUntracked(t *committed.Tree, tracked map[string]bool,
 	walk(t.Top, nil, ignored)
 }
 
-// patterns adds the patterns of a .gitignore file.
+// appendIgnorePatterns adds the patterns of a .gitignore file.
 func (s *stagingSearch) appendIgnorePatterns(file string, at []string, ps []gitignore.Pattern) []gitignore.Pattern {
 	text, _ := s.readFile(file)
 	for line := range strings.Lines(text) {
@@ -193,7 +193,7 @@ func (s *stagingSearch) readFile(file string) (string, error) {
 	return string(data), err
 }
 
-// credential describes the first file that holds a credential, by its name or its content; "" if none. whole
+// findCredential describes the first file that holds a credential, by its name or its content; "" if none. whole
 // is false if files may be left that were not looked at.
 func (s *stagingSearch) findCredential(top string) (where string, whole bool) {
 	read := 0
@@ -246,14 +246,14 @@ func (c *Case) addCommittedCredential() {
 	}
 }
 
-// notSource reports whether a path is of tests, examples or documents, where credentials are examples.
+// isTestOrExample reports whether a path is of tests, examples or documents, where credentials are examples.
 func isTestOrExample(p string) bool {
 	return slices.ContainsFunc(knowledge.Words(p), func(w string) bool {
 		return slices.Contains([]string{"test", "tests", "spec", "specs", "fixture", "fixtures", "testdata", "example", "examples", "mock", "mocks", "md", "rst", "docs"}, w)
 	})
 }
 
-// takenUp reports whether git would track a file: it is in a repository that does not ignore it, and is
+// wouldBeTracked reports whether git would track a file: it is in a repository that does not ignore it, and is
 // neither a test nor a document.
 func (c *Case) wouldBeTracked(p string) bool {
 	inside := func(p string) bool { return c.place.Inside(p, false, false) }

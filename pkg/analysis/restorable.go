@@ -71,7 +71,7 @@ func (c *Case) madeBySession(p string) bool {
 	return c.place.MadeBySession != nil && c.place.MadeBySession(p) || c.firstMissing(p) != ""
 }
 
-// kept reports whether the last commit has the content of a path.
+// isInLastCommit reports whether the last commit has the content of a path.
 func (c *Case) isInLastCommit(r *committed.Reader, f *fileAccess, p string) bool {
 	dir, err := f.resolvePath(path.Dir(p))
 	if e, known := f.overlayEntryAt(p); known {
@@ -93,7 +93,7 @@ func makesHistoryUnknown(e effect.Effect) bool {
 	return e.Kind == effect.Execute && (e.Class == effect.UnknownClass || strings.HasPrefix(e.Program, "git-") || e.Program == "git" && !keepsLastCommit(e.Args))
 }
 
-// keepsHistory reports whether a git command keeps the last commit and its content in the history. It is
+// keepsLastCommit reports whether a git command keeps the last commit and its content in the history. It is
 // false if options precede the subcommand.
 func keepsLastCommit(args []string) bool {
 	git := command.ParseGit(args)
@@ -116,7 +116,7 @@ func keepsLastCommit(args []string) bool {
 	return false
 }
 
-// changes reports whether an effect changes, or may change, a path that a pattern matches.
+// mayChange reports whether an effect changes, or may change, a path that a pattern matches.
 func (c *Case) mayChange(pattern string) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.Kind {

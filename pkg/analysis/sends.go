@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// sends adds what the action sends to another machine or person: the files that it reads, or else the content
+// addSentData adds what the action sends to another machine or person: the files that it reads, or else the content
 // of the fields that its type sends.
 func (c *Case) addSentData(t *tool) {
 	filled := false
@@ -111,7 +111,7 @@ func withoutSignature(query string) string {
 	return query
 }
 
-// bodyCall adds an effect if the body of a request tells another machine to delete something.
+// addBodyDeletion adds an effect if the body of a request tells another machine to delete something.
 func (c *Case) addBodyDeletion() {
 	if c.Action.Type != "http_request" {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// signingForms match the credentials with which a command signs in: headers for authentication, options that
+// loginForms match the credentials with which a command signs in: headers for authentication, options that
 // take credentials, and variables set before a program. A text can only match an expression if it has one of
 // its pieces.
 var loginForms = [...]struct {
@@ -26,7 +26,7 @@ var loginForms = [...]struct {
 // PasswordURL matches URLs with a user name and a password: its groups are the password and the host.
 var PasswordURL = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@([^\s/:"',?]*)`)
 
-// splitSigning separates the credentials with which a command signs in from the rest of its text.
+// splitLoginCredentials separates the credentials with which a command signs in from the rest of its text.
 func splitLoginCredentials(text string) (rest string, signing []string) {
 	for i := range loginForms {
 		if !slices.ContainsFunc(loginForms[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
@@ -45,7 +45,7 @@ func splitLoginCredentials(text string) (rest string, signing []string) {
 	return text, signing
 }
 
-// signsInAt returns the hosts of programs that have no effect with a host: for a database client the host in
+// loginHosts returns the hosts of programs that have no effect with a host: for a database client the host in
 // its arguments, for a client of a single service the host of the service. It returns nil if the text may
 // name another host.
 func (c *Case) loginHosts() (hosts []string) {
@@ -89,7 +89,7 @@ func serviceHost(program string, args []string) string {
 	return ""
 }
 
-// namesPlace reports whether a variable set in a text may name a host to sign in at.
+// setsHostVariable reports whether a variable set in a text may name a host to sign in at.
 func setsHostVariable(text string) bool {
 	for word := range strings.FieldsSeq(text) {
 		if name, _, ok := strings.Cut(word, "="); ok && !strings.HasPrefix(name, "-") && mayNameHost(name) && !strings.Contains(name, "://") {

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// spellings returns the decoded forms of a text, readable or not: its encodings decoded, the text rotated
+// decodedForms returns the decoded forms of a text, readable or not: its encodings decoded, the text rotated
 // (ROT13) and reversed, and its short parts joined.
 func decodedForms(text string) (out []string) {
 	rotated, backwards := decode.Rot13AndReversed(text)
@@ -29,7 +29,7 @@ func decodedForms(text string) (out []string) {
 	return out
 }
 
-// capitals returns the words of a text that may be base32 in lower case, converted to upper case.
+// uppercaseBase32 returns the words of a text that may be base32 in lower case, converted to upper case.
 func uppercaseBase32(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -77,10 +77,10 @@ var byteKinds = func() (kinds [256]uint8) {
 	return kinds
 }()
 
-// leastBase32 is the minimum length in bytes of a base32 word in lower case.
+// minBase32Bytes is the minimum length in bytes of a base32 word in lower case.
 const minBase32Bytes = 12
 
-// A text in parts has at least leastParts parts of at most mostPart bytes, separated by single bytes.
+// A text in parts has at least minShortParts parts of at most maxShortPartBytes bytes, separated by single bytes.
 const (
 	minShortParts     = 4
 	maxShortPartBytes = 7
@@ -119,7 +119,7 @@ func joinShortParts(text string) string {
 	return b.String()
 }
 
-// mostParts is the maximum number of parts of a text that are counted.
+// maxCountedParts is the maximum number of parts of a text that are counted.
 const maxCountedParts = 4096
 
 // writeUnrepeated writes the short parts that occur at most twice in a text: those in which commands or URLs

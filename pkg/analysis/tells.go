@@ -18,7 +18,7 @@ import (
 // maxRecipients is the maximum number of recipients of a message that get an effect each.
 const maxRecipients = 64
 
-// messages adds a SendMessage effect for each recipient.
+// addMessageEffects adds a SendMessage effect for each recipient.
 func (c *Case) addMessageEffects(to []string) {
 	if len(to) > maxRecipients {
 		c.setUnexamined("the message has more than 64 recipients")
@@ -56,7 +56,7 @@ func (c *Case) recipients(fields ...string) []string {
 	return out
 }
 
-// addMessages adds effects for credentials that the action's texts pass on, and for changes that its requests
+// addTextEffects adds effects for credentials that the action's texts pass on, and for changes that its requests
 // ask for.
 func (c *Case) addTextEffects() {
 	name := c.Action.Type
@@ -75,7 +75,7 @@ func (c *Case) addTextEffects() {
 	}
 }
 
-// credentials adds an effect for the first text of the payload that holds a credential. A credential in a
+// addPayloadCredential adds an effect for the first text of the payload that holds a credential. A credential in a
 // header or field for authentication does not count: it goes only to its own service.
 func (c *Case) addPayloadCredential(e effect.Effect) {
 	if staysLocal(e) {
@@ -94,7 +94,7 @@ func (c *Case) addPayloadCredential(e effect.Effect) {
 	}
 }
 
-// handOn adds the effect of sending a credential as e describes, found by its form. If such an effect exists
+// addCredentialSend adds the effect of sending a credential as e describes, found by its form. If such an effect exists
 // already, that one gets the label.
 func (c *Case) addCredentialSend(e effect.Effect, where string) {
 	e.Kind, e.Labels, e.Reason = effect.SendData, []effect.Label{effect.LabelCredential}, where+" holds a credential"
@@ -111,13 +111,13 @@ func (c *Case) addCredentialSend(e effect.Effect, where string) {
 	c.Effects = append(c.Effects, e)
 }
 
-// authenticates reports whether a text is in a header or top-level field that is meant for a credential.
+// isLoginField reports whether a text is in a header or top-level field that is meant for a credential.
 func isLoginField(l action.Leaf) bool {
 	header, isHeader := strings.CutPrefix(l.Path, "headers.")
 	return (isHeader || l.Path == l.Name) && redact.IsSecretName(l.Name) && header != "user-agent"
 }
 
-// environment matches the assignment of an environment variable.
+// variableAssignment matches the assignment of an environment variable.
 var variableAssignment = prefilter.Lazy(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S`)
 
 // holdsCredential reports whether a text, or its decoded form, holds a credential or assigns one to a
@@ -167,7 +167,7 @@ func hasAssignment(text string) bool {
 	}
 }
 
-// local reports whether an effect stays on this machine.
+// staysLocal reports whether an effect stays on this machine.
 func staysLocal(e effect.Effect) bool { return e.Host != "" && (*trustMatcher)(nil).isTrustedHost(&e) }
 
 // addURLEffects adds effects of the URL of a request: a credential in it, and a verb that changes the server.
@@ -198,7 +198,7 @@ func (c *Case) addURLEffects(e effect.Effect) {
 	c.addURLVerb(e, host, path, values)
 }
 
-// requests adds the changes that the requests of a command ask for by a verb in the URL. Requests that clone
+// addRequestVerbs adds the changes that the requests of a command ask for by a verb in the URL. Requests that clone
 // a repository are skipped.
 func (c *Case) addRequestVerbs(from int) {
 	for i, n := from, min(len(c.Effects), from+maxPayloadTexts); i < n; i++ {
@@ -216,7 +216,7 @@ func (c *Case) addRequestVerbs(from int) {
 	}
 }
 
-// urlVerb adds a ChangeRemote effect if a URL contains a verb that changes the server.
+// addURLVerb adds a ChangeRemote effect if a URL contains a verb that changes the server.
 func (c *Case) addURLVerb(e effect.Effect, host, path string, values url.Values) {
 	word, destroys := verbOfPath(host, path)
 	for name, all := range values {
@@ -298,7 +298,7 @@ func isPageCode(field string) bool {
 	return field == "command" || fieldNamed(field, "code", "function", "expression", "javascript", "js", "script")
 }
 
-// page adds the effects of code that runs in a browser page, and an unknown effect if the code does more than
+// addPageCode adds the effects of code that runs in a browser page, and an unknown effect if the code does more than
 // read the page and click.
 func (c *Case) addPageCode() {
 	for _, field := range sorted.Keys(c.Action.Payload) {
@@ -323,7 +323,7 @@ var (
 	jsSecretAccess = prefilter.Lazy(`(?i)cookie|storage|indexedDB|\bcaches\b|credential|passw|token|secret|clipboard|\beval\b|\\u|\\x|\bconstructor\b`)
 )
 
-// pageReads are the functions that code may call to read a page, process text and click.
+// readOnlyJSFunctions are the functions that code may call to read a page, process text and click.
 const readOnlyJSFunctions = " querySelector querySelectorAll getElementById getElementsByClassName getElementsByTagName getElementsByName getAttribute hasAttribute getAttributeNames " +
 	"closest matches contains getBoundingClientRect getClientRects getComputedStyle getPropertyValue elementFromPoint evaluate click focus blur scrollIntoView scrollTo scrollBy scroll " +
 	"map filter forEach find findIndex some every reduce flat flatMap slice splice sort reverse join concat includes indexOf push pop from of keys values entries fromEntries assign isArray has get " +
@@ -331,7 +331,7 @@ const readOnlyJSFunctions = " querySelector querySelectorAll getElementById getE
 	"parseInt parseFloat Number String Boolean isNaN stringify parse log round floor ceil min max abs " +
 	"if for while switch catch function return async await typeof of in and getEntriesByType now toISOString toLocaleString querySelectorAllDeep item $ $$ "
 
-// readsPage reports whether code only reads the page in which it runs, or clicks in it.
+// onlyReadsPage reports whether code only reads the page in which it runs, or clicks in it.
 func onlyReadsPage(code string) bool {
 	if jsAssignments().MatchString(jsStrings().ReplaceAllString(code, "''")) || jsSecretAccess().MatchString(code) {
 		return false

@@ -72,7 +72,7 @@ type typeFamily struct {
 	tool           tool
 }
 
-// covers reports whether the other words of a name are allowed for the family.
+// allowsName reports whether the other words of a name are allowed for the family.
 func (f *typeFamily) allowsName(name string) bool {
 	if f.words == "" {
 		return true
@@ -109,7 +109,7 @@ const (
 	eventWords = " create update delete cancel move modify edit reschedule change add get read find search calendar accept decline pause resume enable disable run cron job new set "
 )
 
-// toolOf returns the description of an action type.
+// lookupTool returns the description of an action type.
 func lookupTool(name string) (*tool, bool) {
 	i, ok := slices.BinarySearchFunc(tools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
 	if ok {
@@ -141,7 +141,7 @@ func MinTier(name string) int {
 	return 0
 }
 
-// tool adds the effects of the action by its type.
+// addToolEffects adds the effects of the action by its type.
 func (c *Case) addToolEffects() {
 	if strings.HasPrefix(c.Action.Type, "git_") {
 		c.addGitEffects()
@@ -280,7 +280,7 @@ func (c *Case) addFileInFolder() {
 	c.addPathEffects(effect.WriteFile, strings.TrimRight(dst, `/\`)+"/"+name, false)
 }
 
-// folderLike reports whether a destination may be a folder. A name with an
+// looksLikeFolder reports whether a destination may be a folder. A name with an
 // extension is treated as a file, unless the extension is .d, as in folders of
 // settings.
 func looksLikeFolder(path string) bool {
@@ -288,7 +288,7 @@ func looksLikeFolder(path string) bool {
 	return strings.LastIndexByte(name, '.') <= 0 || strings.HasSuffix(name, ".d")
 }
 
-// attachment adds the read of an attached file.
+// addAttachment adds the read of an attached file.
 func (c *Case) addAttachment(u *fieldUse, object map[string]any) {
 	for _, name := range [...]string{"path", "file", "filename"} {
 		if text, ok := object[name].(string); ok {
@@ -299,7 +299,7 @@ func (c *Case) addAttachment(u *fieldUse, object map[string]any) {
 	c.addUnknownEffect(effect.CauseInvalidField, "an attachment has no path")
 }
 
-// path adds an effect on a file in the payload. Tools treat spaces, quotes, "~" and encodings differently:
+// addPathEffects adds an effect on a file in the payload. Tools treat spaces, quotes, "~" and encodings differently:
 // each interpretation gets an effect.
 func (c *Case) addPathEffects(kind effect.Kind, text string, recursive bool) {
 	c.addPathEffect(kind, text, recursive)
@@ -316,7 +316,7 @@ func (c *Case) addPathEffects(kind effect.Kind, text string, recursive bool) {
 	}
 }
 
-// encodedPath reports whether a path contains a URL-encoded dot, slash or
+// hasEncodedSeparator reports whether a path contains a URL-encoded dot, slash or
 // backslash, which some tools decode.
 func hasEncodedSeparator(text string) bool {
 	for i := strings.IndexByte(text, '%'); i >= 0 && i+2 < len(text); {
@@ -350,7 +350,7 @@ func (c *Case) addPathEffect(kind effect.Kind, text string, recursive bool) {
 	c.Effects = append(c.Effects, e)
 }
 
-// url adds an HTTP request to a URL.
+// addURL adds an HTTP request to a URL.
 func (c *Case) addURL(text string) {
 	url, host := effect.URL(text)
 	e := effect.Effect{Kind: effect.HTTPRequest, URL: url, Host: host}
@@ -381,7 +381,7 @@ func (c *Case) methodChanges() bool {
 	}
 }
 
-// searched adds an effect for the files that a search reads if its pattern is itself a path.
+// addSearchedPath adds an effect for the files that a search reads if its pattern is itself a path.
 func (c *Case) addSearchedPath(pattern string) {
 	if pattern == "" || strings.IndexByte("/~$%\\", pattern[0]) < 0 && !strings.Contains(pattern, "..") {
 		return
@@ -393,7 +393,7 @@ func (c *Case) addSearchedPath(pattern string) {
 	c.Effects = append(c.Effects, effect.Effect{Kind: effect.ReadFile, Path: path, Pattern: isPattern})
 }
 
-// WhyTier returns why a higher tier has to decide the case although no rule asks for one.
+// WhyHigherTier returns why a higher tier has to decide the case although no rule asks for one.
 func (c *Case) WhyHigherTier() string {
 	switch {
 	case c.Unexamined != "":

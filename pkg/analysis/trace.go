@@ -47,7 +47,7 @@ type RuleMatch struct {
 	Uncertain bool   `json:"perhaps,omitempty"` // part of the path is unknown, or it is unknown whether the text is read
 }
 
-// maxMet is the maximum number of rules that are recorded for one effect.
+// maxRuleMatches is the maximum number of rules that are recorded for one effect.
 const maxRuleMatches = 16
 
 // RecordMatch records that a rule matches the effect with an index, if [Case.MatchedRules] is not nil. A negative
@@ -73,7 +73,7 @@ type Evidence struct {
 	TextsWithoutEffect []string // words, inputs and fields that no effect covers and that no table declares to be without effect
 }
 
-// An Answer is a model's answer about a case.
+// A ModelAnswer is a model's answer about a case.
 type ModelAnswer struct {
 	Injection  bool
 	Confidence float64 // 0.0–1.0
@@ -83,10 +83,10 @@ type ModelAnswer struct {
 // maxDoubts is the maximum number of doubts that are recorded for one case.
 const maxDoubts = 50
 
-// Full reports whether the limit of doubts is reached, so that some may be missing.
+// HasMaxDoubts reports whether the limit of doubts is reached, so that some may be missing.
 func (e *Evidence) HasMaxDoubts() bool { return len(e.Doubts) == maxDoubts }
 
-// Doubt records a doubt. It does nothing if e is nil or the doubt is none.
+// AddDoubt records a doubt. It does nothing if e is nil or the doubt is none.
 func (e *Evidence) AddDoubt(d Doubt) {
 	if e == nil || d.Reason == "" || len(e.Doubts) == maxDoubts || slices.Contains(e.Doubts, d) {
 		return
@@ -94,7 +94,7 @@ func (e *Evidence) AddDoubt(d Doubt) {
 	e.Doubts = append(e.Doubts, d)
 }
 
-// Weighs records findings that a tier has weighed. It does nothing if e is nil.
+// AddFindings records findings that a tier has weighed. It does nothing if e is nil.
 func (e *Evidence) AddFindings(list ...verdict.Finding) {
 	if e != nil {
 		e.Findings = append(e.Findings, list...)

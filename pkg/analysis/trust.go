@@ -18,7 +18,7 @@ type Trusted struct {
 	Targets    []string // globs of databases, clusters and resources
 }
 
-// A trust is a Trusted prepared for matching.
+// A trustMatcher is a Trusted prepared for matching.
 type trustMatcher struct {
 	Trusted
 	hosts []trustedHost
@@ -46,7 +46,7 @@ func (t Trusted) compile() (*trustMatcher, error) {
 	return out, nil
 }
 
-// mark marks the effects of a command whose place is trusted.
+// markTrusted marks the effects of a command whose place is trusted.
 func (t *trustMatcher) markTrusted(effects []effect.Effect, text string) {
 	for i := range effects {
 		e := &effects[i]
@@ -62,7 +62,7 @@ func (t *trustMatcher) markTrusted(effects []effect.Effect, text string) {
 	}
 }
 
-// delivers reports whether a remote change without a named place is trusted: it belongs to a program that
+// isTrustedDelivery reports whether a remote change without a named place is trusted: it belongs to a program that
 // sends data to trusted places only and deletes nothing there, or that edits issues of the workspace's own
 // repository.
 func (t *trustMatcher) isTrustedDelivery(effects []effect.Effect, change *effect.Effect, text string) bool {
@@ -89,7 +89,7 @@ func (t *trustMatcher) isTrustedDelivery(effects []effect.Effect, change *effect
 	return runs && sends && !redirectingSetting().MatchString(text)
 }
 
-// otherPlace matches settings that make programs contact another repository or host.
+// redirectingSetting matches settings that make programs contact another repository or host.
 var redirectingSetting = prefilter.Lazy(`GH_|GITHUB_|GITLAB_|GLAB_|\bset-default\b|(?i:_proxy|sshcommand|insteadof)`)
 
 // changesOwnIssues reports whether a program creates, comments on or edits issues or pull requests of the
@@ -126,7 +126,7 @@ func (t *trustMatcher) allTrusted(e *effect.Effect) bool {
 	return e.Host != ""
 }
 
-// recipient reports whether a text is a single trusted address or channel.
+// isTrustedRecipient reports whether a text is a single trusted address or channel.
 func (t *trustMatcher) isTrustedRecipient(text string) bool {
 	return !strings.ContainsAny(text, " \t\r\n,;<>") && matchesAnyGlob(t.Recipients, text)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// unknown adds the effects suggested by the name of an unknown tool and the texts of its payload, and always
+// addUnknownToolEffects adds the effects suggested by the name of an unknown tool and the texts of its payload, and always
 // a dynamic effect. Its cause is CauseReader if everything suggests that the tool only reads.
 func (c *Case) addUnknownToolEffects() {
 	if name := action.CanonicalType(c.Action.Type); name != "" {
@@ -48,13 +48,13 @@ const (
 	toolReason   = "first use of a tool that shield does not know"
 )
 
-// UnknownTool reports whether an effect says only that the action's type is unknown. A rule that names the
+// IsUnknownToolEffect reports whether an effect says only that the action's type is unknown. A rule that names the
 // type, or the user's class for the tool, replaces it.
 func (c *Case) IsUnknownToolEffect(e *effect.Effect) bool {
 	return e.Certainty == effect.Unknown && (e.Cause == effect.CauseUnknownTool && e.Reason == toolReason || e.Cause == effect.CauseUnknownReadingTool && e.Reason == readerReason) && !KnownType(c.Action.Type)
 }
 
-// toolName returns a tool's own name, without the name of its server.
+// withoutServerName returns a tool's own name, without the name of its server.
 func withoutServerName(name string) string {
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		if _, tool, ok := strings.Cut(rest, "__"); ok && tool != "" {
@@ -64,7 +64,7 @@ func withoutServerName(name string) string {
 	return name
 }
 
-// beyondReading reports whether an effect is more than reading. Which files must not be read is decided by
+// doesMoreThanRead reports whether an effect is more than reading. Which files must not be read is decided by
 // rules.
 func doesMoreThanRead(e effect.Effect) bool {
 	switch e.Kind {
@@ -76,7 +76,7 @@ func doesMoreThanRead(e effect.Effect) bool {
 	return true
 }
 
-// An unknownTool is the state of examining the payload of an unknown tool.
+// A toolExaminer is the state of examining the payload of an unknown tool.
 type toolExaminer struct {
 	*Case
 	name              string
@@ -182,7 +182,7 @@ func (s *toolExaminer) examineText(field, text string) {
 	}
 }
 
-// isLine reports whether a text has the form of a command of a known program; if so, it adds the command's
+// addCommandLine reports whether a text has the form of a command of a known program; if so, it adds the command's
 // effects.
 func (s *toolExaminer) addCommandLine(text string) bool {
 	if len(text) > maxCommandBytes || !strings.ContainsAny(text, "|;&$<>`") && !strings.Contains(text, " -") && !strings.Contains(text, "/") {
@@ -197,7 +197,7 @@ func (s *toolExaminer) addCommandLine(text string) bool {
 	return true
 }
 
-// file adds the effect of a tool on the file, or the files of a pattern, in a field.
+// addFileEffects adds the effect of a tool on the file, or the files of a pattern, in a field.
 func (s *toolExaminer) addFileEffects(text string) {
 	kinds := []effect.Kind{effect.ReadFile, effect.WriteFile}
 	if s.onlyReads {
@@ -213,10 +213,10 @@ func (s *toolExaminer) addFileEffects(text string) {
 	}
 }
 
-// hidesSQL matches an SQL statement appended to a value.
+// appendedSQL matches an SQL statement appended to a value.
 var appendedSQL = prefilter.Lazy(`(?i);\s*(?:drop|delete|truncate|alter|update|insert|grant|create)\s+(?:table|from|database|schema|user|into|on|all|\w+\s+set)\b`)
 
-// noteVerb records a verb in a value or in the name of a flag that is true: the tool then does more than its
+// setPayloadVerb records a verb in a value or in the name of a flag that is true: the tool then does more than its
 // name says.
 func (s *toolExaminer) setPayloadVerb(text string) {
 	word, list := knowledge.Verb(text)
@@ -226,7 +226,7 @@ func (s *toolExaminer) setPayloadVerb(text string) {
 	}
 }
 
-// verb adds the effects suggested by the verb in the tool's name, and by fields such as amounts and
+// addVerbEffects adds the effects suggested by the verb in the tool's name, and by fields such as amounts and
 // recipients.
 func (s *toolExaminer) addVerbEffects(word, list string) {
 	change := effect.Effect{Kind: effect.ChangeRemote, Verb: word, Target: s.Action.Type}
@@ -346,7 +346,7 @@ func interpreterOf(language string) (starts string, known bool) {
 	return starts, known
 }
 
-// code adds the effects of code in a language; "" is Python.
+// addCodeEffects adds the effects of code in a language; "" is Python.
 func (c *Case) addCodeEffects(text, language string) {
 	starts, known := interpreterOf(language)
 	switch {

@@ -20,7 +20,7 @@ const (
 	maxViewBytes = 64 << 10
 )
 
-// fields are the payload's fields that rules read by default.
+// defaultViewFields are the payload's fields that rules read by default.
 var defaultViewFields = [...]string{"command", "path", "source", "destination", "url", "pattern"}
 
 // Views returns the texts of a case that rules and models read, at most 8 and 64 KiB in total. They are
@@ -32,9 +32,9 @@ func (c *Case) Views() []View {
 	return c.views
 }
 
-// Text returns the views of other payload fields, within the same limits. A field that is not text is read as
+// FieldViews returns the views of other payload fields, within the same limits. A field that is not text is read as
 // the texts in it, one per line. The new text of edits is the field content, and their diff is the field
-// change, see [changeText]. The views are computed on first use; the caller must not change fields
+// change, see [diffOfEdits]. The views are computed on first use; the caller must not change fields
 // afterwards.
 func (c *Case) FieldViews(fields ...string) []View {
 	for i := range c.fieldViewCache {
@@ -47,7 +47,7 @@ func (c *Case) FieldViews(fields ...string) []View {
 	return t.views
 }
 
-// fieldTexts caches the views of some fields.
+// fieldViews caches the views of some fields.
 type fieldViews struct {
 	fields []string
 	views  []View
@@ -62,10 +62,10 @@ type decodedText struct {
 // A foldedText caches the result of [decode.Fold].
 type foldedText struct{ text, folded string }
 
-// maxDecoded is the maximum number of texts in these caches.
+// maxCachedTexts is the maximum number of texts in these caches.
 const maxCachedTexts = 16
 
-// layers returns [decode.Layers] of a text, cached because several lists of fields may contain it.
+// decodedLayers returns [decode.Layers] of a text, cached because several lists of fields may contain it.
 func (c *Case) decodedLayers(text string) []decode.Layer {
 	for i := range c.decodedCache {
 		if c.decodedCache[i].text == text {
@@ -79,7 +79,7 @@ func (c *Case) decodedLayers(text string) []decode.Layer {
 	return layers
 }
 
-// fold returns [decode.Fold] of a text, cached because several lists of fields may contain it.
+// foldText returns [decode.Fold] of a text, cached because several lists of fields may contain it.
 func (c *Case) foldText(text string) string {
 	for i := range c.foldedCache {
 		if c.foldedCache[i].text == text {
@@ -93,7 +93,7 @@ func (c *Case) foldText(text string) string {
 	return folded
 }
 
-// read returns the views of some fields: first the raw texts, then the command's words, then the folded and
+// collectViews returns the views of some fields: first the raw texts, then the command's words, then the folded and
 // decoded texts.
 func (c *Case) collectViews(fields []string, words string) []View {
 	r := viewCollector{c: c, views: make([]View, 0, 4)}
@@ -130,7 +130,7 @@ func (c *Case) collectViews(fields []string, words string) []View {
 	return r.views
 }
 
-// A reader collects views up to the limits.
+// A viewCollector collects views up to the limits.
 type viewCollector struct {
 	c     *Case
 	views []View
@@ -161,7 +161,7 @@ func (r *viewCollector) add(name, field, text string) {
 	r.views = append(r.views, View{Name: name, Field: field, Text: text})
 }
 
-// textOf returns the texts in a value, one per line.
+// joinTexts returns the texts in a value, one per line.
 func joinTexts(v any) string {
 	switch v := v.(type) {
 	case string:

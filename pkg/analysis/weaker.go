@@ -39,7 +39,7 @@ func grantForms(file string) (out []int) {
 	return slices.Compact(out)
 }
 
-// maxWeakened is the maximum number of files of an action that are compared with their old content.
+// maxComparedFiles is the maximum number of files of an action that are compared with their old content.
 const maxComparedFiles = 32
 
 // addWeakenedChecks marks written and deleted files that hold security checks or permissions with the harm of

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A dialect is a server-side page language: PHP, JSP or ASP(.NET).
+// A pageLanguage is a server-side page language: PHP, JSP or ASP(.NET).
 type pageLanguage struct {
 	pageStart          func() *regexp.Regexp // matches a file of the language
 	requestInput       func() *regexp.Regexp // matches code that reads request input
@@ -54,7 +54,7 @@ const (
 	maxNames     = 64
 )
 
-// A reverseShell describes source code of a compiled language that connects a shell to a socket. The source
+// A reverseShellForm describes source code of a compiled language that connects a shell to a socket. The source
 // is checked because the compiled program cannot be analysed.
 type reverseShellForm struct {
 	suffixes         []string
@@ -102,7 +102,7 @@ func (b *reverseShellForm) isInFile(name, text string) bool {
 	return true
 }
 
-// servesShell returns an effect if a written file gives another machine a shell: a web page that runs text of
+// remoteShellEffects returns an effect if a written file gives another machine a shell: a web page that runs text of
 // a request as a command or code (web shell), or source of a reverse shell. Tests and documents are skipped:
 // they only show such code.
 func remoteShellEffects(name, text string) []effect.Effect {
@@ -137,7 +137,7 @@ func isTestOrDocument(name string) bool {
 	return false
 }
 
-// runsRequest reports whether a page runs text of a request, directly or through variables or parameters of
+// runsRequestInput reports whether a page runs text of a request, directly or through variables or parameters of
 // its functions.
 func (d *pageLanguage) runsRequestInput(text string) bool {
 	if !d.requestInput().MatchString(text) {

@@ -34,19 +34,19 @@ type Options struct {
 	NoChannelReason string // why Channels is empty, and the fix; "" means that no channel is configured
 	Store           Store
 
-	// Binding returns the key of a remembered answer: it covers the action, its place and session, its
+	// AnswerKey returns the key of a remembered answer: it covers the action, its place and session, its
 	// effects, and the policy, rules and model that judged it.
 	AnswerKey func(*analysis.Case) string
 
-	// Kind returns what one answer for this kind of action would cover in the session, and a function that
+	// OfferKindApproval returns what one answer for this kind of action would cover in the session, and a function that
 	// stores that answer. nil, or no text: no answer for the kind is offered.
 	OfferKindApproval func(ctx context.Context, c *analysis.Case) (text string, keep func(ctx context.Context, by string) error)
 
-	// Tool returns what is known of the unknown tool of a case, and a function that stores its class. nil,
+	// OfferToolClass returns what is known of the unknown tool of a case, and a function that stores its class. nil,
 	// or no text: the case has no unknown tool.
 	OfferToolClass func(c *analysis.Case) (about string, keep func(ctx context.Context, class analysis.ToolClass, by string) error)
 
-	// Hosted says that another program started this one and may be drawing on the
+	// StartedByProgram says that another program started this one and may be drawing on the
 	// terminal. The channel "tty" then keeps away from one that is in raw mode:
 	// two programs would share what the person types.
 	StartedByProgram bool
@@ -59,11 +59,11 @@ type Options struct {
 	// Then the page's code is not printed either.
 	NotPersonReason func() error
 
-	// Reachable returns why no user can learn of a question on the page, or nil if one
+	// UnreachableReason returns why no user can learn of a question on the page, or nil if one
 	// can. The channels "auto" need it; nil means that one can.
 	UnreachableReason func() error
 
-	// OwnChannel reports whether shield asks about a case itself, even where the host
+	// MustAskItself reports whether shield asks about a case itself, even where the host
 	// could; nil means no.
 	MustAskItself func(*analysis.Case) bool
 
@@ -71,7 +71,7 @@ type Options struct {
 	// overwrote them, "" if there are none; nil says nothing.
 	UndoHint func() string
 
-	// Host returns why the agent host that calls shield as its hook cannot ask its
+	// HostCannotAskReason returns why the agent host that calls shield as its hook cannot ask its
 	// person itself, or nil if it can. It is nil where no host calls.
 	HostCannotAskReason func() error
 
@@ -131,7 +131,7 @@ type Approver struct {
 	firstChannelOnly bool        // ask only the first channel that is usable
 	interrupted      atomic.Bool // the user pressed ^C
 
-	// unattended is how long a question waits on page if no channel can be used; 0 denies
+	// unattendedWait is how long a question waits on page if no channel can be used; 0 denies
 	// at once.
 	unattendedWait time.Duration
 	pageChannel    Channel
@@ -355,7 +355,7 @@ var ClassWords = map[analysis.ToolClass]string{
 	analysis.ClassOutside: "changes or sends something outside this workspace", analysis.ClassNever: "is never used",
 }
 
-// maxKind is how much of a kind is shown, in bytes.
+// maxKindTextBytes is how much of a kind is shown, in bytes.
 const maxKindTextBytes = 1000
 
 func blockVerdict(code, reason string) verdict.Verdict {
@@ -368,14 +368,14 @@ var (
 	errAnswered = errors.New("answered on another channel")
 )
 
-// A reply is the result of one channel.
+// A channelReply is the result of one channel.
 type channelReply struct {
 	channel string
 	answer  Answer
 	err     error
 }
 
-// ask puts a request to channels and returns the first answer and the name of
+// askChannels puts a request to channels and returns the first answer and the name of
 // its channel. One goroutine takes the answers, so there is one decision even
 // if two arrive together.
 func (a *Approver) askChannels(ctx context.Context, r *Request, channels []Channel) (Answer, string, error) {

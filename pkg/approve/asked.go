@@ -24,7 +24,7 @@ const (
 	maxHostsNotAsking  = 256
 )
 
-// fastestAnswer is the time after a question within which no person can have answered.
+// minAnswerDelay is the time after a question within which no person can have answered.
 const minAnswerDelay = 400 * time.Millisecond
 
 // A HostQuestion is what a host was told to ask its user.
@@ -52,13 +52,13 @@ func NoteHostQuestion(stateDir, key string, q HostQuestion) error {
 	return b.write(key, q)
 }
 
-// HostAsked returns the question about some actions that a host was told to ask.
+// FindHostQuestion returns the question about some actions that a host was told to ask.
 func FindHostQuestion(stateDir, key string) (q HostQuestion, asked bool) {
 	b, there := existingSealedFolder(stateDir, key)
 	return q, there && b.read(key, &q) == nil
 }
 
-// HostRanUnasked deletes the question about some actions, which ran at time now. It reports whether
+// HostSkippedQuestion deletes the question about some actions, which ran at time now. It reports whether
 // the host cannot have asked a user.
 func HostSkippedQuestion(stateDir, key string, now time.Time) (q HostQuestion, unasked bool) {
 	b, there := existingSealedFolder(stateDir, key)

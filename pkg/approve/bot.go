@@ -20,7 +20,7 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 )
 
-// A bot is a client of a chat service. Its errors do not contain the token.
+// A chatBot is a client of a chat service. Its errors do not contain the token.
 type chatBot struct {
 	client         *http.Client
 	baseURL        string        // URL of the service
@@ -52,12 +52,12 @@ func newBotClient() *http.Client {
 	}
 }
 
-// A token describes the token of a bot: the setting with its file, and its form.
+// A tokenFormat describes the token of a bot: the setting with its file, and its form.
 type tokenFormat struct {
 	setting, pattern, example string
 }
 
-// read reads the token from a file. Its errors do not contain the token.
+// readToken reads the token from a file. Its errors do not contain the token.
 func (t tokenFormat) readToken(file string) (string, error) {
 	if file == "" {
 		return "", fmt.Errorf("no bot is configured; set %s to a file with the token of the bot", t.setting)
@@ -72,7 +72,7 @@ func (t tokenFormat) readToken(file string) (string, error) {
 	return text, nil
 }
 
-// A call is a request to a service.
+// A serviceCall is a request to a service.
 type serviceCall struct {
 	name     string // name of the call, for errors
 	method   string
@@ -82,7 +82,7 @@ type serviceCall struct {
 	jsonBody any        // value that is sent as JSON; nil: none
 }
 
-// A limitError is the error of a service that limits requests (rate limit).
+// A rateLimitError is the error of a service that limits requests (rate limit).
 type rateLimitError struct {
 	callName   string
 	retryAfter time.Duration
@@ -195,7 +195,7 @@ func outcomeText(choice string) string {
 	}
 }
 
-// choices returns the possible answers to a question, the strongest first. An action that is not shown in
+// possibleChoices returns the possible answers to a question, the strongest first. An action that is not shown in
 // full cannot be approved.
 func possibleChoices(r *Request, whole bool) []string {
 	list := []string{choiceDeny}
@@ -248,7 +248,7 @@ func finalText(g pageAnswer, err error) (Answer, string, error) {
 	return a, outcomeText(g.Choice) + " by " + g.By + ".", err
 }
 
-// sleep waits for a span, or until ctx ends.
+// sleepContext waits for a span, or until ctx ends.
 func sleepContext(ctx context.Context, span time.Duration) {
 	select {
 	case <-ctx.Done():

@@ -50,7 +50,7 @@ func channelNamed(name string, o *Options) (Channel, error) {
 	return nil, fmt.Errorf("unknown approval channel %.80q; use %s", name, strings.Join(Channels(), ", "))
 }
 
-// A messenger is a channel that asks in a chat.
+// A chatChannel is a channel that asks in a chat.
 type chatChannel interface {
 	title() string
 	postTrial(ctx context.Context, text string) error

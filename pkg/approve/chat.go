@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 )
 
-// chats are told that a question waits on the page. Nothing waits for them or depends
+// chatNotifier are told that a question waits on the page. Nothing waits for them or depends
 // on them: if one fails, only the notice is missing.
 type chatNotifier struct {
 	notifying atomic.Int32
@@ -24,7 +24,7 @@ type chatNotifier struct {
 	err       error
 }
 
-// A Place is a destination of notices: a chat, a mailbox, a push service.
+// A NoticeTarget is a destination of notices: a chat, a mailbox, a push service.
 type NoticeTarget struct {
 	Service string // the scheme of its URL, such as "telegram"
 	url     string // the URL, which contains credentials
@@ -36,7 +36,7 @@ const (
 	maxTargetsFileBytes = 64 << 10
 )
 
-// Places reads the file of notification places: one URL of a [shoutrrr] service per line. Empty lines
+// NoticeTargets reads the file of notification places: one URL of a [shoutrrr] service per line. Empty lines
 // and lines that begin with # are skipped. It is an error if a user other than the owner can read the
 // file, since the URLs contain credentials, which no error quotes.
 //

@@ -18,10 +18,10 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// maxReply is the longest answer of a command, in bytes.
+// maxReplyBytes is the longest answer of a command, in bytes.
 const maxReplyBytes = 64 << 10
 
-// command asks through a program that the user supplies, which may reach them anywhere. It gets the
+// commandChannel asks through a program that the user supplies, which may reach them anywhere. It gets the
 // request as a JSON object on standard input and answers with one on standard output.
 type commandChannel struct{ options *Options }
 

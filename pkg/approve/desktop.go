@@ -16,7 +16,7 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 )
 
-// A desktop shows notifications. If that fails, only the notification is missing.
+// A desktopNotifier shows notifications. If that fails, only the notification is missing.
 type desktopNotifier struct{ notifying atomic.Int32 }
 
 // Limits of notifications.
@@ -48,7 +48,7 @@ func (d *desktopNotifier) notify(getenv func(string) string, summary, page strin
 // Notifies reports whether a notification that this process sends is shown on a desktop.
 func Notifies(getenv func(string) string) bool { return hasDesktop(runtime.GOOS, getenv) }
 
-// systemHelpers reports whether the programs that send a notification where the bus does not
+// hasSystemNotifiers reports whether the programs that send a notification where the bus does not
 // take it are the system's: PATH may be a project's, and they are given the code of the page.
 func hasSystemNotifiers(system string) bool {
 	if system == "windows" || system == "darwin" {
@@ -81,7 +81,7 @@ func hasDesktop(system string, getenv func(string) string) bool {
 	}
 }
 
-// notification returns the text for a question. Desktops read it as markup,
+// notificationText returns the text for a question. Desktops read it as markup,
 // XML, a script or an option, so only characters without a meaning in any of
 // them are kept.
 func notificationText(summary string) string {

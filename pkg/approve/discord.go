@@ -60,7 +60,7 @@ func (b *discordBoard) call(ctx context.Context, c serviceCall, out any) error {
 	return nil
 }
 
-// discordNumber returns an error unless id has the form of an ID, which becomes part of URLs.
+// checkDiscordID returns an error unless id has the form of an ID, which becomes part of URLs.
 func checkDiscordID(name, id string) error {
 	if !regexp.MustCompile(discordID).MatchString(id) {
 		return fmt.Errorf("%s: the service's answer has no valid ID; check the channel's address in the settings", name)
@@ -90,7 +90,7 @@ func (b *discordBoard) directChat(ctx context.Context, user string) (string, err
 	return out.ID, checkDiscordID(name, out.ID)
 }
 
-// discordText shows a text in a code block that the text cannot end, and a word below it. It mentions
+// discordMessage shows a text in a code block that the text cannot end, and a word below it. It mentions
 // no user, and shows links as plain text.
 func discordMessage(text, word string) map[string]any {
 	return map[string]any{
@@ -126,7 +126,7 @@ func (b *discordBoard) addReaction(ctx context.Context, p postedMessage, choice 
 	return b.call(ctx, serviceCall{name: "a reaction of the bot", method: http.MethodPut, path: p.path() + "/reactions/" + url.PathEscape(choiceEmoji(choice)) + "/@me"}, nil)
 }
 
-// marks reads the message, and the users of each reaction that someone besides the bot has added.
+// readReactions reads the message, and the users of each reaction that someone besides the bot has added.
 func (b *discordBoard) readReactions(ctx context.Context, p postedMessage, choices []string) (map[string][]reactingUser, error) {
 	var out struct {
 		ID        string `json:"id"`

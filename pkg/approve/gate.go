@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// A gate decides which keys answer a question at a terminal. People go on
+// A keyInterpreter decides which keys answer a question at a terminal. People go on
 // typing when a question comes up, so keys count only after the terminal has
 // been quiet, and only a line that no one types by accident approves: the code
 // of the question and nothing else, then Enter. Any other key shuts the gate
@@ -35,7 +35,7 @@ type keyInterpreter struct {
 	answer Answer // the answer, once state is answered
 }
 
-// A phase is what a gate is waiting for.
+// An inputPhase is what a gate is waiting for.
 type inputPhase int
 
 const (
@@ -47,11 +47,11 @@ const (
 	phaseAnswered                           // the question is answered
 )
 
-// quietTime is how long no key may have been pressed before one counts, and after
+// quietPeriod is how long no key may have been pressed before one counts, and after
 // Enter before the question is denied.
 const quietPeriod = time.Second
 
-// maxWrong is how many wrong codes deny, so that no one can go on guessing.
+// maxTerminalWrongCodes is how many wrong codes deny, so that no one can go on guessing.
 const maxTerminalWrongCodes = 3
 
 // What a person types; see [gate.help].
@@ -89,14 +89,14 @@ func newCode() (string, error) {
 	}
 }
 
-// newGate returns the gate of a question that appears now.
+// newKeyInterpreter returns the gate of a question that appears now.
 func newKeyInterpreter(remember, kind bool, clock func() time.Time) (*keyInterpreter, error) {
 	code, err := newCode()
 	return &keyInterpreter{code: code, offersRemember: remember, offersKind: kind, clock: clock, lastKeyAt: clock()}, err
 }
 
-// update does what is due when no key is pressed. The code that shows the
-// question calls it at least once per [quietTime].
+// checkQuiet does what is due when no key is pressed. The code that shows the
+// question calls it at least once per [quietPeriod].
 func (g *keyInterpreter) checkQuiet() {
 	if g.clock().Sub(g.lastKeyAt) < quietPeriod {
 		return
@@ -110,7 +110,7 @@ func (g *keyInterpreter) checkQuiet() {
 	}
 }
 
-// press takes a key. It reports whether the key belongs to the reason of a
+// pressKey takes a key. It reports whether the key belongs to the reason of a
 // denial, which the caller edits.
 func (g *keyInterpreter) pressKey(k rune) (edits bool) {
 	if g.phase == phaseAwaitingQuiet || g.phase == phaseInvalidLine {
@@ -145,14 +145,14 @@ func (g *keyInterpreter) pressKey(k rune) (edits bool) {
 	return false
 }
 
-// addKey remembers a key of a line.
+// rememberKey remembers a key of a line.
 func (g *keyInterpreter) rememberKey(k rune) {
 	if g.invalidLine = ""; len(g.typedKeys) < 16 && unicode.IsPrint(k) {
 		g.typedKeys += string(k)
 	}
 }
 
-// scrollKey takes a key that only moves the text. It does not shut an open gate.
+// pressScrollKey takes a key that only moves the text. It does not shut an open gate.
 func (g *keyInterpreter) pressScrollKey() {
 	if g.phase == phaseAwaitingQuiet || g.phase == phaseInvalidLine {
 		g.checkQuiet()
@@ -162,7 +162,7 @@ func (g *keyInterpreter) pressScrollKey() {
 	}
 }
 
-// leaveReason leaves the reason of a denial.
+// cancelReason leaves the reason of a denial.
 func (g *keyInterpreter) cancelReason() { g.phase = phaseAwaitingQuiet }
 
 // interrupt ends the question for a person who wants no more questions.
@@ -170,7 +170,7 @@ func (g *keyInterpreter) interrupt() {
 	g.phase, g.answer = phaseAnswered, Answer{StopAsking: true, Reason: "interrupted with ^C"}
 }
 
-// lines returns the lines that are valid answers.
+// validLines returns the lines that are valid answers.
 func (g *keyInterpreter) validLines() []string {
 	if g.denyOnly {
 		return []string{denyWord}
@@ -194,7 +194,7 @@ func (g *keyInterpreter) classLine(class analysis.ToolClass) string {
 	return g.code + " " + string(class)
 }
 
-// class returns the class that a line gives to the tool; "" if it gives none.
+// classOfLine returns the class that a line gives to the tool; "" if it gives none.
 func (g *keyInterpreter) classOfLine(line string) analysis.ToolClass {
 	if rest, ok := strings.CutPrefix(line, g.code+" "); ok && g.asksToolClass {
 		return classOfChoice(rest)
@@ -210,7 +210,7 @@ func (g *keyInterpreter) rememberLine() string {
 
 func wholeMinutes(d time.Duration) int { return int(d.Minutes()) }
 
-// add takes a key of a line that is not entered yet.
+// addLineKey takes a key of a line that is not entered yet.
 func (g *keyInterpreter) addLineKey(k rune) {
 	if len(g.currentLine) < 16 { // a longer line is not an answer
 		g.currentLine += string(k)
@@ -223,7 +223,7 @@ func (g *keyInterpreter) addLineKey(k rune) {
 	}
 }
 
-// enter takes Enter at the end of a line.
+// enterLine takes Enter at the end of a line.
 func (g *keyInterpreter) enterLine() {
 	was, line, typed := g.phase, g.currentLine, g.typedKeys
 	g.phase, g.currentLine, g.typedKeys = phaseAwaitingQuiet, "", ""
@@ -250,7 +250,7 @@ func (g *keyInterpreter) enterLine() {
 	}
 }
 
-// codesIn returns 1 if a line has the form of a code.
+// countCode returns 1 if a line has the form of a code.
 func countCode(line string) int {
 	if len(line) == 3 && strings.Trim(line, codeLetters) == "" {
 		return 1
@@ -258,7 +258,7 @@ func countCode(line string) int {
 	return 0
 }
 
-// help lists what a person may type, the most important first.
+// helpLines lists what a person may type, the most important first.
 func (g *keyInterpreter) helpLines() []string {
 	if g.denyOnly {
 		return []string{"Enter: deny", denyWord + " REASON Enter: deny and say why", "to approve: open the page, which shows all of it: shield approvals"}
@@ -276,7 +276,7 @@ func (g *keyInterpreter) helpLines() []string {
 	return append(list, denyWord+" REASON Enter: deny and say why")
 }
 
-// hint says about a line that is not an answer what would approve.
+// hintFor says about a line that is not an answer what would approve.
 func (g *keyInterpreter) hintFor(said string) string {
 	if g.denyOnly {
 		return fmt.Sprintf("%q does not approve: deny here, or approve on the page (shield approvals)", said)
@@ -284,7 +284,7 @@ func (g *keyInterpreter) hintFor(said string) string {
 	return fmt.Sprintf("%q does not approve: type %s", said, g.code)
 }
 
-// choice says what would be answered now, and what the gate waits for.
+// choiceText says what would be answered now, and what the gate waits for.
 func (g *keyInterpreter) choiceText() string {
 	switch {
 	case g.phase == phaseConfirmingDenial:

@@ -33,7 +33,7 @@ func (*hostChannel) Ask(context.Context, *Request) (Answer, error) {
 	return Answer{}, errors.New("the agent host asks the user in its own prompt")
 }
 
-// leftToHost returns the verdict of a question that the host asks.
+// hostVerdict returns the verdict of a question that the host asks.
 func hostVerdict(r *Request) verdict.Verdict {
 	return verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, Channel: HostChannel, Reasoning: r.Summary}
 }
@@ -46,7 +46,7 @@ const (
 	maxPromptCharacters = 1000 // characters
 )
 
-// notByHost reports whether shield asks about a case itself, though the host could: the
+// mustAskItself reports whether shield asks about a case itself, though the host could: the
 // danger is grave, or the host's prompt hides the start of the command.
 func (a *Approver) mustAskItself(c *analysis.Case) bool {
 	if a.options.MustAskItself != nil && a.options.MustAskItself(c) {

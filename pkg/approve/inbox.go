@@ -45,7 +45,7 @@ type inboxQuestion struct {
 	Request   *Request  `json:"request"`
 }
 
-// sameQuestion reports whether two questions are one for the person: about exactly the same action,
+// isSameQuestion reports whether two questions are one for the person: about exactly the same action,
 // in the same place and session, and for the same reasons. Only the processes that ask differ.
 func (e *inboxQuestion) isSameQuestion(o *inboxQuestion) bool {
 	return e.AnswerKey != "" && e.AnswerKey == o.AnswerKey && e.Request.Summary == o.Request.Summary &&
@@ -53,7 +53,7 @@ func (e *inboxQuestion) isSameQuestion(o *inboxQuestion) bool {
 		e.Request.ToolText == o.Request.ToolText
 }
 
-// groupSame groups questions that are one for the person, each group in the order of its first.
+// groupIdentical groups questions that are one for the person, each group in the order of its first.
 func groupIdentical(list []*inboxQuestion) (groups [][]*inboxQuestion) {
 	for _, e := range list {
 		i := slices.IndexFunc(groups, func(g []*inboxQuestion) bool { return g[0].isSameQuestion(e) })
@@ -83,10 +83,10 @@ const (
 	maxQuestionNumber   = 999    // of a question; the next one is 1
 )
 
-// numberFile is the name of the file of the last number.
+// lastNumberFile is the name of the file of the last number.
 const lastNumberFile = "number"
 
-// pageBox is the folder of the page's inbox.
+// pageInboxFolder is the folder of the page's inbox.
 const pageInboxFolder = "inbox"
 
 func openInbox(stateDir, name string) (*inbox, error) {
@@ -101,7 +101,7 @@ func openInbox(stateDir, name string) (*inbox, error) {
 // question is written.
 const inboxLockWait = 2 * time.Second
 
-// locked runs f while no other process changes which questions there are.
+// withOrderLock runs f while no other process changes which questions there are.
 func (b *inbox) withOrderLock(ctx context.Context, f func() error) error {
 	l, err := flock.New(b.path("order.lock"))
 	if err != nil {
@@ -114,7 +114,7 @@ func (b *inbox) withOrderLock(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// add puts a question into the inbox. It stays there until the lock that is
+// addQuestion puts a question into the inbox. It stays there until the lock that is
 // returned is given to remove, or this process dies.
 func (b *inbox) addQuestion(ctx context.Context, r *Request, now time.Time) (alive *flock.Lock, err error) {
 	err = b.withOrderLock(ctx, func() error {
@@ -158,14 +158,14 @@ func (b *inbox) nextNumber() (int, error) {
 	return last, b.write(lastNumberFile, last)
 }
 
-// remove removes a question of this process from the inbox.
+// removeQuestion removes a question of this process from the inbox.
 func (b *inbox) removeQuestion(id string, alive *flock.Lock) {
 	b.removeFiles(id)
 	alive.Close()
 	os.Remove(b.path(id + ".lock"))
 }
 
-// clear removes the files of a question except its lock. The next process that
+// removeFiles removes the files of a question except its lock. The next process that
 // reads the inbox removes what is left.
 func (b *inbox) removeFiles(id string) {
 	for _, suffix := range []string{".request", ".answer", ".request.new", ".answer.new"} {
@@ -173,7 +173,7 @@ func (b *inbox) removeFiles(id string) {
 	}
 }
 
-// alive reports whether the process that asked a question still waits.
+// isAskerAlive reports whether the process that asked a question still waits.
 func (b *inbox) isAskerAlive(id string) bool {
 	name := b.path(id + ".lock")
 	if _, err := os.Lstat(name); err != nil {
@@ -188,7 +188,7 @@ func (b *inbox) isAskerAlive(id string) bool {
 	return err == nil && !taken
 }
 
-// waiting returns the questions that wait, the oldest first.
+// waitingQuestions returns the questions that wait, the oldest first.
 func (b *inbox) waitingQuestions() ([]*inboxQuestion, error) {
 	ids, err := b.questionIDs()
 	if err != nil {
@@ -219,7 +219,7 @@ func (b *inbox) waitingQuestions() ([]*inboxQuestion, error) {
 	return list[:min(len(list), maxWaitingQuestions)], nil
 }
 
-// load reads a question; nil if there is none that can be trusted.
+// loadQuestion reads a question; nil if there is none that can be trusted.
 func (b *inbox) loadQuestion(id string) *inboxQuestion {
 	e := new(inboxQuestion)
 	if err := b.read(id+".request", e); err != nil || e.Request == nil || e.Request.ID != id {
@@ -228,7 +228,7 @@ func (b *inbox) loadQuestion(id string) *inboxQuestion {
 	return e
 }
 
-// ids returns the ids for which there is a file, and whether it is a question.
+// questionIDs returns the ids for which there is a file, and whether it is a question.
 func (b *inbox) questionIDs() (map[string]bool, error) {
 	d, err := os.Open(b.dir)
 	if err != nil {
@@ -246,7 +246,7 @@ func (b *inbox) questionIDs() (map[string]bool, error) {
 	return ids, nil
 }
 
-// sweep removes files of processes that were killed while asking.
+// removeDeadFiles removes files of processes that were killed while asking.
 func (b *inbox) removeDeadFiles(ctx context.Context) error {
 	ids, err := b.questionIDs()
 	if err != nil {
@@ -345,7 +345,7 @@ const (
 	choiceToolNever     = "never"
 )
 
-// classOf returns the class that a choice gives to a tool; "" if it gives none.
+// classOfChoice returns the class that a choice gives to a tool; "" if it gives none.
 func classOfChoice(choice string) analysis.ToolClass {
 	if class := analysis.ToolClass(choice); slices.Contains(analysis.ToolClasses, class) {
 		return class
@@ -368,7 +368,7 @@ func fitToInbox(r *Request) *Request {
 	return short
 }
 
-// Page returns a function that says where the page of a state folder was served last, as
+// PageState returns a function that says where the page of a state folder was served last, as
 // HOST:PORT, "" if it never was, and whether a question waits on it. It reads two names and
 // at most a folder of names; what a process left behind that died counts for some minutes.
 func PageState(stateDir string) func() (address string, waits bool) {
@@ -392,10 +392,10 @@ func PageState(stateDir string) func() (address string, waits bool) {
 	}
 }
 
-// maxAddress is longer than HOST:PORT can be.
+// maxAddressBytes is longer than HOST:PORT can be.
 const maxAddressBytes = 300
 
-// maxWait is longer than any question waits.
+// maxQuestionAge is longer than any question waits.
 const maxQuestionAge = 15 * time.Minute
 
 func anyWaiting(dir string) bool {

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// idlePoll is how often a process that serves the page looks for questions while no browser
+// idlePollInterval is how often a process that serves the page looks for questions while no browser
 // is there and nothing waits.
 const idlePollInterval = time.Second
 
-// codeValidAfterLast is how long a kept page's code is good after the last question is gone.
+// idleCodeLifetime is how long a kept page's code is good after the last question is gone.
 const idleCodeLifetime = 10 * time.Second
 
-// KeepPage serves the approval page until ctx ends, whether or not a question waits, so that the page
+// ServePage serves the approval page until ctx ends, whether or not a question waits, so that the page
 // is there before the first question and between questions. If another process serves the page,
-// KeepPage serves it once that process ends. failed receives the error that keeps the page from being
+// ServePage serves it once that process ends. failed receives the error that keeps the page from being
 // served, once until it is served again. Clock is required.
 func ServePage(ctx context.Context, o Options, failed func(error)) error {
 	w := &webChannel{options: &o, keepsServing: true, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
@@ -40,7 +40,7 @@ func ServePage(ctx context.Context, o Options, failed func(error)) error {
 	}
 }
 
-// pause returns how long to wait before the next check.
+// pollPause returns how long to wait before the next check.
 func (w *webChannel) pollPause() time.Duration {
 	w.mu.Lock()
 	s := w.server
@@ -51,7 +51,7 @@ func (w *webChannel) pollPause() time.Duration {
 	return webPollInterval
 }
 
-// unused reports whether no one looks at the page and nothing waits there.
+// isUnused reports whether no one looks at the page and nothing waits there.
 func (s *pageServer) isUnused() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,7 +45,7 @@ const (
 	maxAnswersFileBytes   = 1 << 20 // bytes of the file
 )
 
-// sessionGroup returns the group that holds a session's kinds. binding identifies the session, its
+// hashedGroupName returns the group that holds a session's kinds. binding identifies the session, its
 // user, host and roots, and the policy, rules and model that judge it.
 func hashedGroupName(binding string) []byte {
 	sum := sha256.Sum256([]byte(binding))

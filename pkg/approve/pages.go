@@ -22,7 +22,7 @@ var appJS string
 //go:embed web/style.css
 var styleCSS string
 
-// pages serves the page. Every other page that the person has open, and every
+// pageHandler serves the page. Every other page that the person has open, and every
 // name that an attacker makes resolve to this machine, can send requests here;
 // so each request needs the right Host, each post the right Origin, and all but
 // the empty page the cookie and the token of a browser that knows the page's secret. decided

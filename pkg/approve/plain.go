@@ -146,7 +146,7 @@ func (q *plainQuestion) answer() (Answer, error) {
 	return a, nil
 }
 
-// key handles a key and returns the text that the terminal shows for it.
+// handleKey handles a key and returns the text that the terminal shows for it.
 func (q *plainQuestion) handleKey(k rune) string {
 	switch k {
 	case '\n':

@@ -72,7 +72,7 @@ func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return q, cmd
 }
 
-// key handles a key message. Several typed characters in one message are handled one by one; a paste
+// handleKey handles a key message. Several typed characters in one message are handled one by one; a paste
 // counts as one key that is no part of an answer.
 func (q *question) handleKey(msg tea.KeyMsg) tea.Cmd {
 	if msg.Type == tea.KeyCtrlC {
@@ -123,7 +123,7 @@ func (q *question) closeInput() {
 	}
 }
 
-// edit passes a message to the input line for the reason.
+// editReason passes a message to the input line for the reason.
 func (q *question) editReason(msg tea.Msg) tea.Cmd {
 	if q.input == nil || q.interpreter.phase != phaseTypingReason {
 		return nil
@@ -142,7 +142,7 @@ func (q *question) editReason(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-// scroll moves the window and reports whether the key is a scroll key.
+// handleScroll moves the window and reports whether the key is a scroll key.
 func (q *question) handleScroll(msg tea.KeyMsg) bool {
 	k := msg.Type
 	if msg.Alt || q.input != nil && (k == tea.KeyHome || k == tea.KeyEnd) {
@@ -184,11 +184,11 @@ func (q *question) resize(columns, lines int) {
 	q.clampScroll()
 }
 
-// roomyLines is how many lines a screen needs for more than the summary, one line of the request, the
+// minRoomyRows is how many lines a screen needs for more than the summary, one line of the request, the
 // choice and the keys.
 const minRoomyRows = 8
 
-// head returns the summary, in at most a quarter of the screen.
+// summaryHead returns the summary, in at most a quarter of the screen.
 func (q *question) summaryHead() []string {
 	if q.rows < 3 {
 		return nil
@@ -202,7 +202,7 @@ func (q *question) summaryHead() []string {
 	return append(slices.Clone(q.summaryLines[:most-1]), term.Cut(rest, room))
 }
 
-// keys returns the keys that the person may press, in as many lines as fit.
+// keyHelpLines returns the keys that the person may press, in as many lines as fit.
 func (q *question) keyHelpLines() []string {
 	most := 1
 	if q.rows >= minRoomyRows {
@@ -225,7 +225,7 @@ func (q *question) keyHelpLines() []string {
 	return lines
 }
 
-// choice returns the line that shows the current answer.
+// choiceLine returns the line that shows the current answer.
 func (q *question) choiceLine() string {
 	if q.input != nil {
 		if q.interpreter.phase == phaseTypingReason {
@@ -288,7 +288,7 @@ func (q *question) answer() (Answer, error) {
 	return a, nil
 }
 
-// maxText is the largest number of lines in the scrollable text of a request.
+// maxRequestLines is the largest number of lines in the scrollable text of a request.
 const maxRequestLines = 5000
 
 // requestLines returns a request in lines of at most columns columns: the deciding fields first, then

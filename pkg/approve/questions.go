@@ -26,7 +26,7 @@ type Questions struct {
 	Waiting    []Question `json:"waiting"`         // the questions, oldest first
 }
 
-// Waiting returns the questions of all processes on the approval page of a state folder.
+// WaitingQuestions returns the questions of all processes on the approval page of a state folder.
 func WaitingQuestions(stateDir string, now time.Time) (Questions, error) {
 	q := Questions{Waiting: []Question{}}
 	// Do not create a key here: a key without a state file would count as damage.
@@ -56,7 +56,7 @@ func WaitingQuestions(stateDir string, now time.Time) (Questions, error) {
 	return q, nil
 }
 
-// pageServed reports whether a process serves the page.
+// isPageServed reports whether a process serves the page.
 func (b *inbox) isPageServed() (bool, error) {
 	l, err := flock.New(b.path("serve.lock"))
 	if err != nil {

@@ -28,10 +28,10 @@ type chatService struct {
 
 // A chatBoard is the part of a chat service's API that questions need.
 type chatBoard interface {
-	// self returns the bot's own user ID.
+	// botUserID returns the bot's own user ID.
 	botUserID(ctx context.Context) (string, error)
 
-	// direct returns the chat with a user.
+	// directChat returns the chat with a user.
 	directChat(ctx context.Context, user string) (string, error)
 
 	// post posts a text without markup, and a word of shield below it.
@@ -40,14 +40,14 @@ type chatBoard interface {
 	// edit replaces the word below a message of this bot.
 	edit(ctx context.Context, p postedMessage, text, word string) error
 
-	// mark adds the reaction for a choice, so that a person can click it.
+	// addReaction adds the reaction for a choice, so that a person can click it.
 	addReaction(ctx context.Context, p postedMessage, choice string) error
 
-	// marks returns the users who reacted to a message, for each of the choices.
+	// readReactions returns the users who reacted to a message, for each of the choices.
 	readReactions(ctx context.Context, p postedMessage, choices []string) (map[string][]reactingUser, error)
 }
 
-// A post is a message of a bot.
+// A postedMessage is a message of a bot.
 type postedMessage struct{ chat, id string }
 
 // A reactingUser is a user who added a reaction.
@@ -70,10 +70,10 @@ func choiceEmoji(choice string) string {
 	}
 }
 
-// pollEvery is the interval of reading the reactions.
+// reactionPollInterval is the interval of reading the reactions.
 const reactionPollInterval = 2 * time.Second
 
-// reactions is the channel to a service.
+// reactionChannel is the channel to a service.
 type reactionChannel struct {
 	*chatService
 	options         *Options
@@ -191,7 +191,7 @@ func (c *reactionChannel) howToAnswer(r *Request, can []string) string {
 	return word + " Only those under approval." + c.name + ".approvers count."
 }
 
-// await waits until one of the approvers has reacted to a message.
+// awaitReaction waits until one of the approvers has reacted to a message.
 func (c *reactionChannel) awaitReaction(ctx context.Context, b chatBoard, p postedMessage, self, id string, can []string) (pageAnswer, error) {
 	for _, choice := range can {
 		if err := retryRateLimited(ctx, func() error { return b.addReaction(ctx, p, choice) }); err != nil && ctx.Err() == nil {
@@ -251,7 +251,7 @@ func (c *reactionChannel) reportFailure(err error) {
 	})
 }
 
-// try posts a text, and checks that reactions to it can be read.
+// postTrial posts a text, and checks that reactions to it can be read.
 func (c *reactionChannel) postTrial(ctx context.Context, text string) error {
 	if err := c.Usable(); err != nil {
 		return err

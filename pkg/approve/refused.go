@@ -133,7 +133,7 @@ func freeRef(free func(string) bool) (string, error) {
 	return "", errors.New("no free reference for the refusal is left; wait an hour")
 }
 
-// makeRoom removes references that can be used again and, if there are too many, the oldest. It
+// evictRefs removes references that can be used again and, if there are too many, the oldest. It
 // returns the reference of a refusal with this binding that can still be allowed, "" for none.
 func (s *Refusals) evictRefs(sh *state.NamespaceTx, now time.Time, binding string) (same string, err error) {
 	type aged struct {
@@ -211,7 +211,7 @@ func (s *Refusals) find(sh *state.NamespaceTx, user, ref string) (*Refusal, erro
 	return r, nil
 }
 
-// expired reports whether a refusal can no longer be allowed. A refusal in the future counts as
+// isExpired reports whether a refusal can no longer be allowed. A refusal in the future counts as
 // expired: the clock was set back.
 func (s *Refusals) isExpired(r *Refusal) bool {
 	age := s.Clock().Sub(time.Unix(r.At, 0))
@@ -246,7 +246,7 @@ func (s *Refusals) Allow(ctx context.Context, r *Refusal, by string) (Grant, err
 	return g, s.Store.Put(ctx, grantKey(r.ActionKey), value, g.Until)
 }
 
-// Take removes and returns the grant for a binding.
+// TakeGrant removes and returns the grant for a binding.
 func (s *Refusals) TakeGrant(ctx context.Context, binding string) (Grant, bool) {
 	var g Grant
 	value, ok, err := s.Store.Take(ctx, grantKey(binding))
@@ -257,7 +257,7 @@ func (s *Refusals) TakeGrant(ctx context.Context, binding string) (Grant, bool) 
 	return g, true
 }
 
-// Taken returns the grant for a binding that was taken a moment ago: a host may call two hooks for one
+// RecentGrant returns the grant for a binding that was taken a moment ago: a host may call two hooks for one
 // call.
 func (s *Refusals) RecentGrant(ctx context.Context, binding string) (Grant, bool) {
 	var g Grant
@@ -272,7 +272,7 @@ func takenGrantKey(binding string) string { return "allowed once " + binding }
 
 func grantKey(binding string) string { return "allow once " + binding }
 
-// sealed returns a record with its HMAC under the installation's key.
+// sealRecord returns a record with its HMAC under the installation's key.
 func (s *Refusals) sealRecord(record any) ([]byte, error) {
 	text, err := json.Marshal(record)
 	if err != nil {
@@ -334,7 +334,7 @@ func Confirm(ctx context.Context, o Options, r *Refusal) (Answer, error) {
 	return newTTYChannel(&a.options).Ask(ctx, q)
 }
 
-// AskedBy says who asked for a refused action, and when.
+// DescribeAsker says who asked for a refused action, and when.
 func (r *Refusal) DescribeAsker(now time.Time) string {
 	host := r.Host
 	if host == "" {

@@ -19,7 +19,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A remembered is a remembered approval in its stored form.
+// A storedApproval is a remembered approval in its stored form.
 type storedApproval struct {
 	Subject    string    `json:"subject"` // the action on one line
 	ApprovedBy string    `json:"who"`
@@ -34,10 +34,10 @@ type Approval struct {
 	Until   time.Time `json:"until"`   // UTC
 }
 
-// maxSubject is how many bytes of a stored text are shown.
+// maxSubjectBytes is how many bytes of a stored text are shown.
 const maxSubjectBytes = 400
 
-// approvalID is the length of the ID of an [Approval], in characters.
+// approvalIDLength is the length of the ID of an [Approval], in characters.
 const approvalIDLength = 12
 
 // Approvals returns the remembered approvals, ordered by their end.
@@ -79,7 +79,7 @@ func Revoke(ctx context.Context, s *state.Store, id string) ([]Approval, error) 
 	return list, s.DropCached(ctx, keys)
 }
 
-// rememberable reports whether an approval may also apply to the same action
+// isRememberable reports whether an approval may also apply to the same action
 // later. If it is unclear what runs or what is sent, the same words may do something else
 // next time: an agent could get a harmless script approved and then rewrite it.
 func isRememberable(c *analysis.Case) bool {
@@ -107,7 +107,7 @@ func isRememberable(c *analysis.Case) bool {
 	return true
 }
 
-// runners are programs beside interpreters that run code from files of the workspace: the
+// workspaceCodeRunners are programs beside interpreters that run code from files of the workspace: the
 // same command does something else once such a file changes.
 var workspaceCodeRunners = []string{
 	"make", "gmake", "just", "task", "rake", "ninja", "cmake", "bazel", "scons", "meson",
@@ -116,11 +116,11 @@ var workspaceCodeRunners = []string{
 	"docker", "docker-compose", "podman", "vagrant", "ansible-playbook", "terraform", "tofu", "pulumi", "pre-commit",
 }
 
-// expands reports whether a word contains something that only the shell that
+// hasShellExpansion reports whether a word contains something that only the shell that
 // runs it can resolve, such as $(cat target). A quoted one counts too.
 func hasShellExpansion(word string) bool { return strings.ContainsAny(word, "$`…") }
 
-// recall returns the verdict of an approval that has not expired.
+// recallApproval returns the verdict of an approval that has not expired.
 func (a *Approver) recallApproval(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
 	key := a.options.AnswerKey(c)
 	if key == "" {
@@ -142,7 +142,7 @@ func (a *Approver) recallApproval(ctx context.Context, c *analysis.Case) (verdic
 	return v, true
 }
 
-// keep stores an approval.
+// storeApproval stores an approval.
 func (a *Approver) storeApproval(ctx context.Context, c *analysis.Case, subject, who string, span time.Duration) error {
 	until := a.options.Clock().Add(span)
 	data, err := json.Marshal(storedApproval{Subject: subject, ApprovedBy: who, Until: until})

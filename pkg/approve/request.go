@@ -116,7 +116,7 @@ func tierTexts(trail []verdict.Step, clean func(string) string) (out []string) {
 	return out
 }
 
-// Shown starts the time to answer, on the first call.
+// StartTimer starts the time to answer, on the first call.
 func (r *Request) StartTimer() {
 	r.startOnce.Do(func() {
 		r.mu.Lock()
@@ -159,7 +159,7 @@ func fieldRank(name string) int {
 	return len(decidingFields)
 }
 
-// bulky reports whether a field is so long that it would push the deciding ones off the screen.
+// isBulky reports whether a field is so long that it would push the deciding ones off the screen.
 func (f *Field) isBulky() bool {
 	return slices.Contains(lengthyFields, f.Name) || len(f.Value) > 1000 || strings.Count(f.Value, "\n") >= 10
 }
@@ -246,7 +246,7 @@ func hasLongText(v any) bool {
 	return false
 }
 
-// shortText cuts a multi-line text, and marks the cut.
+// cutText cuts a multi-line text, and marks the cut.
 func cutText(text string, most int) string {
 	if len(text) <= most {
 		return text

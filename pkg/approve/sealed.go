@@ -24,7 +24,7 @@ type sealedFolder struct {
 	key []byte
 }
 
-// maxSealed is the size of the largest file in a sealed folder, in bytes.
+// maxSealedFileBytes is the size of the largest file in a sealed folder, in bytes.
 const maxSealedFileBytes = 16 << 20
 
 // openSealedFolder opens a sealed folder in a state folder and creates it if needed.
@@ -59,7 +59,7 @@ func openSealedFolder(stateDir, name string) (*sealedFolder, error) {
 
 func (b *sealedFolder) path(name string) string { return filepath.Join(b.dir, name) }
 
-// seal returns the HMAC, in hex, of a file's name and text.
+// fileHMAC returns the HMAC, in hex, of a file's name and text.
 func (b *sealedFolder) fileHMAC(name string, text []byte) string {
 	mac := hmac.New(sha256.New, b.key)
 	fmt.Fprintf(mac, "%d %s\n", len(name), name)

@@ -13,11 +13,11 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxQuoted is how many bytes of an action the summary quotes: enough to recognise it, and few enough
+// maxQuotedBytes is how many bytes of an action the summary quotes: enough to recognise it, and few enough
 // that people read on to the reason.
 const maxQuotedBytes = 160
 
-// summary says in one sentence what would happen and why shield asks. Secrets are redacted before the
+// questionSummary says in one sentence what would happen and why shield asks. Secrets are redacted before the
 // text is cut, since part of a secret would not be recognised.
 func questionSummary(c *analysis.Case, clean func(string) string) string {
 	verb, object := actionVerb(c)
@@ -71,7 +71,7 @@ func gravestCommand(c *analysis.Case) (part string, commands int) {
 	return strings.Join(strings.Fields(text[from.Start:from.End]), " "), commands
 }
 
-// subject describes an action on one line, without secrets.
+// actionSubject describes an action on one line, without secrets.
 func actionSubject(c *analysis.Case, clean func(string) string) string {
 	verb, object := actionVerb(c)
 	if verb == "run" && c.Action.Text("command") != "" {
@@ -80,7 +80,7 @@ func actionSubject(c *analysis.Case, clean func(string) string) string {
 	return strings.TrimSpace(verb + " " + visibleLine(clean(object), maxQuotedBytes))
 }
 
-// quoted puts an agent's text in quotation marks.
+// quoteText puts an agent's text in quotation marks.
 func quoteText(s string) string {
 	if s == "" {
 		return ""
@@ -212,7 +212,7 @@ func effectTarget(c *analysis.Case, e *effect.Effect) string {
 	return ""
 }
 
-// askReason returns why a person is asked: the text of the rule or model that asked, without its
+// askingReason returns why a person is asked: the text of the rule or model that asked, without its
 // advice to the agent.
 func askingReason(trail []verdict.Step, clean func(string) string) string {
 	said := askingStep(trail)

@@ -68,7 +68,7 @@ func (b *slackBoard) botUserID(ctx context.Context) (string, error) {
 	return out.User, err
 }
 
-// direct returns the user ID: messages posted there go to the chat with the bot.
+// directChat returns the user ID: messages posted there go to the chat with the bot.
 func (b *slackBoard) directChat(_ context.Context, user string) (string, error) { return user, nil }
 
 // slackBlock shows a text without markup, mentions, links or emoji, and a word below it.
@@ -110,7 +110,7 @@ func (b *slackBoard) edit(ctx context.Context, p postedMessage, text, word strin
 	}}, new(struct{}))
 }
 
-// slackName returns the service's name of a reaction.
+// slackEmojiName returns the service's name of a reaction.
 func slackEmojiName(choice string) string {
 	switch choice {
 	case choiceDeny:

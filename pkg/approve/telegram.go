@@ -17,7 +17,7 @@ import (
 	"github.com/shieldcli/shield/internal/flock"
 )
 
-// telegram asks in a Telegram chat, with buttons. Each process posts its own questions. The service
+// telegramChannel asks in a Telegram chat, with buttons. Each process posts its own questions. The service
 // reports button presses to one reader at a time, so one of the asking processes reads them and puts
 // the answers into an [inbox].
 type telegramChannel struct {
@@ -29,10 +29,10 @@ type telegramChannel struct {
 	failureReported sync.Once
 }
 
-// telegramBox is the folder of the inbox.
+// telegramInboxFolder is the folder of the inbox.
 const telegramInboxFolder = "telegram"
 
-// maxTelegram is the size of a question, in bytes; a message has 4,096 characters.
+// maxTelegramBytes is the size of a question, in bytes; a message has 4,096 characters.
 const maxTelegramBytes = 3800
 
 func newTelegramChannel(o *Options) Channel {
@@ -58,7 +58,7 @@ func (t *telegramChannel) bot() (*telegramBot, error) {
 	return &telegramBot{chatBot{client: t.client, baseURL: t.baseURL, requestTimeout: t.requestTimeout, token: token}}, err
 }
 
-// chat returns the ID of the chat: a chat with a user has the user's ID.
+// chatID returns the ID of the chat: a chat with a user has the user's ID.
 func (t *telegramChannel) chatID() int {
 	if one := t.options.Telegram.Approvers; t.options.Telegram.Chat == 0 && len(one) == 1 {
 		return one[0]
@@ -132,7 +132,7 @@ func (b *inbox) parseButtonData(data string) (choice, id string, ok bool) {
 	return "", "", false
 }
 
-// await waits for the answer to a question of this process.
+// awaitAnswer waits for the answer to a question of this process.
 func (b *inbox) awaitAnswer(ctx context.Context, id string) (pageAnswer, error) {
 	beat := time.NewTicker(webPollInterval)
 	defer beat.Stop()
@@ -148,7 +148,7 @@ func (b *inbox) awaitAnswer(ctx context.Context, id string) (pageAnswer, error) 
 	}
 }
 
-// read reads button presses until ctx ends, whenever no other process or question of this process
+// readPresses reads button presses until ctx ends, whenever no other process or question of this process
 // does.
 func (t *telegramChannel) readPresses(ctx context.Context, b *telegramBot) {
 	box, err := openInbox(t.options.StateDir, telegramInboxFolder)
@@ -230,7 +230,7 @@ func (t *telegramChannel) reportFailure(err error) {
 
 func (t *telegramChannel) title() string { return "Telegram" }
 
-// try posts a text, and returns when the service has accepted it.
+// postTrial posts a text, and returns when the service has accepted it.
 func (t *telegramChannel) postTrial(ctx context.Context, text string) error {
 	if err := t.Usable(); err != nil {
 		return err

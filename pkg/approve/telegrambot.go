@@ -48,7 +48,7 @@ type buttonPress struct {
 	Data string `json:"data"`
 }
 
-// An update is an event for a bot.
+// A botUpdate is an event for a bot.
 type botUpdate struct {
 	ID    int          `json:"update_id"`
 	Press *buttonPress `json:"callback_query"`
@@ -73,12 +73,12 @@ func (b *telegramBot) edit(ctx context.Context, chat, message int, text string) 
 	return b.call(ctx, b.requestTimeout, "editMessageText", in, new(jsontext.Value))
 }
 
-// say shows a text to the person who pressed a button.
+// showNotice shows a text to the person who pressed a button.
 func (b *telegramBot) showNotice(ctx context.Context, p *buttonPress, text string) error {
 	return b.call(ctx, b.requestTimeout, "answerCallbackQuery", map[string]any{"callback_query_id": p.ID, "text": text}, new(jsontext.Value))
 }
 
-// presses waits for button presses from update number next on.
+// awaitPresses waits for button presses from update number next on.
 func (b *telegramBot) awaitPresses(ctx context.Context, next int) (list []botUpdate, err error) {
 	in := map[string]any{"offset": next, "limit": maxPressesPerRead, "timeout": int(pressWait.Seconds()), "allowed_updates": []string{"callback_query"}}
 	err = b.call(ctx, pressWait+b.requestTimeout, "getUpdates", in, &list)

@@ -91,20 +91,20 @@ var toolClassGroup = []byte("classes")
 // ToolID returns the ID of the answer about a tool.
 func ToolID(binding string) string { return string(hashedGroupName(binding)[:approvalIDLength]) }
 
-// expired reports whether a class has ended.
+// isExpired reports whether a class has ended.
 func (t *ToolClass) isExpired(now time.Time) bool { return !t.Until.IsZero() && !now.Before(t.Until) }
 
-// Tool returns the class that a person gave a tool; ok is false if there is none.
+// FindToolClass returns the class that a person gave a tool; ok is false if there is none.
 func (s *Refusals) FindToolClass(ctx context.Context, binding string) (t ToolClass, ok bool, err error) {
 	value, err := s.toolClasses.lookUp(ctx, s.Store, hashedGroupName(binding))
 	ok = value != nil && s.unsealRecord(value, &t) == nil && t.ID == ToolID(binding) && !t.isExpired(s.Clock())
 	return t, ok, err
 }
 
-// maxRead is how many classes are cached.
+// maxCachedClasses is how many classes are cached.
 const maxCachedClasses = 256
 
-// A toolReader caches classes until any process changes one. Goroutines share it.
+// A toolClassCache caches classes until any process changes one. Goroutines share it.
 type toolClassCache struct {
 	mu     sync.Mutex
 	stamp  state.Stamp
@@ -132,7 +132,7 @@ func (r *toolClassCache) lookUp(ctx context.Context, store *state.Store, key []b
 	return value, nil
 }
 
-// Tools returns all stored classes of tools.
+// ToolClasses returns all stored classes of tools.
 func (s *Refusals) ToolClasses(ctx context.Context) (list []ToolClass, err error) {
 	err = s.Store.ViewNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
 		list = nil

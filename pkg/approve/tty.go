@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/internal/term"
 )
 
-// tty asks at the terminal that shield was started from, one request at a time.
+// ttyChannel asks at the terminal that shield was started from, one request at a time.
 type ttyChannel struct {
 	options *Options
 	askSlot chan struct{} // held by the goroutine that asks; others queue in order
@@ -78,7 +78,7 @@ func (t *ttyChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	return a, nil
 }
 
-// outcomeLine says what was asked and answered, on one line. An answer that came
+// terminalOutcomeLine says what was asked and answered, on one line. An answer that came
 // after the request was withdrawn does not count.
 func terminalOutcomeLine(ctx context.Context, r *Request, a Answer, err error) string {
 	said := "denied"
@@ -105,7 +105,7 @@ func terminalOutcomeLine(ctx context.Context, r *Request, a Answer, err error) s
 	return "shield: " + said + ": " + r.subject
 }
 
-// take waits until no other process asks at this terminal. A file next to the
+// takeTerminal waits until no other process asks at this terminal. A file next to the
 // lock says that one is asking: if the file exists while the lock is free, that
 // process was killed, and the terminal is repaired.
 func (t *ttyChannel) takeTerminal(ctx context.Context, d *term.Device) (release func(), err error) {
@@ -163,7 +163,7 @@ func lockNamed(ctx context.Context, path string) (*flock.Lock, error) {
 	}
 }
 
-// show puts the request on the screen. Whatever happens, the terminal is left
+// showRequest puts the request on the screen. Whatever happens, the terminal is left
 // as it was found.
 func (t *ttyChannel) showRequest(ctx context.Context, d *term.Device, r *Request) (a Answer, err error) {
 	defer func() {
@@ -198,7 +198,7 @@ func (t *ttyChannel) showRequest(ctx context.Context, d *term.Device, r *Request
 	return a, err
 }
 
-// plain reports whether questions are shown as plain lines, because of the terminal or the user's
+// usesPlainText reports whether questions are shown as plain lines, because of the terminal or the user's
 // choice.
 func (t *ttyChannel) usesPlainText() bool {
 	name := t.options.Getenv("TERM")

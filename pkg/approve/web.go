@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// web shows requests on a local page, one for all processes of the user. Each process puts its
+// webChannel shows requests on a local page, one for all processes of the user. Each process puts its
 // questions into the [inbox] and waits for sealed answers there. One of the waiting processes serves
 // the page; when it ends, another serves it at the same address.
 type webChannel struct {
@@ -35,7 +35,7 @@ type webChannel struct {
 	chats          chatNotifier
 }
 
-// A pending is a question of this process without an answer.
+// A pendingQuestion is a question of this process without an answer.
 type pendingQuestion struct {
 	id        string
 	aliveLock *flock.Lock
@@ -47,7 +47,7 @@ type answerResult struct {
 	err    error
 }
 
-// webPoll is the interval at which a process looks for answers, and checks whether it must serve the
+// webPollInterval is the interval at which a process looks for answers, and checks whether it must serve the
 // page.
 const webPollInterval = 100 * time.Millisecond
 
@@ -140,7 +140,7 @@ func announcePage(ctx context.Context, channels []Channel) string {
 	return ""
 }
 
-// linkTries bounds the wait for the page's address: longer than the attempts to listen at the
+// maxLinkTries bounds the wait for the page's address: longer than the attempts to listen at the
 // remembered one.
 const maxLinkTries = 2 * maxListenTries
 
@@ -157,7 +157,7 @@ func (w *webChannel) openInboxOnce() (err error) {
 	return err
 }
 
-// add puts a question of this process on the page and starts run, which looks for its answer.
+// addQuestion puts a question of this process on the page and starts run, which looks for its answer.
 func (w *webChannel) addQuestion(ctx context.Context, r *Request) (*pendingQuestion, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -175,7 +175,7 @@ func (w *webChannel) addQuestion(ctx context.Context, r *Request) (*pendingQuest
 	return p, nil
 }
 
-// remove removes a question from the page. When it returns, an answer given on the page has reached
+// removeQuestion removes a question from the page. When it returns, an answer given on the page has reached
 // the browsers, so that this process may exit.
 func (w *webChannel) removeQuestion(p *pendingQuestion) {
 	w.mu.Lock()
@@ -197,7 +197,7 @@ func (w *webChannel) wakeRun() {
 	}
 }
 
-// run handles the questions of this process until there are none, and the page as long as this process
+// handleQuestions handles the questions of this process until there are none, and the page as long as this process
 // serves it.
 func (w *webChannel) handleQuestions() {
 	beat := time.NewTicker(webPollInterval)

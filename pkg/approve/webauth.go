@@ -31,7 +31,7 @@ import (
 // nonceLength is the length of a nonce, in hex digits.
 const nonceLength = 64
 
-// A greeting is a message of the page; Proof is set only in the second one.
+// A handshakeMessage is a message of the page; Proof is set only in the second one.
 type handshakeMessage struct {
 	Kind  string `json:"kind"` // kind of secret: code or key
 	Nonce string `json:"nonce"`
@@ -39,7 +39,7 @@ type handshakeMessage struct {
 	Salt  string `json:"salt,omitempty"` // of the code; only the server sends it
 }
 
-// codeRounds is how often PBKDF2 hashes a code, here and in app.js.
+// codeHashRounds is how often PBKDF2 hashes a code, here and in app.js.
 const codeHashRounds = 300_000
 
 // hashCode returns the secret of a code, in hex.
@@ -83,7 +83,7 @@ func (s *pageServer) tooManyGuesses(failed bool) bool {
 	return s.wrongCodes >= maxWrongCodesPerMinute
 }
 
-// prove returns the proof that who (server or page) knows the secret, for this host.
+// computeProof returns the proof that who (server or page) knows the secret, for this host.
 func computeProof(secret, who, host, pageNonce, serverNonce string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(strings.Join([]string{who, host, pageNonce, serverNonce}, "\n")))

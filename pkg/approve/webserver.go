@@ -21,7 +21,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A page is the address and the secrets of the approval page. Its file outlives the serving process,
+// A pageRecord is the address and the secrets of the approval page. Its file outlives the serving process,
 // so that the next one serves the page at the same address and open pages keep working.
 type pageRecord struct {
 	Address    string `json:"address"`       // host and port
@@ -53,12 +53,12 @@ func (p *pageRecord) howToOpen() string {
 	return p.link() + " with the code " + p.Code
 }
 
-// pageLetters are the characters of the page's codes: no vowels, which would form words, and no
+// pageCodeLetters are the characters of the page's codes: no vowels, which would form words, and no
 // characters that look alike.
 const pageCodeLetters = "bcdfghjkmnpqrstvwxz23456789"
 
 // codeLength is the number of characters in a code, without the hyphen in the middle. With
-// [codeRounds], that is more than can be guessed during the life of a code.
+// [codeHashRounds], that is more than can be guessed during the life of a code.
 const codeLength = 8
 
 // renewCode draws a new code.
@@ -81,7 +81,7 @@ func (p *pageRecord) renewCode() error {
 	return err
 }
 
-// A server serves the page. See [server.pages] for who may see and answer.
+// A pageServer serves the page. See [server.pages] for who may see and answer.
 type pageServer struct {
 	page         pageRecord // its address and key do not change
 	person       string     // name of the user at the page
@@ -96,7 +96,7 @@ type pageServer struct {
 	mu                sync.Mutex
 	knownBrowsers     []knownBrowser
 	codeHash          string // PBKDF2 hash of the code, see codeSecret
-	wrongCodes        int    // wrong proofs of the code since wrongSince
+	wrongCodes        int    // wrong proofs of the code since wrongCodesSince
 	wrongCodesSince   time.Time
 	challenges        map[string]string // nonces of open handshakes: the server's for each browser, and the browser's
 	challengeOrder    []string          // keys of challenges, oldest first
@@ -114,7 +114,7 @@ type subscriber struct {
 	sentVersion int // the last version sent
 }
 
-// A receipt is an answered question and its answer.
+// An answeredQuestion is an answered question and its answer.
 type answeredQuestion struct {
 	ID           string    `json:"id"`
 	IdenticalIDs []string  `json:"also,omitempty"` // IDs of identical questions with the same answer
@@ -235,7 +235,7 @@ func (w *webChannel) lastPage(b *inbox) pageRecord {
 	return p
 }
 
-// socket listens at the configured or last address. After some tries it uses another port, with a new
+// openListener listens at the configured or last address. After some tries it uses another port, with a new
 // key: a program at the old address may have received data from a browser. It returns nil if it must
 // be tried again. The caller holds w.mu.
 func (w *webChannel) openListener(p *pageRecord) (net.Listener, error) {
@@ -305,7 +305,7 @@ func (s *pageServer) currentPage() pageRecord {
 	return s.page
 }
 
-// changed notifies the browsers of a new state.
+// notifyBrowsers notifies the browsers of a new state.
 func (s *pageServer) notifyBrowsers() {
 	s.stateVersion++
 	for _, b := range s.browsers {
@@ -361,14 +361,14 @@ func (s *pageServer) noteSent(b *subscriber, version int) {
 	b.sentVersion = version
 }
 
-// A shownPage is the state sent to the page.
+// A pageStateJSON is the state sent to the page.
 type pageStateJSON struct {
 	Waiting  []pageRequest      `json:"waiting"` // oldest first
 	Answered []answeredQuestion `json:"receipts"`
 	UndoHint string             `json:"kept,omitempty"` // files that can be restored
 }
 
-// A shownRequest is a request as sent to the page, with the seconds left.
+// A pageRequest is a request as sent to the page, with the seconds left.
 type pageRequest struct {
 	*Request
 	Number       int      `json:"number"`
@@ -400,7 +400,7 @@ func (s *pageServer) pageState() (p pageStateJSON, version int) {
 	return p, s.stateVersion
 }
 
-// maxShown is how many bytes of a field the page gets before it requests more.
+// maxShownFieldBytes is how many bytes of a field the page gets before it requests more.
 const maxShownFieldBytes = 16 << 10
 
 // shortenRequest returns a shortened request for the list of waiting questions; more means that fields

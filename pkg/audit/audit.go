@@ -160,7 +160,7 @@ func (l *Log) closeFiles() error {
 	return err
 }
 
-// A Ticket represents entries that are being written to the log.
+// A PendingEntries represents entries that are being written to the log.
 type PendingEntries struct {
 	encodedEntries [][]byte // encoded entries without sequence number and hash
 	err            error
@@ -240,10 +240,10 @@ func (l *Log) Queue(t *PendingEntries) *PendingEntries {
 	return t
 }
 
-// maxBatch bounds what is written at once, in tickets.
+// maxBatchTickets bounds what is written at once, in tickets.
 const maxBatchTickets = 1024
 
-// work writes the queued entries in large batches until the queue is empty.
+// writeQueue writes the queued entries in large batches until the queue is empty.
 func (l *Log) writeQueue() {
 	for {
 		l.mu.Lock()

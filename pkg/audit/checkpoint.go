@@ -26,7 +26,7 @@ type Checkpoint struct {
 // ErrBadSignature is the error for a checkpoint that the key did not sign.
 var ErrBadSignature = errors.New("the checkpoint's signature is wrong for this key: use the public key of the signer, or a copy of the checkpoint from before it was changed")
 
-// message returns the signed bytes. Their first line keeps the signature from being valid for other data.
+// signedBytes returns the signed bytes. Their first line keeps the signature from being valid for other data.
 func (c *Checkpoint) signedBytes() []byte {
 	return fmt.Appendf(nil, "shield audit checkpoint v1\n%d\n%s\n%s\n%s\n", c.Seq, c.Hash, c.Time.UTC().Format(time.RFC3339Nano), c.Key)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// encode returns the entry as one line of JSON without the opening brace, Seq and Prev. Fields are in
+// encodeJSON returns the entry as one line of JSON without the opening brace, Seq and Prev. Fields are in
 // the order of the struct. Characters that are invisible or control a terminal are escaped.
 func (e *Entry) encodeJSON() []byte {
 	room := encodeBuffers.Get().(*[]byte)
@@ -92,7 +92,7 @@ func (e *Entry) encodeJSON() []byte {
 	return line
 }
 
-// rooms are reusable buffers for encoded entries.
+// encodeBuffers are reusable buffers for encoded entries.
 var encodeBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func appendStep(b []byte, s *verdict.Step) []byte {
@@ -107,7 +107,7 @@ func appendStep(b []byte, s *verdict.Step) []byte {
 	return append(appendNumber(b, `,"latency_us":`, s.Latency), '}')
 }
 
-// object appends an object; members appends each member with a leading comma.
+// appendObject appends an object; members appends each member with a leading comma.
 func appendObject(b []byte, name string, members func([]byte) []byte) []byte {
 	b = append(b, name...)
 	at := len(b)

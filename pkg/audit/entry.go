@@ -98,11 +98,11 @@ const (
 	maxPayloadBytes = 32 << 10
 	maxTrailSteps   = 16
 	maxEntryBytes   = 60 << 10
-	// maxLine is the longest line of a log, with sequence number and hash.
+	// maxLineBytes is the longest line of a log, with sequence number and hash.
 	maxLineBytes = 64 << 10
 )
 
-// body returns the entry as JSON without its opening brace, Seq and Prev.
+// encodeRedacted returns the entry as JSON without its opening brace, Seq and Prev.
 func (e *Entry) encodeRedacted(now time.Time, r *redact.Redactor) []byte {
 	c := e.redactedCopy(now, r)
 	b := c.encodeJSON()
@@ -116,7 +116,7 @@ func (e *Entry) encodeRedacted(now time.Time, r *redact.Redactor) []byte {
 	return b
 }
 
-// clean returns a copy with secrets redacted and strings truncated.
+// redactedCopy returns a copy with secrets redacted and strings truncated.
 func (e *Entry) redactedCopy(now time.Time, r *redact.Redactor) *Entry {
 	c := *e
 	if c.Time.IsZero() {
@@ -156,13 +156,13 @@ func (e *Entry) redactedCopy(now time.Time, r *redact.Redactor) *Entry {
 	return &c
 }
 
-// digest reports whether a text is a SHA-256 hash in shield's notation, which contains no secret.
+// isDigest reports whether a text is a SHA-256 hash in shield's notation, which contains no secret.
 func isDigest(s string) bool {
 	hash, ok := strings.CutPrefix(s, "sha256:")
 	return ok && len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
-// strings returns the fields that contain untrusted text.
+// untrustedFields returns the fields that contain untrusted text.
 func (e *Entry) untrustedFields() []*string {
 	return []*string{
 		&e.Kind, &e.ID, &e.Session, &e.Type, &e.CWD, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.Channel, &e.By,
@@ -171,7 +171,7 @@ func (e *Entry) untrustedFields() []*string {
 	}
 }
 
-// payload returns a decoded JSON value if it is small enough, otherwise the beginning of its text.
+// limitPayload returns a decoded JSON value if it is small enough, otherwise the beginning of its text.
 func limitPayload(v any, r *redact.Redactor) any {
 	b, err := appendValue(nil, v)
 	if err != nil {
@@ -183,7 +183,7 @@ func limitPayload(v any, r *redact.Redactor) any {
 	return json.RawMessage(b)
 }
 
-// visible escapes nonprinting characters in a line of JSON or text.
+// escapeNonprinting escapes nonprinting characters in a line of JSON or text.
 func escapeNonprinting(line []byte) []byte {
 	for i := 0; i < len(line); {
 		r, n := utf8.DecodeRune(line[i:])
@@ -196,7 +196,7 @@ func escapeNonprinting(line []byte) []byte {
 	return line
 }
 
-// hidden reports whether a character of n bytes must not be printed.
+// isNonprinting reports whether a character of n bytes must not be printed.
 func isNonprinting(r rune, n int) bool {
 	return r < ' ' || r >= 0x7f && !unicode.IsPrint(r) || r == utf8.RuneError && n == 1
 }

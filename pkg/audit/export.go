@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// formats are the output formats of [Export].
+// exportFormats are the output formats of [Export].
 var exportFormats = [...]string{"jsonl", "csv", "ocsf", "cef"}
 
 // Formats returns the names of the formats that [Export] knows.
@@ -52,7 +52,7 @@ func Export(w io.Writer, r io.Reader, format, version string) (skipped int, err 
 	return skipped, cmp.Or(err, table.Error())
 }
 
-// each calls fn with the lines and entries of a log. Lines that are not entries are
+// forEachEntry calls fn with the lines and entries of a log. Lines that are not entries are
 // skipped and counted.
 func forEachEntry(r io.Reader, fn func(line []byte, e *Entry) error) (skipped int, err error) {
 	lines := newLineReader(r)
@@ -107,7 +107,7 @@ func csvCells(e *Entry) []string {
 	return out
 }
 
-// inert keeps a spreadsheet from interpreting text as a formula (CSV injection).
+// escapeFormula keeps a spreadsheet from interpreting text as a formula (CSV injection).
 func escapeFormula(s string) string {
 	t := strings.TrimLeft(s, " ")
 	if t != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(t[0])) {

@@ -59,14 +59,14 @@ func Files(path string) ([]string, error) {
 	return append(full, path), err
 }
 
-// A series iterates over the files of a log, oldest first.
+// A logFiles iterates over the files of a log, oldest first.
 type logFiles struct {
 	fullPaths []string
 	current   *os.File // nil before the first file
 	openFile  *os.File // the file that next returned last
 }
 
-// openSeries opens a log with all its files. The error is [fs.ErrNotExist] if there are none.
+// openLogFiles opens a log with all its files. The error is [fs.ErrNotExist] if there are none.
 func openLogFiles(path string) (*logFiles, error) {
 	// Open the current file first: if it is renamed to a full file meanwhile, it is found twice rather
 	// than missed.
@@ -89,7 +89,7 @@ func openLogFiles(path string) (*logFiles, error) {
 	return s, nil
 }
 
-// next returns the next file, or io.EOF.
+// nextFile returns the next file, or io.EOF.
 func (s *logFiles) nextFile() (string, io.Reader, error) {
 	if s.openFile != nil {
 		s.openFile.Close()

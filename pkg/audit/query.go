@@ -64,7 +64,7 @@ func Query(ctx context.Context, r io.Reader, program string, emit func([]byte) e
 	}
 }
 
-// ask runs a compiled program on one entry.
+// queryEntry runs a compiled program on one entry.
 func queryEntry(ctx context.Context, code *gojq.Code, entry map[string]any, emit func([]byte) error) error {
 	limited, cancel := context.WithTimeout(ctx, maxEntryTime)
 	defer cancel()

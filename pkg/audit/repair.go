@@ -24,7 +24,7 @@ func LastHead(path string) (Head, error) {
 	return headOfFullFile(path)
 }
 
-// fullHead returns the head of the newest full file of a log, or the zero Head.
+// headOfFullFile returns the head of the newest full file of a log, or the zero Head.
 func headOfFullFile(path string) (Head, error) {
 	full, err := fullFiles(path)
 	if err != nil || len(full) == 0 {
@@ -33,7 +33,7 @@ func headOfFullFile(path string) (Head, error) {
 	return headOfFile(full[len(full)-1])
 }
 
-// headIn returns the sequence number and hash of the last line of a file.
+// headOfFile returns the sequence number and hash of the last line of a file.
 func headOfFile(path string) (Head, error) {
 	f, err := openRead(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -134,7 +134,7 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 	return aside, nil
 }
 
-// putAside returns the record of the damaged log that was moved to aside: its name, its hash, and the
+// describeMovedLog returns the record of the damaged log that was moved to aside: its name, its hash, and the
 // last entry of the full files before it, so that its removal is detected. It moves nothing.
 func describeMovedLog(path, aside string) (*Recovery, error) {
 	full, err := fullFiles(path)
@@ -167,7 +167,7 @@ func hashFile(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// put writes a recovery entry after the entry of head.
+// appendRecovery writes a recovery entry after the entry of head.
 func (l *Log) appendRecovery(at int64, head Head, what *Recovery) (Head, error) {
 	e := Entry{Kind: KindRecovery, Recovery: what}
 	line, head := appendChained(nil, head, e.encodeRedacted(l.opts.Clock(), l.opts.Redactor))

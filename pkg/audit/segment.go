@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// segmentForm is the format name and version of a segment, in its first line.
+// segmentFormat is the format name and version of a segment, in its first line.
 const segmentFormat = "shield audit segment v1"
 
 // segmentHeader is the first line of a segment: the checkpoint of its last entry.

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// An outcome is a decision in the values of SIEM formats.
+// A siemOutcome is a decision in the values of SIEM formats.
 type siemOutcome struct {
 	cefAction       string // CEF: act
 	cefSeverity     int    // CEF: severity, 0–10
@@ -32,7 +32,7 @@ func outcomeOf(e *Entry) siemOutcome {
 	return siemOutcome{"Noted", 3, 2, 99, 99} // not a verdict: a repair, a tool result, an MCP server
 }
 
-// title returns a short title of an entry.
+// shortTitle returns a short title of an entry.
 func (e *Entry) shortTitle() string {
 	switch {
 	case e.Kind != KindVerdict:
@@ -43,7 +43,7 @@ func (e *Entry) shortTitle() string {
 	return e.Type
 }
 
-// A finding is an entry in the Open Cybersecurity Schema Framework 1.3.0: class Detection Finding
+// An ocsfFinding is an entry in the Open Cybersecurity Schema Framework 1.3.0: class Detection Finding
 // (2004) with the profile Security Control.
 type ocsfFinding struct {
 	Activity        int     `json:"activity_id"` // 1, create
@@ -76,13 +76,13 @@ type ocsfFinding struct {
 	Entry json.RawMessage `json:"unmapped"` // the line of the log
 }
 
-// A rule is the OCSF object "analytic".
+// An ocsfAnalytic is the OCSF object "analytic".
 type ocsfAnalytic struct {
 	Name string `json:"name"`
 	Type int    `json:"type_id"` // 1, rule
 }
 
-// ocsf returns a function that writes an entry as a finding, one per line.
+// ocsfEntryWriter returns a function that writes an entry as a finding, one per line.
 func ocsfEntryWriter(w io.Writer, version string) func(line []byte, e *Entry) error {
 	return func(line []byte, e *Entry) error {
 		o := outcomeOf(e)
@@ -112,7 +112,7 @@ var (
 	cefValueEscaper  = strings.NewReplacer(`\`, `\\`, `=`, `\=`, "\n", `\n`, "\r", `\r`)
 )
 
-// cef returns a function that writes an entry as a line in the Common Event Format, version 0.
+// cefEntryWriter returns a function that writes an entry as a line in the Common Event Format, version 0.
 func cefEntryWriter(w io.Writer, version string) func(line []byte, e *Entry) error {
 	return func(_ []byte, e *Entry) error {
 		o := outcomeOf(e)

@@ -42,7 +42,7 @@ type Counts struct {
 	Denied    int // by a person
 }
 
-// Named are the counts of one rule, day, caller or session.
+// NamedCounts are the counts of one rule, day, caller or session.
 type NamedCounts struct {
 	Name string
 	Counts
@@ -51,7 +51,7 @@ type NamedCounts struct {
 // Sum returns the number of counted verdicts.
 func (c *Counts) Sum() int { return c.Allowed + c.Escalated + c.Blocked + c.Approved + c.Denied }
 
-// stops returns how many actions were not allowed automatically.
+// notAllowed returns how many actions were not allowed automatically.
 func (c *Counts) notAllowed() int { return c.Sum() - c.Allowed }
 
 func (c *Counts) countEntry(e *Entry) {
@@ -69,7 +69,7 @@ func (c *Counts) countEntry(e *Entry) {
 	}
 }
 
-// Stopped is an action that was not allowed.
+// StoppedAction is an action that was not allowed.
 type StoppedAction struct {
 	Time                  time.Time
 	Decision              verdict.Decision
@@ -78,7 +78,7 @@ type StoppedAction struct {
 	Session, Channel, Who string
 }
 
-// Rest is the name for the rules, callers and sessions that are counted together.
+// OthersName is the name for the rules, callers and sessions that are counted together.
 const OthersName = "others"
 
 type countsByName map[string]*Counts
@@ -153,7 +153,7 @@ func Summarize(r io.Reader, since time.Time) (s *Summary, skipped int, err error
 	return s, skipped, err
 }
 
-// cause returns the rule that decided or, if a later tier decided, the first rule that asked.
+// decidingRule returns the rule that decided or, if a later tier decided, the first rule that asked.
 func (e *Entry) decidingRule() string {
 	for i := range e.Trail {
 		if st := &e.Trail[i]; st.Rule != "" && st.Decision != verdict.Allow {
@@ -170,7 +170,7 @@ func newStoppedAction(e *Entry) StoppedAction {
 	}
 }
 
-// brief returns the command of an action, or its payload as JSON, truncated.
+// shortPayload returns the command of an action, or its payload as JSON, truncated.
 func (e *Entry) shortPayload() string {
 	text := ""
 	if m, ok := e.Payload.(map[string]any); ok {

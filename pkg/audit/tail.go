@@ -51,7 +51,7 @@ func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, pol
 	}
 }
 
-// tailFull writes the last n lines of the files before a log's current file.
+// writeFullTail writes the last n lines of the files before a log's current file.
 func writeFullTail(w io.Writer, path string, current *os.File, n int) error {
 	full, err := fullFiles(path)
 	if err != nil || n <= 0 {
@@ -88,7 +88,7 @@ func writeFullTail(w io.Writer, path string, current *os.File, n int) error {
 	return nil
 }
 
-// copyFull writes the full files between the files last and now.
+// copyFullFiles writes the full files between the files last and now.
 func copyFullFiles(w io.Writer, path string, last, now *os.File) error {
 	full, err := fullFiles(path)
 	if err != nil {
@@ -112,7 +112,7 @@ func copyFullFiles(w io.Writer, path string, last, now *os.File) error {
 	return nil
 }
 
-// before returns the full files before f, or all of them if f is not a full file.
+// fullFilesBefore returns the full files before f, or all of them if f is not a full file.
 func fullFilesBefore(full []string, f *os.File) []string {
 	info, err := f.Stat()
 	if err != nil {
@@ -126,7 +126,7 @@ func fullFilesBefore(full []string, f *os.File) []string {
 	return full
 }
 
-// replaced opens the file at path if it is no longer f; otherwise it returns nil.
+// openReplacement opens the file at path if it is no longer f; otherwise it returns nil.
 func openReplacement(path string, f *os.File) *os.File {
 	named, err := os.Lstat(path)
 	info, ferr := f.Stat()

@@ -22,11 +22,11 @@ const (
 	DamageCutOff    = "cut off"
 )
 
-// A Break is the first place at which a log differs from what was written.
+// A Damage is the first place at which a log differs from what was written.
 type Damage struct {
 	Line        int    `json:"line"` // counted from 1 in its file; for a removed line, the line now in its place
 	Seq         uint64 `json:"seq"`  // sequence number of the entry that should be there
-	Kind        string `json:"how"`  // Changed, Removed, Inserted, Reordered or CutOff
+	Kind        string `json:"how"`  // Changed, Removed, Inserted, Reordered or DamageCutOff
 	Explanation string `json:"note"`
 	File        string `json:"file,omitempty"` // path of the damaged file
 }
@@ -49,7 +49,7 @@ type Report struct {
 
 	MissingFiles []string `json:"missing,omitempty"` // damaged files that were moved aside and no longer exist
 
-	// Unknown says what cannot be verified without a stored head; empty if one was given.
+	// Unverifiable says what cannot be verified without a stored head; empty if one was given.
 	Unverifiable string `json:"unknown,omitempty"`
 }
 
@@ -93,7 +93,7 @@ func Verify(r io.Reader, kept *Head) (Report, error) {
 	return v.report, err
 }
 
-// A link is one line with its sequence number and hashes.
+// A chainLine is one line with its sequence number and hashes.
 type chainLine struct {
 	isValid    bool // the line is a valid entry
 	seq        uint64
@@ -105,7 +105,7 @@ type chainLine struct {
 	linePlace
 }
 
-// A place is the position of a line.
+// A linePlace is the position of a line.
 type linePlace struct {
 	file string
 	line int // counted from 1
@@ -135,7 +135,7 @@ type verifier struct {
 	isSegment bool // the first entry continues one that is not in the segment
 }
 
-// open opens the next file and reports whether there is one.
+// openNextFile opens the next file and reports whether there is one.
 func (v *verifier) openNextFile() (bool, error) {
 	name, r, err := v.nextFile()
 	if errors.Is(err, io.EOF) {
@@ -249,7 +249,7 @@ func (v *verifier) verifyChain() error {
 	return nil
 }
 
-// vouched reports whether evidence besides the recovery entry itself shows that the entries before it
+// hasEvidence reports whether evidence besides the recovery entry itself shows that the entries before it
 // were moved aside.
 func (v *verifier) hasEvidence(cur chainLine) bool {
 	switch {
@@ -273,7 +273,7 @@ func (v *verifier) hasEvidence(cur chainLine) bool {
 	return err == nil && chainLine{isValid: true, seq: seq, prev: prev}.follows(v.report.Head)
 }
 
-// spoiled reports whether the damaged log that a recovery entry names was changed after it was moved
+// movedLogChanged reports whether the damaged log that a recovery entry names was changed after it was moved
 // aside. A missing file is recorded in the report.
 func (v *verifier) movedLogChanged(cur chainLine) bool {
 	if v.path == "" || cur.recovery.SHA256 == "" {
@@ -290,7 +290,7 @@ func (v *verifier) movedLogChanged(cur chainLine) bool {
 	return false
 }
 
-// misnamed reports whether the name of the file just read does not match its last entry.
+// isFileMisnamed reports whether the name of the file just read does not match its last entry.
 func (v *verifier) isFileMisnamed() bool {
 	number, full := strings.CutPrefix(v.headPlace.file, v.path+".")
 	if last, err := strconv.ParseUint(number, 10, 64); !full || err == nil && last == v.report.Head.Seq {
@@ -300,7 +300,7 @@ func (v *verifier) isFileMisnamed() bool {
 	return true
 }
 
-// unknown returns what cannot be verified from the log alone.
+// describeUnverifiable returns what cannot be verified from the log alone.
 func (v *verifier) describeUnverifiable() string {
 	if v.report.Head.Seq == 0 {
 		return "whether there were entries"
@@ -312,7 +312,7 @@ func (v *verifier) setDamage(at linePlace, seq uint64, how, note string) {
 	v.report.Damage = &Damage{Line: at.line, Seq: seq, Kind: how, Explanation: note, File: at.file}
 }
 
-// classify determines the damage to a log in which cur, the last line read, does not follow the line
+// classifyDamage determines the damage to a log in which cur, the last line read, does not follow the line
 // before.
 func (v *verifier) classifyDamage(cur chainLine) error {
 	head, n := v.report.Head, cur.linePlace
@@ -340,7 +340,7 @@ func (v *verifier) classifyDamage(cur chainLine) error {
 	return nil
 }
 
-// whole reports whether cur, whose previous hash does not match the line before, is itself unchanged;
+// isUnchanged reports whether cur, whose previous hash does not match the line before, is itself unchanged;
 // then the line before was changed.
 func (v *verifier) isUnchanged(cur, after chainLine) bool {
 	head := v.report.Head
@@ -353,7 +353,7 @@ func (v *verifier) isUnchanged(cur, after chainLine) bool {
 	return after.follows(Head{cur.seq, cur.hash})
 }
 
-// ahead determines why an entry has a higher sequence number than its position: moved, inserted,
+// classifyHigherSequence determines why an entry has a higher sequence number than its position: moved, inserted,
 // changed, or after removed lines. It reads the rest of the log to decide.
 func (v *verifier) classifyHigherSequence(cur, after chainLine, want uint64) error {
 	line, follows := cur.linePlace, after.follows(v.report.Head)
@@ -385,10 +385,10 @@ func (v *verifier) classifyHigherSequence(cur, after chainLine, want uint64) err
 	return nil
 }
 
-// errLongLine is the error for a line longer than maxLine, which shield does not write.
+// errLongLine is the error for a line longer than maxLineBytes, which shield does not write.
 var errLongLine = errors.New("line is too long")
 
-// lines splits a log into lines, in constant memory.
+// lineReader splits a log into lines, in constant memory.
 type lineReader struct {
 	r              *bufio.Reader
 	lastIncomplete bool // the last line has no line feed
@@ -398,7 +398,7 @@ func newLineReader(r io.Reader) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, maxLineBytes+1)}
 }
 
-// next returns the next line without its line feed; it is valid until the next call. It returns
+// nextLine returns the next line without its line feed; it is valid until the next call. It returns
 // errLongLine for a line that is too long and [io.EOF] at the end, also after an incomplete last line.
 func (l *lineReader) nextLine() ([]byte, error) {
 	line, err := l.r.ReadSlice('\n')

@@ -20,7 +20,7 @@ import (
 // LockFile returns the lock file of a log.
 func LockFile(path string) string { return path + ".lock" }
 
-// write appends a batch of entries, syncs, and advances the head, under the lock of all processes.
+// writeBatch appends a batch of entries, syncs, and advances the head, under the lock of all processes.
 func (l *Log) writeBatch(batch []*PendingEntries) (err error) {
 	if l.lock == nil {
 		if l.lock, err = flock.New(LockFile(l.path)); err != nil {
@@ -51,7 +51,7 @@ func (l *Log) writeBatch(batch []*PendingEntries) (err error) {
 	return nil
 }
 
-// acquire takes the lock that all processes share.
+// acquireLock takes the lock that all processes share.
 func (l *Log) acquireLock(ctx context.Context) error {
 	err := l.lock.Lock(ctx, l.opts.LockWait)
 	if errors.As(err, new(*flock.HeldError)) {
@@ -103,7 +103,7 @@ func (l *Log) appendLines(kept Head, batch []*PendingEntries) (Head, error) {
 	return head, nil
 }
 
-// flush writes complete lines at offset at, the end of the log, and syncs.
+// writeAndSync writes complete lines at offset at, the end of the log, and syncs.
 func (l *Log) writeAndSync(at int64, lines []byte) error {
 	l.endOffset = -1
 	n, err := l.file.Write(lines)
@@ -121,7 +121,7 @@ func (l *Log) writeAndSync(at int64, lines []byte) error {
 	return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
 }
 
-// chain appends the line that follows head and returns the new head.
+// appendChained appends the line that follows head and returns the new head.
 func appendChained(buf []byte, head Head, body []byte) ([]byte, Head) {
 	from := len(buf)
 	prev := head.Hash
@@ -138,7 +138,7 @@ func appendChained(buf []byte, head Head, body []byte) ([]byte, Head) {
 	return append(buf, '\n'), head
 }
 
-// genesis is the previous hash in the first entry.
+// genesisHash is the previous hash in the first entry.
 const genesisHash = "0000000000000000000000000000000000000000000000000000000000000000"
 
 func hashLine(line []byte) string {
@@ -146,7 +146,7 @@ func hashLine(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// seek updates the open file and l.last to the log's current end, and returns the offset to write at.
+// seekEnd updates the open file and l.last to the log's current end, and returns the offset to write at.
 // A line left incomplete by a crash is removed and described: its verdict was never returned.
 func (l *Log) seekEnd(kept Head) (at int64, repaired *Recovery, err error) {
 	info, err := l.reopen()
@@ -192,14 +192,14 @@ func (l *Log) seekEnd(kept Head) (at int64, repaired *Recovery, err error) {
 	return at, repaired, nil
 }
 
-// unchanged reports whether the last written line is still there.
+// isLastLineUnchanged reports whether the last written line is still there.
 func (l *Log) isLastLineUnchanged() bool {
 	line := make([]byte, max(l.endOffset-l.lastLineOffset-1, 0))
 	_, err := l.file.ReadAt(line, l.lastLineOffset)
 	return err == nil && hashLine(line) == l.lastHead.Hash
 }
 
-// compare returns an error if the log lost or changed the entry of the stored head. A process killed
+// compareWithHead returns an error if the log lost or changed the entry of the stored head. A process killed
 // between writing and advancing the head leaves entries after it; lines are the last lines of the log.
 func (l *Log) compareWithHead(kept Head, lines [][]byte) error {
 	switch {
@@ -257,11 +257,11 @@ func (l *Log) reopen() (os.FileInfo, error) {
 	return info, nil
 }
 
-// others are the mode bits that must not be set: access for other users, except read access for the
+// otherUsersModeBits are the mode bits that must not be set: access for other users, except read access for the
 // group.
 const otherUsersModeBits = owner.OtherAccess &^ 0o040
 
-// rotate renames the full file and returns the offset for the next line, which is at if renaming
+// rotateFile renames the full file and returns the offset for the next line, which is at if renaming
 // fails: a log that is too large is better than none. If the process is killed in between, there is no
 // current file, and the next process continues from the full one.
 func (l *Log) rotateFile(at int64) (int64, error) {
@@ -303,7 +303,7 @@ func readTail(f io.ReaderAt, size int64) ([]byte, error) {
 	return b, nil
 }
 
-// wholeLines splits the end of a log into complete lines and an incomplete last line.
+// splitTail splits the end of a log into complete lines and an incomplete last line.
 func splitTail(tail []byte) (lines [][]byte, torn []byte) {
 	n := bytes.LastIndexByte(tail, '\n') + 1
 	if n > 0 {
@@ -312,7 +312,7 @@ func splitTail(tail []byte) (lines [][]byte, torn []byte) {
 	return lines, tail[n:]
 }
 
-// headOf returns the head for a line: its sequence number and hash.
+// headOfLine returns the head for a line: its sequence number and hash.
 func headOfLine(line []byte) (Head, error) {
 	seq, _, err := parseChainFields(line)
 	if err != nil {
@@ -321,7 +321,7 @@ func headOfLine(line []byte) (Head, error) {
 	return Head{seq, hashLine(line)}, nil
 }
 
-// links returns the sequence number and previous hash in a line.
+// parseChainFields returns the sequence number and previous hash in a line.
 func parseChainFields(line []byte) (seq uint64, prev string, err error) {
 	if !json.Valid(line) {
 		return 0, "", errors.New("not JSON")

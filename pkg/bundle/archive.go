@@ -20,7 +20,7 @@ var (
 	errTrailingData = errors.New("the file has data after the end of the archive; download it again")
 )
 
-// unpack returns the files of an archive. It returns an error for folders, links, paths with a folder,
+// unpackFiles returns the files of an archive. It returns an error for folders, links, paths with a folder,
 // duplicate names, or data after the end of the tar archive.
 func unpackFiles(archive []byte) (map[string][]byte, error) {
 	if len(archive) > MaxArchive {
@@ -48,7 +48,7 @@ func unpackFiles(archive []byte) (map[string][]byte, error) {
 	return files, nil
 }
 
-// entries reads the files of a tar archive.
+// readEntries reads the files of a tar archive.
 func readEntries(t *tar.Reader) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	folded := map[string]bool{}
@@ -91,7 +91,7 @@ func readEntries(t *tar.Reader) (map[string][]byte, error) {
 	}
 }
 
-// ended reads the rest after the last entry: zeros, and the gzip checksum.
+// checkArchiveEnd reads the rest after the last entry: zeros, and the gzip checksum.
 func checkArchiveEnd(unpacked io.Reader) error {
 	rest, err := io.ReadAll(unpacked)
 	switch {
@@ -103,7 +103,7 @@ func checkArchiveEnd(unpacked io.Reader) error {
 	return nil
 }
 
-// pack returns an archive: the manifest, its signature, then the other files sorted by name. It
+// packFiles returns an archive: the manifest, its signature, then the other files sorted by name. It
 // contains no time or user, so the same files give the same bytes.
 func packFiles(files map[string][]byte) ([]byte, error) {
 	names := sorted.Keys(files)

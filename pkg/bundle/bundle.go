@@ -93,7 +93,7 @@ func Open(archive []byte, keys Keys) (*Bundle, error) {
 	return b, nil
 }
 
-// read returns the bundle that files form, without checking the signature.
+// newBundle returns the bundle that files form, without checking the signature.
 func newBundle(files map[string][]byte) (*Bundle, error) {
 	manifest := files[manifestFile]
 	b := &Bundle{Digest: sha256Digest(manifest), files: maps.Clone(files)}

@@ -41,7 +41,7 @@ func CheckSource(source string) error {
 	return nil
 }
 
-// Shown returns a source for messages: a URL without its query, which can contain a token.
+// DisplaySource returns a source for messages: a URL without its query, which can contain a token.
 func DisplaySource(source string) string {
 	if u, err := url.Parse(source); err == nil && IsURL(source) {
 		u.User, u.RawQuery, u.Fragment = nil, "", ""
@@ -102,7 +102,7 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 	return data, nil
 }
 
-// late returns an error that names the time limit if a download exceeded it, or else the same error.
+// describeTimeout returns an error that names the time limit if a download exceeded it, or else the same error.
 func describeTimeout(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("the download did not finish within %v and was stopped; check the connection and try again", downloadTimeout)

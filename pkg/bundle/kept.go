@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// A Kept is the stored last valid bundle of a source. It is used until it expires, even if the source
+// A StoredBundle is the stored last valid bundle of a source. It is used until it expires, even if the source
 // cannot be reached.
 type StoredBundle struct {
 	Dir    string // folder of the stored bundles

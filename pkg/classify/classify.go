@@ -275,7 +275,7 @@ func (w *decisionInputs) verdict(c *analysis.Case, m *result) verdict.Verdict {
 	return v
 }
 
-// timed returns a function that stores in a result the time since timed was called.
+// startTimer returns a function that stores in a result the time since timed was called.
 func (k *Classifier) startTimer(r *result) func() {
 	if k.opts.Clock == nil {
 		return func() {}
@@ -284,7 +284,7 @@ func (k *Classifier) startTimer(r *result) func() {
 	return func() { r.latency = k.opts.Clock().Sub(start) }
 }
 
-// heuristic runs the rules of a scope.
+// runRules runs the rules of a scope.
 func (k *Classifier) runRules(c *analysis.Case, sc ruleScope) (r result) {
 	defer k.startTimer(&r)()
 	defer func() {
@@ -323,7 +323,7 @@ func (s *runBuffers) findings(eng *ruleEngine) []verdict.Finding {
 	return append(list, verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence, Reasoning: "no heuristic rule matched", FixedReasoning: true})
 }
 
-// exempt drops matches of rules from which the policy exempts the case. Matches of rules that always block
+// dropExemptHits drops matches of rules from which the policy exempts the case. Matches of rules that always block
 // stay.
 func (k *Classifier) dropExemptHits(eng *ruleEngine, s *runBuffers, c *analysis.Case) (err error) {
 	if k.opts.Exempt == nil {

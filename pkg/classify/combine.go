@@ -28,7 +28,7 @@ const (
 	errorConfidence    = 0.50
 )
 
-// failed returns the result if a classifier failed: BLOCK, or ESCALATE with failOpen, never ALLOW.
+// failureResult returns the result if a classifier failed: BLOCK, or ESCALATE with failOpen, never ALLOW.
 func failureResult(source string, err error, failOpen bool) result {
 	who := verdict.NeverAllowed
 	if failOpen {

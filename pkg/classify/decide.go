@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A weighing holds all inputs of Tier 1's decision except the model's answer.
+// A decisionInputs holds all inputs of Tier 1's decision except the model's answer.
 type decisionInputs struct {
 	rulesResult result // the most severe finding of the rules; NoApproval if none matched
 
@@ -73,7 +73,7 @@ func (w *decisionInputs) higherTierFinding() result {
 	return out
 }
 
-// facts returns the finding of the effects, for a case without a matching rule or a model's answer.
+// effectsFinding returns the finding of the effects, for a case without a matching rule or a model's answer.
 func (w *decisionInputs) effectsFinding() result {
 	out := w.rulesResult
 	known := w.unclearedDoubt.Reason == "" || w.unclearedDoubt.Unusual
@@ -117,7 +117,7 @@ func (w *decisionInputs) scope() ruleScope {
 	return scopeAll
 }
 
-// answerWorth limits a model's answer: SAFE does not clear a final doubt, unless the policy allows the case.
+// limitAnswer limits a model's answer: SAFE does not clear a final doubt, unless the policy allows the case.
 func (w *decisionInputs) limitAnswer(m result) result {
 	switch {
 	case m.err != nil:

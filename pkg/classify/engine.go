@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// An engine is a set of rules with tables that select the rules an action could match. Goroutines may share
+// A ruleEngine is a set of rules with tables that select the rules an action could match. Goroutines may share
 // it.
 type ruleEngine struct {
 	rules    []Rule
@@ -59,7 +59,7 @@ type compiledClause struct {
 type textPattern struct {
 	rule                            int
 	bytes                           string // bytes that every match contains
-	firstLiteralSet, literalSetsEnd int    // range of sets in textSet; a matching text contains a literal of each
+	firstLiteralSet, literalSetsEnd int    // range of sets in textLiterals; a matching text contains a literal of each
 	re                              lazyFinder
 	except                          lazyFinder
 }
@@ -163,7 +163,7 @@ func (l *lazyGlobs) touches(e *effect.Effect) bool {
 	return ok
 }
 
-// perhaps reports whether a match of the globs is uncertain: part of the last name is unknown, the path of a
+// isUncertainMatch reports whether a match of the globs is uncertain: part of the last name is unknown, the path of a
 // read does not name a matching file, or only a folder above is read recursively or is the target of a
 // recursive copy.
 func (l *lazyGlobs) isUncertainMatch(e *effect.Effect) bool {
@@ -277,7 +277,7 @@ func (b *compiledClause) bind(rule int, c *clause, vars map[string][]string) {
 	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(withFoldersBelow(expandLists(c.notPaths, knowledge.Paths)), vars)
 }
 
-// andBelow adds everything below the folders in a list: a recursive effect is covered only if everything it
+// withFoldersBelow adds everything below the folders in a list: a recursive effect is covered only if everything it
 // touches is.
 func withFoldersBelow(globs []string) []string {
 	var out []string
@@ -308,7 +308,7 @@ func (eng *ruleEngine) addClause(rule int, c *clause) {
 			eng.programClauses = append(eng.programClauses, namedClause{id, eng.byProgram[p]})
 			eng.byProgram[p] = uint16(len(eng.programClauses))
 		}
-	case len(c.args.lits) > 0: // selected by its literals, see freeArgs
+	case len(c.args.lits) > 0: // selected by its literals, see argsOnlyClauses
 	case len(c.kinds) == 0:
 		eng.byKind[effect.Execute] = append(eng.byKind[effect.Execute], id)
 	default:
@@ -387,7 +387,7 @@ func (b *compiledClause) holds(s *runBuffers, e *effect.Effect, args []byte) boo
 	return (b.paths == nil || b.paths.touches(e)) && (b.notPaths == nil || !b.notPaths.covers(e))
 }
 
-// perhaps reports whether a matching clause is uncertain to match what really happens.
+// isUncertain reports whether a matching clause is uncertain to match what really happens.
 func (b *compiledClause) isUncertain(e *effect.Effect) bool {
 	return e.Certainty == effect.Possible || b.paths != nil && b.paths.isUncertainMatch(e)
 }

@@ -10,7 +10,7 @@ import (
 
 const ordinaryReason = "ordinary: every effect is known, and none needs approval"
 
-// becauseOrdinary returns the reason why an ordinary case is allowed.
+// reasonForOrdinary returns the reason why an ordinary case is allowed.
 func reasonForOrdinary(c *analysis.Case) string {
 	if c.Class() != "" {
 		return classedReason
@@ -60,7 +60,7 @@ func (k *Classifier) recordEvidence(c *analysis.Case, w *decisionInputs, m *resu
 	}
 }
 
-// weighing returns the inputs of Tier 1's decision, without the findings of the rules.
+// gatherInputs returns the inputs of Tier 1's decision, without the findings of the rules.
 func (k *Classifier) gatherInputs(c *analysis.Case) decisionInputs {
 	w := decisionInputs{
 		needsHigherTier: c.MinTier >= 2, minAuthority: verdict.AuthorityOfTier(max(2, c.MinTier)), harmless: c.HasOnlyHarmlessEffects(), permitted: policyAllows(c), unclearedDoubt: c.WorstDoubt(k.opts.DoubtThresholds),

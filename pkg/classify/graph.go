@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A port is an input or output of a model.
+// A tensorInfo is an input or output of a model.
 type tensorInfo struct {
 	name        string
 	elementType int64 // TensorProto.DataType
@@ -35,7 +35,7 @@ const (
 	maxElements    = 1 << 31 // of one tensor, all dimensions multiplied
 )
 
-// domains are the domains of ONNX Runtime's built-in operators.
+// builtinOperatorDomains are the domains of ONNX Runtime's built-in operators.
 var builtinOperatorDomains = []string{"", "ai.onnx", "ai.onnx.ml", "com.microsoft", "com.microsoft.nchwc"}
 
 // readGraph parses a ModelProto, https://github.com/onnx/onnx/blob/v1.18.0/onnx/onnx.proto. It rejects
@@ -65,7 +65,7 @@ func readGraph(data []byte) (*graph, error) {
 	return g, nil
 }
 
-// read walks a GraphProto.
+// parseGraph walks a GraphProto.
 func (g *graph) parseGraph(data []byte, depth int) error {
 	if depth > maxGraphDepth {
 		return fmt.Errorf("graphs are nested deeper than %d", maxGraphDepth)
@@ -103,7 +103,7 @@ func (g *graph) parseGraph(data []byte, depth int) error {
 	})
 }
 
-// node walks a NodeProto.
+// parseNode walks a NodeProto.
 func (g *graph) parseNode(data []byte, depth int) error {
 	return eachProtoField(data, func(number, _ uint64, value []byte) error {
 		switch number {
@@ -126,7 +126,7 @@ func (g *graph) parseNode(data []byte, depth int) error {
 	})
 }
 
-// tensor walks a TensorProto.
+// checkTensor walks a TensorProto.
 func checkTensor(data []byte) error {
 	elements := uint64(1)
 	dim := func(n uint64) error {
@@ -158,7 +158,7 @@ func checkTensor(data []byte) error {
 	})
 }
 
-// readPort reads a ValueInfoProto.
+// readTensorInfo reads a ValueInfoProto.
 func readTensorInfo(data []byte) (tensorInfo, error) {
 	var p tensorInfo
 	err := eachProtoField(data, func(number, _ uint64, value []byte) error {

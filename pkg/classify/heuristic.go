@@ -18,7 +18,7 @@ import (
 // unexamined.
 const scanBudget = 1 << 20
 
-// A scope says which rules run.
+// A ruleScope says which rules run.
 type ruleScope uint8
 
 const (
@@ -38,14 +38,14 @@ func (sc ruleScope) covers(o Outcome) bool {
 	return true
 }
 
-// A hit is a rule that matched.
+// A ruleHit is a rule that matched.
 type ruleHit struct {
 	rule        int
 	where       string // for people: the program, or the field and view; "" for effects that are not of commands
 	isUncertain bool   // it is uncertain whether the text is read, or the effect happens: at most ESCALATE
 }
 
-// who returns who may allow an action that a rule matches.
+// authority returns who may allow an action that a rule matches.
 func (h ruleHit) authority(r *Rule) verdict.Authority {
 	if h.isUncertain || r.Outcome == Escalate {
 		return verdict.Evaluator
@@ -53,7 +53,7 @@ func (h ruleHit) authority(r *Rule) verdict.Authority {
 	return verdict.NeverAllowed
 }
 
-// A scratch holds the buffers of one run. It is used by one goroutine at a time.
+// A runBuffers holds the buffers of one run. It is used by one goroutine at a time.
 type runBuffers struct {
 	buf               []byte // bytes of lines
 	lines             []commandLine

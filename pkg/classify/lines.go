@@ -4,7 +4,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A line is one command as rules match it: the program and its arguments, in buf[start:end] of the scratch.
+// A commandLine is one command as rules match it: the program and its arguments, in buf[start:end] of the scratch.
 type commandLine struct {
 	effectIndex int // index into the effects of the case
 	start, end  int
@@ -35,7 +35,7 @@ func appendArgs(dst []byte, args []string) []byte {
 	return dst
 }
 
-// plain reports whether a word needs no quotes.
+// needsNoQuotes reports whether a word needs no quotes.
 func needsNoQuotes(word string) bool {
 	for i := range len(word) {
 		switch word[i] {

@@ -9,7 +9,7 @@ import (
 	programs "github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A need says when a pattern's match in a command counts. A commit message, a search expression or a document
+// A matchCondition says when a pattern's match in a command counts. A commit message, a search expression or a document
 // that quotes an attack is data: the match counts only if the text is run, or passed to a reader who might
 // obey it.
 type matchCondition uint8
@@ -21,7 +21,7 @@ const (
 	needRequest                       // the text is part of a request that an application parses
 )
 
-// A liveness says whether a text is run, read or sent.
+// A textUse says whether a text is run, read or sent.
 type textUse uint8
 
 const (
@@ -31,7 +31,7 @@ const (
 	textGoesToUnknown                        // passed to an unknown program, which may run or send it
 )
 
-// meets reports whether a match counts in a text of this liveness (ok), and whether that is uncertain
+// satisfies reports whether a match counts in a text of this liveness (ok), and whether that is uncertain
 // (perhaps).
 func (l textUse) satisfies(n matchCondition) (ok, perhaps bool) {
 	switch n {
@@ -46,7 +46,7 @@ func (l textUse) satisfies(n matchCondition) (ok, perhaps bool) {
 	return l&(textIsRead|textGoesToUnknown) != 0, l&textIsRead == 0
 }
 
-// commandLiveness returns the liveness of the whole text of a command: parts that could not be analysed may
+// commandTextUse returns the liveness of the whole text of a command: parts that could not be analysed may
 // run or send it, and text that is sent as a message or written to an instructions file for agents is read.
 func commandTextUse(c *analysis.Case) textUse {
 	var l textUse
@@ -64,7 +64,7 @@ func commandTextUse(c *analysis.Case) textUse {
 	return l
 }
 
-// lineLiveness returns the liveness of the arguments of one program.
+// argumentTextUse returns the liveness of the arguments of one program.
 func argumentTextUse(e *effect.Effect) textUse {
 	var l textUse
 	if e.Class == effect.UnknownClass {

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// known returns the inputs of a graph. It returns an error for an input that shield cannot provide.
+// supportedInputs returns the inputs of a graph. It returns an error for an input that shield cannot provide.
 func (g *graph) supportedInputs() ([]tensorInfo, error) {
 	ids := false
 	for _, in := range g.inputs {

@@ -89,7 +89,7 @@ type Model struct {
 	load          func() (*loadedModel, error)
 }
 
-// A loaded model holds what scoring needs.
+// A loadedModel model holds what scoring needs.
 type loadedModel struct {
 	tokens  *tokenizer.Tokenizer
 	session runner
@@ -238,7 +238,7 @@ func maliciousLabel(labels map[string]string, name string) (int, error) {
 	return found, nil
 }
 
-// read loads tokenizer and graph in parallel.
+// loadParts loads tokenizer and graph in parallel.
 func (m *Model) loadParts() (*loadedModel, error) {
 	var l loadedModel
 	var tokenErr, graphErr error
@@ -272,7 +272,7 @@ func (m *Model) loadParts() (*loadedModel, error) {
 	return &l, nil
 }
 
-// packed is implemented by a folder whose large parts are preprocessed: tokenizer.json, the graph, and the
+// preprocessedFiles is implemented by a folder whose large parts are preprocessed: tokenizer.json, the graph, and the
 // table of the wide model.
 type preprocessedFiles interface {
 	PackedTokenizer() string
@@ -280,7 +280,7 @@ type preprocessedFiles interface {
 	PackedTable() string
 }
 
-// A form is the format of a stored graph.
+// A graphFormat is the format of a stored graph.
 type graphFormat uint8
 
 const (
@@ -414,7 +414,7 @@ func (m *Model) score(ctx context.Context, l *loadedModel, ids []int64) (Score, 
 	return s, nil
 }
 
-// cut splits the tokens of a text into overlapping windows; overhead is the number of special tokens of a
+// splitWindows splits the tokens of a text into overlapping windows; overhead is the number of special tokens of a
 // window. whole is false if the text has more tokens than are read.
 func (m *Model) splitWindows(ids []int64, overhead int) (windows [][]int64, whole bool) {
 	room := m.length - overhead
@@ -428,7 +428,7 @@ func (m *Model) splitWindows(ids []int64, overhead int) (windows [][]int64, whol
 	return windows, false
 }
 
-// windows returns the maximum number of windows that are read of one text.
+// maxWindowCount returns the maximum number of windows that are read of one text.
 func (m *Model) maxWindowCount() int { return min(maxWindows, maxTokens/m.length) }
 
 // label returns the more probable label for the probability of an injection.

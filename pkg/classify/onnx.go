@@ -166,7 +166,7 @@ func (s *session) run(ctx context.Context, ids []int64) ([]float32, error) {
 	return slices.Clone(logits.GetData()), nil
 }
 
-// tensor returns the value of one input for the tokens of a window.
+// newTensor returns the value of one input for the tokens of a window.
 func (p tensorInfo) newTensor(ids []int64) (ort.Value, error) {
 	values := make([]int64, len(ids)) // token_type_ids are all 0: there is one segment
 	switch p.name {

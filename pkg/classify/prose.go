@@ -55,7 +55,7 @@ func withoutProse(c *analysis.Case) (text string, ok bool) {
 	return text, err == nil
 }
 
-// mayHold reports whether one of the arguments could be left out.
+// mayContainProse reports whether one of the arguments could be left out.
 func mayContainProse(args []string) bool {
 	for _, arg := range args {
 		if len(arg) >= minProseBytes && strings.IndexByte(arg, ' ') > 0 {

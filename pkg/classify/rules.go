@@ -103,7 +103,7 @@ type clause struct {
 	lost      bool // the effect removes a file that neither version control nor shield's backup restores
 }
 
-// Called reports whether a word is the rule's ID, its name or a former name, in any case.
+// HasName reports whether a word is the rule's ID, its name or a former name, in any case.
 func (r *Rule) HasName(word string) bool {
 	is := func(name string) bool { return strings.EqualFold(name, word) }
 	return is(r.ID) || is(r.Name) || slices.ContainsFunc(r.FormerNames, is)
@@ -186,12 +186,12 @@ func exampleCase(shell analysis.Shell, text string) (*analysis.Case, error) {
 	return an.Case(a), nil
 }
 
-// Known reports whether there is a rule with an ID.
+// IsRuleID reports whether there is a rule with an ID.
 func IsRuleID(id string) bool {
 	return slices.ContainsFunc(ruleTable[:], func(r Rule) bool { return r.ID == id })
 }
 
-// Always reports whether the rule with an ID blocks regardless of settings, because its matches have no
+// AlwaysBlocks reports whether the rule with an ID blocks regardless of settings, because its matches have no
 // legitimate use.
 func AlwaysBlocks(id string) bool {
 	return slices.ContainsFunc(ruleTable[:], func(r Rule) bool { return r.ID == id && r.Outcome == AlwaysBlock })

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/internal/tokenizer"
 )
 
-// A WideCard describes the wide model: a linear model over hashed n-grams of tokens (Weinberger et al.,
+// A LinearModelCard describes the wide model: a linear model over hashed n-grams of tokens (Weinberger et al.,
 // Feature Hashing, 2009), made by training/wide.py. With w, its log odds of an injection, those of the full
 // model are Slope·w + Offset, plus or minus Margin.
 type LinearModelCard struct {
@@ -52,7 +52,7 @@ func (w *LinearModelCard) checkNumbers() error {
 	return nil
 }
 
-// readTable returns the table of the wide model; nil if there is none.
+// readLinearWeights returns the table of the wide model; nil if there is none.
 func (m *Model) readLinearWeights() ([]byte, error) {
 	if m.Card.LinearModel == nil {
 		return nil, nil
@@ -101,7 +101,7 @@ func (m *Model) Estimate(ctx context.Context, text string) (e Estimate, ok bool)
 	return Estimate{Low: label(worst - w.Margin), Likely: label(worst), High: label(worst + w.Margin)}, true
 }
 
-// rank sorts windows by the wide model's estimate, the most suspicious first, and returns the maximum
+// rankWindows sorts windows by the wide model's estimate, the most suspicious first, and returns the maximum
 // probability of each. It returns nil if there is only one window or no table.
 func (m *Model) rankWindows(tokens *tokenizer.Tokenizer, windows [][]int64) (most []float64) {
 	table, err := m.linearWeights()
@@ -128,12 +128,12 @@ func (m *Model) rankWindows(tokens *tokenizer.Tokenizer, windows [][]int64) (mos
 // logistic converts log odds to a probability.
 func logistic(odds float64) float64 { return 1 / (1 + math.Exp(-odds)) }
 
-// likely returns the estimated log odds of the full model for a window; the error is at most the margin.
+// estimatedLogOdds returns the estimated log odds of the full model for a window; the error is at most the margin.
 func (w *LinearModelCard) estimatedLogOdds(table []byte, window []int64) float64 {
 	return w.Slope*w.windowLogOdds(table, window) + w.Offset
 }
 
-// odds returns the log odds of a window: the sum of the weights of its distinct 1- to 3-grams, scaled and
+// windowLogOdds returns the log odds of a window: the sum of the weights of its distinct 1- to 3-grams, scaled and
 // divided by the square root of their number, plus the bias.
 func (w *LinearModelCard) windowLogOdds(table []byte, window []int64) float64 {
 	var seen [4 * maxLength]int32 // a hash table with open addressing that is never full; entries are 1 + the slot of an n-gram
@@ -163,7 +163,7 @@ func (w *LinearModelCard) windowLogOdds(table []byte, window []int64) float64 {
 	return float64(sum)*w.WeightScale/math.Sqrt(float64(count)) + w.Bias
 }
 
-// initializer returns the raw data of an int8 initializer of a ModelProto's
+// findInitializer returns the raw data of an int8 initializer of a ModelProto's
 // graph, without a copy.
 func findInitializer(data []byte, name string) (raw []byte, err error) {
 	err = eachProtoField(data, func(number, _ uint64, value []byte) error {

@@ -7,7 +7,7 @@ import (
 
 var errMalformedONNX = errors.New("not an ONNX file, or damaged")
 
-// fields calls f for each field of a message in protobuf wire format, with its number and an unsigned or a
+// eachProtoField calls f for each field of a message in protobuf wire format, with its number and an unsigned or a
 // bytes value. Groups are rejected: ONNX files have none.
 func eachProtoField(data []byte, f func(number, n uint64, value []byte) error) error {
 	for len(data) > 0 {

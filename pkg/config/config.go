@@ -78,7 +78,7 @@ type Classifier struct {
 	ONNXRuntime string  `yaml:"onnxruntime" json:"onnxruntime"` // path of the ONNX Runtime library
 }
 
-// InUse returns the settings, or the zero value if no model is used.
+// EffectiveSettings returns the settings, or the zero value if no model is used.
 func (c Classifier) EffectiveSettings() Classifier {
 	if !c.Enabled || c.Model == "none" {
 		return Classifier{}
@@ -288,7 +288,7 @@ func Default() Settings {
 	}
 }
 
-// A fault is a setting whose value cannot be used.
+// A settingFault is a setting whose value cannot be used.
 type settingFault struct{ setting, msg string }
 
 // Check returns an error that names every setting whose value cannot be used.
@@ -300,7 +300,7 @@ func (s *Settings) Check() error {
 	return errors.Join(errs...)
 }
 
-// faults returns all settings whose values cannot be used.
+// findFaults returns all settings whose values cannot be used.
 func (s *Settings) findFaults() []settingFault {
 	var out []settingFault
 	const day = Duration(24 * time.Hour)

@@ -28,10 +28,10 @@ type decoder struct {
 	errs         *yamlfile.Errors
 }
 
-// add records an error of the file.
+// addError records an error of the file.
 func (d *decoder) addError(err error) { d.errs.Add(yamlfile.WithFile("configuration", d.file, err)) }
 
-// top applies a file's top node, which is nil if the file is empty.
+// applyTop applies a file's top node, which is nil if the file is empty.
 func (d *decoder) applyTop(n ast.Node) {
 	if n == nil || n.Type() == ast.NullType {
 		return
@@ -39,7 +39,7 @@ func (d *decoder) applyTop(n ast.Node) {
 	d.applySection("", n, reflect.ValueOf(&d.loaded.Settings).Elem())
 }
 
-// section applies a mapping to a struct. prefix is its dotted name, with a dot
+// applySection applies a mapping to a struct. prefix is its dotted name, with a dot
 // at the end.
 func (d *decoder) applySection(prefix string, n ast.Node, to reflect.Value) {
 	fs, err := yamlfile.Fields(n, nil)
@@ -67,7 +67,7 @@ func (d *decoder) applySection(prefix string, n ast.Node, to reflect.Value) {
 	}
 }
 
-// policy prepares the settings for a policy given as a mapping or as text: the source of a bundle and its
+// preparePolicy prepares the settings for a policy given as a mapping or as text: the source of a bundle and its
 // keys are always set together.
 func (d *decoder) preparePolicy(n ast.Node) {
 	if isMapping(n) {
@@ -84,7 +84,7 @@ func isMapping(n ast.Node) bool {
 	return n != nil && (n.Type() == ast.MappingType || n.Type() == ast.MappingValueType)
 }
 
-// set applies a value to a setting.
+// applySetting applies a value to a setting.
 func (d *decoder) applySetting(name string, f yamlfile.Field, to reflect.Value) {
 	before := reflect.New(to.Type()).Elem()
 	before.Set(to)
@@ -103,7 +103,7 @@ func (d *decoder) applySetting(name string, f yamlfile.Field, to reflect.Value) 
 	d.loaded.resolvePaths(d.sources, name, filepath.Dir(d.file), d.errs)
 }
 
-// value decodes a node into the variable that a setting's pointer points to.
+// decodeValue decodes a node into the variable that a setting's pointer points to.
 func decodeValue(n ast.Node, to any) (err error) {
 	switch to := to.(type) {
 	case *string:
@@ -150,7 +150,7 @@ func decodeValue(n ast.Node, to any) (err error) {
 	return err
 }
 
-// line reads a string without control characters, except those that are valid in a program's argument.
+// decodeText reads a string without control characters, except those that are valid in a program's argument.
 func decodeText(n ast.Node) (string, error) {
 	s, err := yamlfile.Text(n)
 	if err == nil && strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
@@ -180,7 +180,7 @@ func decodeTypes(n ast.Node) (Types, error) {
 	return Types{List: list}, err
 }
 
-// position reads the value of a switch: true, false or auto.
+// decodeSwitch reads the value of a switch: true, false or auto.
 func decodeSwitch(n ast.Node) (Switch, error) {
 	switch n := n.(type) {
 	case *ast.BoolNode:
@@ -196,7 +196,7 @@ func decodeSwitch(n ast.Node) (Switch, error) {
 	return "", yamlfile.At(n).Errorf("expected true, false or auto, found %s", yamlfile.KindOf(n))
 }
 
-// fieldNamed returns the field of a struct with a name in files. If mapping is set, a field for the
+// findField returns the field of a struct with a name in files. If mapping is set, a field for the
 // mapping form takes precedence.
 func findField(v reflect.Value, name string, mapping bool) (field reflect.Value, found bool) {
 	for i := range v.NumField() {
@@ -208,7 +208,7 @@ func findField(v reflect.Value, name string, mapping bool) (field reflect.Value,
 	return field, found
 }
 
-// unknown records an unknown key, with the setting that is probably meant.
+// addUnknownKey records an unknown key, with the setting that is probably meant.
 func (d *decoder) addUnknownKey(prefix string, f yamlfile.Field) {
 	if prefix == "" && f.Key == "shield" {
 		// The specification uses this name for a section; each of its keys gets its own message.
@@ -222,7 +222,7 @@ func (d *decoder) addUnknownKey(prefix string, f yamlfile.Field) {
 	d.addError(f.Pos.Errorf("unknown key %s%s", yamlfile.Quote(prefix+f.Key), suggestSetting(prefix, f.Key)))
 }
 
-// meant returns the end of a message about an unknown key: the setting that is probably meant.
+// suggestSetting returns the end of a message about an unknown key: the setting that is probably meant.
 func suggestSetting(prefix, key string) string {
 	if word, ok := foreignNames[normalizeKey(key)]; ok {
 		if strings.Contains(word, " ") {
@@ -257,7 +257,7 @@ func suggestSetting(prefix, key string) string {
 	return ""
 }
 
-// standing returns the position of a setting in the file, for a message.
+// settingPlacement returns the position of a setting in the file, for a message.
 func settingPlacement(name string) string {
 	if section, leaf, ok := strings.Cut(name, "."); ok {
 		return fmt.Sprintf(", as in %s: {%s: …}", section, leaf)
@@ -265,12 +265,12 @@ func settingPlacement(name string) string {
 	return ", at the top level"
 }
 
-// plainKey returns a key without case and separators.
+// normalizeKey returns a key without case and separators.
 func normalizeKey(key string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(key))
 }
 
-// restore sets a setting to its default.
+// restoreDefault sets a setting to its default.
 func restoreDefault(s *Settings, name string) {
 	path := strings.Split(name, ".")
 	to, from := reflect.ValueOf(s).Elem(), reflect.ValueOf(Default())

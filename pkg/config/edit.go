@@ -53,7 +53,7 @@ func Edit(src Sources, file string, text []byte, changes ...Change) ([]byte, err
 	return out, nil
 }
 
-// decoded returns the settings of a text, applied to the defaults only.
+// decodeOverDefaults returns the settings of a text, applied to the defaults only.
 func decodeOverDefaults(src Sources, file string, text []byte) (*Loaded, error) {
 	l := &Loaded{Settings: Default(), Origin: map[string]string{}, positions: map[string]yamlfile.Error{}}
 	var errs yamlfile.Errors
@@ -67,7 +67,7 @@ func decodeOverDefaults(src Sources, file string, text []byte) (*Loaded, error) 
 	return l, errs.Err()
 }
 
-// edited applies one change to a text.
+// applyChange applies one change to a text.
 func applyChange(text []byte, c Change) ([]byte, error) {
 	f, err := parser.ParseBytes(text, parser.ParseComments)
 	if err != nil {
@@ -85,7 +85,7 @@ func applyChange(text []byte, c Change) ([]byte, error) {
 	return append(slices.Clone(text), c.String()+"\n"...), nil
 }
 
-// has reports whether a file has a value at a path of keys.
+// hasKey reports whether a file has a value at a path of keys.
 func hasKey(f *ast.File, name string) bool {
 	path, err := yaml.PathString("$." + name)
 	if err != nil {
@@ -95,7 +95,7 @@ func hasKey(f *ast.File, name string) bool {
 	return err == nil
 }
 
-// merged applies an edit of the YAML library at a path. The library's printer may panic on text that
+// editYAML applies an edit of the YAML library at a path. The library's printer may panic on text that
 // was not parsed.
 func editYAML(f *ast.File, at string, edit func(*yaml.Path, *ast.File, io.Reader) error, value string) (out []byte, err error) {
 	defer func() {

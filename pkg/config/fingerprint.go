@@ -8,7 +8,7 @@ import (
 	"reflect"
 )
 
-// unprinted lists the settings that [Settings.Fingerprint] leaves out, each
+// unfingerprintedSettings lists the settings that [Settings.Fingerprint] leaves out, each
 // with the reason why it cannot change a verdict.
 var unfingerprintedSettings = map[string]string{
 	"policy":                       "the fingerprint of the rules covers it, whatever name they were loaded by",

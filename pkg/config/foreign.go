@@ -1,6 +1,6 @@
 package config
 
-// foreign maps names that the specification and other programs use for settings, without case and
+// foreignNames maps names that the specification and other programs use for settings, without case and
 // separators, to shield's setting or, if the value contains a blank, to a message.
 var foreignNames = map[string]string{
 	"classifieraddr":      "classifier.addr",

@@ -79,7 +79,7 @@ func Inspect(src Sources) (*Loaded, error) {
 	return l, errs.Err()
 }
 
-// unbundle removes the settings of a signed policy.
+// removeBundleSettings removes the settings of a signed policy.
 func (l *Loaded) removeBundleSettings() {
 	for _, name := range []string{"policy.bundle", "policy.keys", "policy.grace"} {
 		restoreDefault(&l.Settings, name)
@@ -97,7 +97,7 @@ func (l *Loaded) Where(setting string) string {
 	return fmt.Sprintf("%s:%d", at.Name, at.Line)
 }
 
-// refuse records the invalid settings as errors, and resets them to their defaults.
+// resetInvalid records the invalid settings as errors, and resets them to their defaults.
 func (l *Loaded) resetInvalid(faults []settingFault, errs *yamlfile.Errors) {
 	for _, f := range faults {
 		e := l.positions[f.setting]
@@ -111,7 +111,7 @@ func (l *Loaded) resetInvalid(faults []settingFault, errs *yamlfile.Errors) {
 	}
 }
 
-// file applies a file, and returns the node of its locked section if it is the
+// applyFile applies a file, and returns the node of its locked section if it is the
 // system's.
 func (l *Loaded) applyFile(src *Sources, name string, optional bool, errs *yamlfile.Errors) ast.Node {
 	if name == "" {
@@ -136,13 +136,13 @@ func (l *Loaded) applyFile(src *Sources, name string, optional bool, errs *yamlf
 	return d.locked
 }
 
-// exists reports whether a path exists, even as a symbolic link without a target.
+// pathExists reports whether a path exists, even as a symbolic link without a target.
 func pathExists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
 }
 
-// read returns a file's content. Only its owner and root may be able to write the file, because it decides
+// readProtectedFile returns a file's content. Only its owner and root may be able to write the file, because it decides
 // what is allowed.
 func readProtectedFile(name string) ([]byte, error) {
 	data, info, err := owner.ReadFile(name, yamlfile.MaxBytes)
@@ -171,7 +171,7 @@ func readProtectedFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// plain removes operation and path from an error, because the message contains the path already.
+// withoutPath removes operation and path from an error, because the message contains the path already.
 func withoutPath(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

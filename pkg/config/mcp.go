@@ -13,10 +13,10 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// serverName matches the name of a server, which becomes a part of a URL and of action types.
+// serverNamePattern matches the name of a server, which becomes a part of a URL and of action types.
 var serverNamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`) })
 
-// server decodes one MCP server.
+// decodeServer decodes one MCP server.
 func decodeServer(n ast.Node) (s MCPServer, err error) {
 	err = yamlfile.Mapping(n, []string{"name", "command", "url", "token_file", "contain"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
@@ -36,7 +36,7 @@ func decodeServer(n ast.Node) (s MCPServer, err error) {
 	return s, err
 }
 
-// containOf decodes what a contained server can reach.
+// decodeContain decodes what a contained server can reach.
 func decodeContain(n ast.Node) (*Contain, error) {
 	c := new(Contain)
 	return c, yamlfile.Mapping(n, []string{"read", "write", "network", "require"}, func(f yamlfile.Field) (err error) {
@@ -58,7 +58,7 @@ func decodeContain(n ast.Node) (*Contain, error) {
 	})
 }
 
-// serverFiles returns the token files of servers, and the paths that contained servers can reach.
+// serverPaths returns the token files of servers, and the paths that contained servers can reach.
 func serverPaths(s *Settings) (out []*string) {
 	for i := range s.MCP.Servers {
 		out = append(out, &s.MCP.Servers[i].TokenFile)
@@ -69,7 +69,7 @@ func serverPaths(s *Settings) (out []*string) {
 	return out
 }
 
-// faults returns the invalid settings of the servers and of the listener.
+// findFaults returns the invalid settings of the servers and of the listener.
 func (m *MCP) findFaults() (out []settingFault) {
 	add := func(setting, format string, args ...any) {
 		out = append(out, settingFault{setting, fmt.Sprintf(format, args...)})
@@ -112,7 +112,7 @@ func (m *MCP) findFaults() (out []settingFault) {
 	return out
 }
 
-// serverURL returns why a URL cannot be that of a server; "" if it can.
+// checkServerURL returns why a URL cannot be that of a server; "" if it can.
 func checkServerURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// paths holds, for each setting with a path, a function that reports whether its value is a path.
+// pathSettings holds, for each setting with a path, a function that reports whether its value is a path.
 // Relative paths start from the folder of the settings file, never from the working directory, where
 // agents write.
 var pathSettings = map[string]struct {
@@ -77,7 +77,7 @@ func elementPointers(list []string) []*string {
 	return out
 }
 
-// resolve makes the paths of a setting absolute, starting from a folder.
+// resolvePaths makes the paths of a setting absolute, starting from a folder.
 func (l *Loaded) resolvePaths(src *Sources, name, dir string, errs *yamlfile.Errors) {
 	if name == "approval.command" {
 		l.CommandDir = dir
@@ -115,7 +115,7 @@ func (l *Loaded) resolvePaths(src *Sources, name, dir string, errs *yamlfile.Err
 	l.resetInvalid(faults, errs)
 }
 
-// absolute returns a setting's path as an absolute path.
+// absolutePath returns a setting's path as an absolute path.
 func absolutePath(path, dir, home string) (string, error) {
 	switch {
 	case path == "":

@@ -2,8 +2,8 @@ package effect
 
 import "strings"
 
-// alias replaces the last segments of the walk if the file has several names: in /proc, as a descriptor, or
-// on volumes of macOS.
+// resolveAlias replaces the last segments of the walk if the file has several names: in /proc, as a descriptor, or
+// on volumes of resolveMacOSAlias.
 func (w *pathWalk) resolveAlias() {
 	n := len(w.segs)
 	if w.root != "/" || n == 0 {
@@ -20,7 +20,7 @@ func (w *pathWalk) resolveAlias() {
 	}
 }
 
-// is reports whether a segment is a name, in any case, or a pattern other than "*" that matches it.
+// isNamed reports whether a segment is a name, in any case, or a pattern other than "*" that matches it.
 func isNamed(s segment, name string) bool {
 	if s.kind == literalSegment {
 		return s.text == name || len(s.text) == len(name) && strings.EqualFold(s.text, name)
@@ -28,7 +28,7 @@ func isNamed(s segment, name string) bool {
 	return s.kind == wildcardSegment && s.text != "*" && s.overlaps(&segment{text: name})
 }
 
-// process follows /proc/PID/root, cwd and fd, also below a thread's folder. "*" after /proc matches any
+// resolveProcPath follows /proc/PID/root, cwd and fd, also below a thread's folder. "*" after /proc matches any
 // process.
 func (w *pathWalk) resolveProcPath() {
 	segs := w.segs[1:]
@@ -52,7 +52,7 @@ func (w *pathWalk) resolveProcPath() {
 	}
 }
 
-// device renames standard streams to their names in /dev/fd.
+// resolveDevPath renames standard streams to their names in /dev/fd.
 func (w *pathWalk) resolveDevPath() {
 	second := w.segs[1]
 	switch len(w.segs) {
@@ -69,14 +69,14 @@ func (w *pathWalk) resolveDevPath() {
 	}
 }
 
-// below keeps only the last segment, relative to an unknown folder.
+// keepLastSegment keeps only the last segment, relative to an unknown folder.
 func (w *pathWalk) keepLastSegment() {
 	last := w.segs[len(w.segs)-1]
 	w.moveTo("")
 	w.segs = append(w.segs, last)
 }
 
-// macOS removes alternative names of macOS's folders: /private/etc is /etc, and the data volume is mounted
+// resolveMacOSAlias removes alternative names of macOS's folders: /private/etc is /etc, and the data volume is mounted
 // below /System/Volumes.
 func (w *pathWalk) resolveMacOSAlias(first segment) bool {
 	second := w.segs[1]

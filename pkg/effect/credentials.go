@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// secretFiles are the path lists by which credential files are recognised.
+// credentialGlobs are the path lists by which credential files are recognised.
 type credentialGlobs struct {
 	storePaths   *Globs   // folders and files that hold credentials, whatever their names
 	fileNames    *Globs   // files that hold credentials by their name
@@ -84,7 +84,7 @@ func SecretPath(p string, pattern bool) bool {
 	return true
 }
 
-// Delivered reports whether a file is made to be published.
+// IsPublishedFile reports whether a file is made to be published.
 func IsPublishedFile(p string, pattern bool) bool {
 	known, err := loadCredentialGlobs()
 	if err != nil {
@@ -94,7 +94,7 @@ func IsPublishedFile(p string, pattern bool) bool {
 	return ok && !SecretPath(p, pattern)
 }
 
-// appendBases appends the literal names of a glob of the form "**/NAME" or "**/{NAME,NAME}".
+// appendLiteralNames appends the literal names of a glob of the form "**/NAME" or "**/{NAME,NAME}".
 func appendLiteralNames(to []string, glob string) []string {
 	name, anywhere := strings.CutPrefix(glob, "**/")
 	if !anywhere || strings.ContainsAny(name, "/*?[") {
@@ -111,7 +111,7 @@ func appendLiteralNames(to []string, glob string) []string {
 	return to
 }
 
-// mayBe reports whether a pattern matches a literal name of a credential file: "*.json" matches
+// mayMatchName reports whether a pattern matches a literal name of a credential file: "*.json" matches
 // credentials.json.
 func (s *credentialGlobs) mayMatchName(base string) bool {
 	return slices.ContainsFunc(s.literalNames, func(name string) bool { return Overlap(base, name, true) })

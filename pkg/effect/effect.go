@@ -55,7 +55,7 @@ const (
 	Unknown  Certainty = "unknown" // something happens that cannot be determined before it runs: Cause says why. It is never harmless
 )
 
-// If returns Does if sure, else May.
+// CertainIf returns Does if sure, else May.
 func CertainIf(sure bool) Certainty {
 	if sure {
 		return Certain
@@ -141,7 +141,7 @@ type Result struct {
 	TextsWithoutEffect []string // words and inputs that no effect covers and that no table declares to be without effect; they were judged by their form
 }
 
-// A Text is the content that a command writes to a file, as far as it is known.
+// A FileText is the content that a command writes to a file, as far as it is known.
 type FileText struct {
 	Path     string // canonical
 	Text     string // unknown parts are references to an unset variable

@@ -47,7 +47,7 @@ const (
 	anywhere              // "**/"
 )
 
-// A rule is a compiled source.
+// A globRule is a compiled source.
 type globRule struct {
 	globIndex       int       // index of the glob it came from
 	foldedSegments  []segment // case folded; without the home folder or a leading "**"
@@ -60,7 +60,7 @@ type globRule struct {
 	isSingleSegment bool      // a single segment, which matches the last name of a path
 }
 
-// An index finds sources by the text of their first segment.
+// A ruleIndex finds sources by the text of their first segment.
 type ruleIndex struct {
 	heads         []int32 // by hash of the first segment: the first source, or -1; the length is a power of two
 	wildcardFirst []int32 // sources whose first segment is not literal
@@ -95,7 +95,7 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 	return b.globs, nil
 }
 
-// A builder adds globs to a set.
+// A globBuilder adds globs to a set.
 type globBuilder struct {
 	globs          *Globs
 	vars           map[string][]string
@@ -104,7 +104,7 @@ type globBuilder struct {
 	expansionCount int
 }
 
-// braces expands the braces of a glob and adds the results.
+// addBraceGlob expands the braces of a glob and adds the results.
 func (b *globBuilder) addBraceGlob(glob string) error {
 	if len(glob) > maxGlobBytes {
 		return fmt.Errorf("it is longer than %d bytes; shorten it", maxGlobBytes)
@@ -145,7 +145,7 @@ func ExpandBraces(glob string) []string {
 	return out
 }
 
-// alternatives returns the globs that the first braces of a glob expand to; nil if it has no braces.
+// braceAlternatives returns the globs that the first braces of a glob expand to; nil if it has no braces.
 func braceAlternatives(glob string) ([]string, error) {
 	open := strings.IndexByte(glob, '{')
 	for open > 0 && glob[open-1] == '\\' {
@@ -185,7 +185,7 @@ func braceAlternatives(glob string) ([]string, error) {
 	return nil, errors.New("a brace is not closed; add }")
 }
 
-// add adds a glob without braces.
+// addPlainGlob adds a glob without braces.
 func (b *globBuilder) addPlainGlob(glob string) error {
 	head, rest, _ := strings.Cut(glob, "/")
 	switch {
@@ -394,7 +394,7 @@ func globSegment(name string) segment {
 	return s
 }
 
-// oneStar replaces each run of stars in a segment by one star, which means the same. Escaped stars are kept.
+// collapseStars replaces each run of stars in a segment by one star, which means the same. Escaped stars are kept.
 func collapseStars(s string) string {
 	if !strings.Contains(s, "**") {
 		return s
@@ -412,7 +412,7 @@ func collapseStars(s string) string {
 	return b.String()
 }
 
-// weigh determines which segments are evidence that a pattern with an unknown start means a protected path:
+// findEvidence determines which segments are evidence that a pattern with an unknown start means a protected path:
 // names, and wildcards with a literal prefix such as "id_*". "*.json" is too common, unless the rule has
 // nothing else.
 func (r *globRule) findEvidence(anchor int) {
@@ -437,7 +437,7 @@ func (r *globRule) findEvidence(anchor int) {
 	r.isSingleSegment = r.startLoopBits != 0 && len(r.foldedSegments) == 1
 }
 
-// usualHomes are the home folders on Linux, BSD, macOS and Windows, also as named by WSL, Cygwin and Git
+// usualHomes are the home folders on Linux, BSD, resolveMacOSAlias and Windows, also as named by WSL, Cygwin and Git
 // Bash.
 var usualHomes = [...]string{
 	"/home/*", "/root", "/Users/*", "/var/root", "/var/home/*", "/usr/home/*", "/export/home/*",

@@ -50,7 +50,7 @@ func isPort(s string) bool {
 	return s == "" || s[0] == ':' && len(s) <= 6 && strings.Trim(s[1:], "0123456789") == ""
 }
 
-// hostName returns the canonical form of a name or an IPv4 address.
+// canonicalHostName returns the canonical form of a name or an IPv4 address.
 func canonicalHostName(s string) string {
 	if !decode.IsASCII(s) || strings.Contains(strings.ToLower(s), "xn--") {
 		ascii, err := idnaProfile().ToASCII(s)
@@ -80,13 +80,13 @@ func canonicalHostName(s string) string {
 	return s
 }
 
-// lookup returns the mapping of international names that clients use. It also converts full-width digits and
+// idnaProfile returns the mapping of international names that clients use. It also converts full-width digits and
 // other full stops to ASCII.
 func idnaProfile() *idna.Profile {
 	return idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))
 }
 
-// address4 parses an IPv4 address of one to four parts; the last part fills the remaining bytes. A part with
+// parseIPv4 parses an IPv4 address of one to four parts; the last part fills the remaining bytes. A part with
 // a leading zero is octal, one with 0x hexadecimal.
 func parseIPv4(s string) string {
 	parts := strings.Split(s, ".")
@@ -121,7 +121,7 @@ func parseIPv4(s string) string {
 	return netip.AddrFrom4([4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}).String()
 }
 
-// address6 returns an IPv6 address in its usual notation, or the IPv4 address embedded in it.
+// parseIPv6 returns an IPv6 address in its usual notation, or the IPv4 address embedded in it.
 func parseIPv6(s string) string {
 	s, _, _ = strings.Cut(s, "%")
 	a, err := netip.ParseAddr(s)

@@ -24,7 +24,7 @@ func Labels() []Label {
 	return []Label{LabelSecret, LabelCredential, LabelPrivate, LabelNetwork, LabelDecoded, LabelInput, LabelUntrusted, LabelDatabaseRows, LabelPublic}
 }
 
-// Is reports whether an effect carries a label.
+// HasLabel reports whether an effect carries a label.
 func (e *Effect) HasLabel(l Label) bool {
 	return slices.Contains(e.Labels, l)
 }

@@ -17,13 +17,13 @@ func Loopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// ThisMachine reports whether a canonical host may be this machine: Linux and macOS also connect to it for
+// ThisMachine reports whether a canonical host may be this machine: Linux and resolveMacOSAlias also connect to it for
 // the unspecified address, and /etc/hosts gives it more names. Use it to refuse actions on this machine.
 func ThisMachine(host string) bool {
 	return Loopback(host) || ParseAddr(host).IsUnspecified() || slices.Contains(loopbackNames[:], host)
 }
 
-// listed are the names of the loopback addresses in /etc/hosts on Linux.
+// loopbackNames are the names of the loopback addresses in /etc/hosts on Linux.
 var loopbackNames = [...]string{
 	"ip6-localhost", "ip6-loopback", "ipv6-localhost", "ipv6-loopback",
 	"localhost.localdomain", "localhost4", "localhost4.localdomain4", "localhost6", "localhost6.localdomain6",

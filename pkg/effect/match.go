@@ -52,7 +52,7 @@ func (g *Globs) AppendCovering(dst []int, path string, pattern, tree, recursive 
 	return f.sortFound(len(dst))
 }
 
-// A finder is the state of matching one path with a set of globs.
+// A globMatcher is the state of matching one path with a set of globs.
 type globMatcher struct {
 	globs          *Globs
 	lowestGlob     int
@@ -95,7 +95,7 @@ func (f *globMatcher) findTouched(path string, pattern, recursive bool) {
 	}
 }
 
-// clipIf limits the length of a pattern.
+// clipPattern limits the length of a pattern.
 func clipPattern(path string, pattern bool) string {
 	if pattern {
 		return clipToMaxPath(path)
@@ -103,7 +103,7 @@ func clipPattern(path string, pattern bool) string {
 	return path
 }
 
-// literal finds the rules that match a path without wildcards.
+// matchLiteralPath finds the rules that match a path without wildcards.
 func (f *globMatcher) matchLiteralPath(path []segment) {
 	g := f.globs
 	f.tryIndexedRules(&g.absoluteRules, path)
@@ -120,7 +120,7 @@ func (f *globMatcher) matchLiteralPath(path []segment) {
 	f.tryAnywhereRules(path)
 }
 
-// floating tries the rules that may match from any segment on.
+// tryAnywhereRules tries the rules that may match from any segment on.
 func (f *globMatcher) tryAnywhereRules(path []segment) {
 	float := &f.globs.anywhereRules
 	for i := range path {
@@ -152,7 +152,7 @@ func (f *globMatcher) named(ix *ruleIndex, path []segment) {
 	}
 }
 
-// key returns the text of a segment as the index stores it.
+// indexKey returns the text of a segment as the index stores it.
 func (f *globMatcher) indexKey(text string) string {
 	if f.mustCover {
 		return foldPath(text)
@@ -160,7 +160,7 @@ func (f *globMatcher) indexKey(text string) string {
 	return text
 }
 
-// enter returns the rest of a path below a folder. If the path is a recursively read parent of the folder,
+// cutFolder returns the rest of a path below a folder. If the path is a recursively read parent of the folder,
 // the rest is empty: everything below is touched.
 func (f *globMatcher) cutFolder(folder, path []segment) (rest []segment, ok bool) {
 	for i := range folder {
@@ -177,7 +177,7 @@ func (f *globMatcher) cutFolder(folder, path []segment) (rest []segment, ok bool
 	return path[len(folder):], true
 }
 
-// below tries the rules of an index on the rest of a path.
+// tryIndexedRules tries the rules of an index on the rest of a path.
 func (f *globMatcher) tryIndexedRules(ix *ruleIndex, path []segment) {
 	if len(path) == 0 && f.recursive || len(path) > 0 && path[0].kind != literalSegment {
 		for _, id := range ix.allRules {
@@ -195,7 +195,7 @@ func (f *globMatcher) tryIndexedRules(ix *ruleIndex, path []segment) {
 	}
 }
 
-// walk finds the rules that match a pattern.
+// matchPattern finds the rules that match a pattern.
 func (f *globMatcher) matchPattern(path []segment) {
 	g := f.globs
 	run := slices.IndexFunc(path, func(s segment) bool { return s.kind == doubleStar })
@@ -221,7 +221,7 @@ func (f *globMatcher) matchPattern(path []segment) {
 	}
 }
 
-// try matches a rule, starting from a set of its states.
+// tryRule matches a rule, starting from a set of its states.
 func (f *globMatcher) tryRule(r *globRule, path []segment, from uint64) {
 	if f.mustCover {
 		f.tryCovering(r, path)
@@ -239,7 +239,7 @@ func (f *globMatcher) tryRule(r *globRule, path []segment, from uint64) {
 	}
 }
 
-// apart reports, after a cheap comparison, whether a rule cannot match: the last names differ, or literal
+// cannotMatch reports, after a cheap comparison, whether a rule cannot match: the last names differ, or literal
 // names at the start of an anchored rule.
 func (f *globMatcher) cannotMatch(r *globRule, path []segment, from uint64) bool {
 	if len(path) == 0 || len(r.foldedSegments) == 0 {
@@ -263,7 +263,7 @@ func (f *globMatcher) cannotMatch(r *globRule, path []segment, from uint64) bool
 	return false
 }
 
-// ends reports whether the last name of a path or pattern could match that of a rule, comparing only first
+// lastNamesMayMatch reports whether the last name of a path or pattern could match that of a rule, comparing only first
 // and last bytes.
 func lastNamesMayMatch(last, want *segment) bool {
 	switch {
@@ -277,7 +277,7 @@ func lastNamesMayMatch(last, want *segment) bool {
 	return endsMayAgree(last.text, want.text)
 }
 
-// match returns the set of states of a rule after a path, as bits: state i is before segment i, the last
+// statesAfter returns the set of states of a rule after a path, as bits: state i is before segment i, the last
 // state after all segments. proven are the states reached with evidence: the path contains a name of the
 // rule.
 func (r *globRule) statesAfter(path []segment, from uint64) (matched, proven uint64) {
@@ -309,7 +309,7 @@ func (r *globRule) statesAfter(path []segment, from uint64) (matched, proven uin
 	return matched, proven
 }
 
-// smear returns the states after a "**" in the path: the lowest state and all after it.
+// statesAfterDoubleStar returns the states after a "**" in the path: the lowest state and all after it.
 func statesAfterDoubleStar(set, end uint64) uint64 {
 	if set == 0 {
 		return 0
@@ -317,7 +317,7 @@ func statesAfterDoubleStar(set, end uint64) uint64 {
 	return (end | (end - 1)) &^ (set&-set - 1)
 }
 
-// spells reports whether a path's segment that matches a rule's contains enough of it to be evidence: its
+// isEvidence reports whether a path's segment that matches a rule's contains enough of it to be evidence: its
 // prefix, or its suffix if it starts with a star, or half of its letters. "*.json" is no evidence for
 // "credentials.json".
 func isEvidence(s, rule *segment) bool {
@@ -332,7 +332,7 @@ func isEvidence(s, rule *segment) bool {
 	return literalTail(s.text) > 0 && literalTail(rule.text) > 0
 }
 
-// letters returns the number of characters of a segment that are not stars.
+// countLetters returns the number of characters of a segment that are not stars.
 func countLetters(s *segment) int {
 	var buf [48]token
 	n := 0
@@ -344,7 +344,7 @@ func countLetters(s *segment) int {
 	return n
 }
 
-// cover finds the rules that match everything an effect touches. An approximation must make the path's
+// findCovering finds the rules that match everything an effect touches. An approximation must make the path's
 // pattern match more, never the rule's.
 func (f *globMatcher) findCovering(path string, pattern, tree, recursive bool) {
 	var buf [32]segment
@@ -363,7 +363,7 @@ func (f *globMatcher) findCovering(path string, pattern, tree, recursive bool) {
 	f.tryAnywhereRules(segs)
 }
 
-// certain is like [finder.try], but moves to the next state only if the rule matches every name that the
+// tryCovering is like [finder.try], but moves to the next state only if the rule matches every name that the
 // path's segment matches.
 func (f *globMatcher) tryCovering(r *globRule, path []segment) {
 	segs := r.exactSegments

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Meant returns the intended part of a pattern: the last name, and the folders with wildcards replaced by a
+// IntendedPath returns the intended part of a pattern: the last name, and the folders with wildcards replaced by a
 // letter. "src/*/a.go" could match a file in a folder of keys, but is not meant to; "~/.ssh/*" is. still says
 // that meant is a pattern, because its last name has text beside the wildcard.
 func IntendedPath(pattern string) (meant string, still bool) {
@@ -17,7 +17,7 @@ func IntendedPath(pattern string) (meant string, still bool) {
 	return folder + "/" + base, strings.ContainsAny(base, "*?[")
 }
 
-// Says reports whether a pattern contains a literal character other than a dot, which only marks hidden
+// HasLiteralText reports whether a pattern contains a literal character other than a dot, which only marks hidden
 // files.
 func HasLiteralText(pattern string) bool {
 	return strings.ContainsFunc(pattern, func(r rune) bool { return !strings.ContainsRune(`*?[]!^\/.`, r) })

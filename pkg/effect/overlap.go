@@ -24,12 +24,12 @@ func Overlap(a, b string, fold bool) bool {
 		a2 != nil && b2 != nil && segmentsOverlap(a2, b2)
 }
 
-// oneName reports whether a pattern is a single name without wildcards.
+// isSingleName reports whether a pattern is a single name without wildcards.
 func isSingleName(s string) bool {
 	return len(s) <= maxPathBytes && strings.IndexByte(s, '/') < 0 && !isMeta(s)
 }
 
-// overlaps is [Overlap] on segments, with the same algorithm as inside a segment.
+// segmentsOverlap is [Overlap] on segments, with the same algorithm as inside a segment.
 func segmentsOverlap(a, b []segment) bool {
 	var rows [2][32]bool
 	row, next := rows[0][:], rows[1][:]
@@ -69,12 +69,12 @@ func segmentsOverlap(a, b []segment) bool {
 	return false
 }
 
-// inner reports whether a segment has "**" beside other text: unknown text that may contain slashes.
+// hasInnerDoubleStar reports whether a segment has "**" beside other text: unknown text that may contain slashes.
 func hasInnerDoubleStar(s segment) bool {
 	return s.kind == wildcardSegment && strings.Contains(s.text, "**")
 }
 
-// unfold rewrites a segment such as "a**b", which matches "a/x/b" and "axb", into two patterns in which "**"
+// splitInnerDoubleStar rewrites a segment such as "a**b", which matches "a/x/b" and "axb", into two patterns in which "**"
 // is a segment. With several such segments the two may match more than the original, never less. second is
 // nil if there is no such segment.
 func splitInnerDoubleStar(segs []segment) (first, second []segment) {

@@ -36,7 +36,7 @@ func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
 	return w.currentPath()
 }
 
-// plain reports whether a word is already canonical relative to its folder. Most words are, so this is a fast
+// isPlainPath reports whether a word is already canonical relative to its folder. Most words are, so this is a fast
 // path.
 func isPlainPath(word string, pattern bool) bool {
 	if word == "" || len(word) > maxPathBytes || word[len(word)-1] == '/' && len(word) > 1 {
@@ -68,7 +68,7 @@ func isPlainPath(word string, pattern bool) bool {
 	return strings.Count(word, "/") < maxSegments
 }
 
-// aliased reports whether an absolute path is in a place where files have several names.
+// mayHaveAliases reports whether an absolute path is in a place where files have several names.
 func mayHaveAliases(path string) bool {
 	if len(path) < 2 {
 		return false
@@ -84,7 +84,7 @@ func mayHaveAliases(path string) bool {
 	return false
 }
 
-// A walk follows a path one segment at a time, since the meaning of ".." depends on the links before it.
+// A pathWalk follows a path one segment at a time, since the meaning of ".." depends on the links before it.
 type pathWalk struct {
 	place           *Place
 	pattern         bool   // the word is a pattern
@@ -95,10 +95,10 @@ type pathWalk struct {
 	linkLookups     int // number of calls of Links
 }
 
-// maxClimbs is the maximum number of ".." that are resolved through links.
+// maxParentLookups is the maximum number of ".." that are resolved through links.
 const maxParentLookups = 16
 
-// start determines the folder that a word starts from and follows the word.
+// walkFromRoot determines the folder that a word starts from and follows the word.
 func (w *pathWalk) walkFromRoot(word string) {
 	w.isWindowsFolder = w.onWindows()
 	w.backslash = w.isWindows(word)
@@ -114,7 +114,7 @@ func (w *pathWalk) walkFromRoot(word string) {
 	w.walkSegments(word, w.pattern)
 }
 
-// relative starts at the folder of a word without a root, and returns the rest of the word.
+// startRelative starts at the folder of a word without a root, and returns the rest of the word.
 func (w *pathWalk) startRelative(word string) string {
 	if base, rest, ok := w.cutVariable(word); ok {
 		w.moveTo(base)
@@ -124,7 +124,7 @@ func (w *pathWalk) startRelative(word string) string {
 	return word
 }
 
-// from moves the walk to a canonical path; "" is an unknown folder.
+// moveTo moves the walk to a canonical path; "" is an unknown folder.
 func (w *pathWalk) moveTo(folder string) {
 	w.segs = w.segs[:0]
 	switch {
@@ -151,7 +151,7 @@ func (w *pathWalk) moveTo(folder string) {
 	}
 }
 
-// follow walks the rest of a word.
+// walkSegments walks the rest of a word.
 func (w *pathWalk) walkSegments(word string, pattern bool) {
 	for word != "" {
 		var name string
@@ -179,13 +179,13 @@ func (w *pathWalk) walkSegments(word string, pattern bool) {
 	}
 }
 
-// climbs reports whether a pattern matches "..": some shells expand ".*" to it.
+// matchesParent reports whether a pattern matches "..": some shells expand ".*" to it.
 func matchesParent(name string) bool {
 	s := patternSegment(name)
 	return s.overlaps(&segment{text: ".."})
 }
 
-// step enters a folder or reaches a file. more says that the word has more segments.
+// enterSegment enters a folder or reaches a file. more says that the word has more segments.
 func (w *pathWalk) enterSegment(name string, more, pattern bool) {
 	if more && pattern && name[0] == '.' && isMeta(name) && matchesParent(name) {
 		w.moveTo("")
@@ -199,7 +199,7 @@ func (w *pathWalk) enterSegment(name string, more, pattern bool) {
 	w.resolveAlias()
 }
 
-// push appends one segment.
+// appendSegment appends one segment.
 func (w *pathWalk) appendSegment(name string, pattern bool) {
 	if len(w.segs) >= maxSegments {
 		if w.segs[len(w.segs)-1].kind != doubleStar {
@@ -230,7 +230,7 @@ func (w *pathWalk) appendSegment(name string, pattern bool) {
 	w.segs = append(w.segs, s)
 }
 
-// up moves to the parent folder. After a symbolic link that is the parent of the link's target.
+// moveToParent moves to the parent folder. After a symbolic link that is the parent of the link's target.
 func (w *pathWalk) moveToParent() {
 	n := len(w.segs)
 	if n == 0 {
@@ -265,7 +265,7 @@ func (w *pathWalk) allLiteral() bool {
 	return true
 }
 
-// path returns the current path, and whether it is a pattern.
+// currentPath returns the current path, and whether it is a pattern.
 func (w *pathWalk) currentPath() (string, bool) {
 	isPattern := w.root == "" || w.root == "?:" || !w.allLiteral()
 	var b strings.Builder
@@ -302,7 +302,7 @@ func (w *pathWalk) currentPath() (string, bool) {
 	return b.String(), isPattern
 }
 
-// tooLong returns a pattern for a path that is longer than system calls accept.
+// truncatedPattern returns a pattern for a path that is longer than system calls accept.
 func truncatedPattern(path string, isPattern bool) string {
 	cut := strings.LastIndexByte(path[:maxPathBytes], '/')
 	if !isPattern {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Paths is a sorted list of canonical paths that caches selections from it. Goroutines share it; nil is
+// PathList is a sorted list of canonical paths that caches selections from it. Goroutines share it; nil is
 // empty.
 type PathList struct {
 	all     []string
@@ -17,7 +17,7 @@ type PathList struct {
 	byBaseName map[string][]string
 }
 
-// choices caches the selections from a list that changes over time.
+// selectionCache caches the selections from a list that changes over time.
 type selectionCache struct {
 	mu                 sync.Mutex
 	selections         map[any]selection
@@ -42,12 +42,12 @@ const (
 	maxAddedPaths = 4096 // paths added by all changes together
 )
 
-// NewPaths returns Paths of a sorted list. The caller must not change the list afterwards.
+// NewPathList returns Paths of a sorted list. The caller must not change the list afterwards.
 func NewPathList(sorted []string) *PathList {
 	return &PathList{all: sorted, cache: &selectionCache{selections: map[any]selection{}}}
 }
 
-// Next returns Paths of a sorted list that differs little from that of p. It reuses the cached selections.
+// Update returns Paths of a sorted list that differs little from that of p. It reuses the cached selections.
 func (p *PathList) Update(sorted []string) *PathList {
 	if p == nil {
 		return NewPathList(sorted)
@@ -72,7 +72,7 @@ func (p *PathList) Update(sorted []string) *PathList {
 	return &PathList{all: sorted, version: c.lastVersion, cache: c}
 }
 
-// difference returns the texts that sorted has and old has not, and whether a text of old is gone. Both are
+// diffSorted returns the texts that sorted has and old has not, and whether a text of old is gone. Both are
 // sorted.
 func diffSorted(old, sorted []string) (added []string, gone bool) {
 	for _, text := range sorted {
@@ -96,7 +96,7 @@ func (p *PathList) All() []string {
 	return p.all
 }
 
-// Chosen returns the paths that choose accepts, in order. The result is cached under key, so a different
+// Select returns the paths that choose accepts, in order. The result is cached under key, so a different
 // choose needs a different key.
 func (p *PathList) Select(key any, choose func(path string) bool) (out []string) {
 	if p == nil || len(p.all) == 0 {
@@ -127,7 +127,7 @@ func (p *PathList) Select(key any, choose func(path string) bool) (out []string)
 	return out
 }
 
-// since updates a cached selection: it adds accepted new paths and drops removed ones.
+// updateSelection updates a cached selection: it adds accepted new paths and drops removed ones.
 func (p *PathList) updateSelection(kept selection, choose func(path string) bool) []string {
 	c, out := p.cache, slices.Clone(kept.paths)
 	first, _ := slices.BinarySearchFunc(c.addedPaths, kept.version+1, func(a addedPath, at int) int { return a.version - at })
@@ -144,7 +144,7 @@ func (p *PathList) updateSelection(kept selection, choose func(path string) bool
 	return out
 }
 
-// Named returns the paths whose last name is name, in order.
+// WithBaseName returns the paths whose last name is name, in order.
 func (p *PathList) WithBaseName(name string) []string {
 	if p == nil || len(p.all) == 0 {
 		return nil

@@ -18,7 +18,7 @@ type segment struct {
 	literalHeadLen, literalTailLen uint8
 }
 
-// ends counts the literal bytes at both ends of a wildcard segment.
+// countLiteralEnds counts the literal bytes at both ends of a wildcard segment.
 func (s *segment) countLiteralEnds() {
 	if s.kind == wildcardSegment {
 		s.literalHeadLen, s.literalTailLen = uint8(min(literalHead(s.text), 255)), uint8(min(literalTail(s.text), 255))
@@ -33,7 +33,7 @@ const (
 	doubleStar                  // "**": any number of segments, also none
 )
 
-// may reports whether a name begins and ends with the literal bytes at the ends of a rule's segment. Every
+// endsMatch reports whether a name begins and ends with the literal bytes at the ends of a rule's segment. Every
 // name that the segment matches does.
 func (s *segment) endsMatch(name string) bool {
 	return (s.literalHeadLen == 0 || name != "" && name[0] == s.text[0]) && (s.literalTailLen == 0 || name != "" && name[len(name)-1] == s.text[len(s.text)-1])
@@ -42,7 +42,7 @@ func (s *segment) endsMatch(name string) bool {
 // maxSegments is the maximum depth of a path; deeper parts become "**".
 const maxSegments = 256
 
-// maxWild is the maximum length in bytes of a wildcard segment, and maxWilds the maximum number of such
+// maxWildcardBytes is the maximum length in bytes of a wildcard segment, and maxWildcardSegments the maximum number of such
 // segments. Longer segments keep only their literal prefix, and everything after too many of them becomes
 // "**". Both only make a pattern match more, so nothing is missed, and keep comparisons fast.
 const (
@@ -50,7 +50,7 @@ const (
 	maxWildcardSegments = 8
 )
 
-// maxPath is the maximum length in bytes of a path in system calls, after cleaning; anything longer becomes
+// maxPathBytes is the maximum length in bytes of a path in system calls, after cleaning; anything longer becomes
 // "**".
 const maxPathBytes = 4096
 
@@ -177,7 +177,7 @@ func classEnd(s string) int {
 	return 0
 }
 
-// meets reports whether two tokens, neither of them a star, can match the same character. For two classes it
+// overlaps reports whether two tokens, neither of them a star, can match the same character. For two classes it
 // returns true without comparing them, which is the strict answer.
 func (t token) overlaps(u token) bool {
 	switch {
@@ -254,10 +254,10 @@ func (s segment) tokens(dst []token) []token {
 	return dst
 }
 
-// maxProduct is the maximum number of states in a comparison of two wildcard segments.
+// maxComparedStates is the maximum number of states in a comparison of two wildcard segments.
 const maxComparedStates = 1 << 20
 
-// meets reports whether two segments, neither of them "**", match a common name. It simulates both automata
+// overlaps reports whether two segments, neither of them "**", match a common name. It simulates both automata
 // together.
 func (s *segment) overlaps(u *segment) bool {
 	if s.kind == literalSegment && u.kind == literalSegment {
@@ -299,7 +299,7 @@ func (s *segment) overlaps(u *segment) bool {
 	return false
 }
 
-// sameEnds reports whether two wildcard segments can agree in their first and last byte. This decides most
+// endsMayAgree reports whether two wildcard segments can agree in their first and last byte. This decides most
 // comparisons.
 func endsMayAgree(a, b string) bool {
 	x, y := a[0], b[0]
@@ -352,7 +352,7 @@ func (s *segment) matches(name string) bool {
 	return strings.Trim(p[i:], "*") == ""
 }
 
-// stepProduct marks the states that follow (i, j): those with the same i in row, those with i+1 in next.
+// markNextStates marks the states that follow (i, j): those with the same i in row, those with i+1 in next.
 func markNextStates(a, b []token, i, j int, row, next []bool) {
 	aStar := i < len(a) && a[i].kind == tokenStar
 	bStar := j < len(b) && b[j].kind == tokenStar
@@ -372,7 +372,7 @@ func markNextStates(a, b []token, i, j int, row, next []bool) {
 	}
 }
 
-// within reports whether u certainly matches every name that s matches. It may return false although it does.
+// isCoveredBy reports whether u certainly matches every name that s matches. It may return false although it does.
 func (s *segment) isCoveredBy(u *segment) bool {
 	if s.kind == literalSegment {
 		if u.kind == literalSegment {
@@ -404,7 +404,7 @@ func literalHead(s string) int {
 
 func literalTail(s string) int { return len(s) - 1 - strings.LastIndexAny(s, metaChars+"]") }
 
-// split appends the segments of a canonical path or pattern to dst. The root
+// appendSegments appends the segments of a canonical path or pattern to dst. The root
 // of a POSIX path is not a segment; a drive and "unc:" are.
 func appendSegments(dst []segment, path string, pattern bool) []segment {
 	wilds := 0
@@ -433,7 +433,7 @@ func appendSegments(dst []segment, path string, pattern bool) []segment {
 	return dst
 }
 
-// widen shortens a wildcard segment to its literal prefix and a star.
+// shortenWildcard shortens a wildcard segment to its literal prefix and a star.
 func shortenWildcard(s segment) segment {
 	star := "*"
 	if hasInnerDoubleStar(s) {
@@ -456,7 +456,7 @@ func cutSlash(s string, pattern bool) (name, rest string, found bool) {
 	return name, s[i+1:], true
 }
 
-// clip limits a pattern to the length that [Overlap] compares.
+// clipToMaxPath limits a pattern to the length that [Overlap] compares.
 func clipToMaxPath(s string) string {
 	if len(s) <= maxPathBytes {
 		return s

@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// Persists returns the class of a file that runs code later (autostart, shell startup, hooks) if an effect
+// PersistenceClass returns the class of a file that runs code later (autostart, shell startup, hooks) if an effect
 // touches or may touch such a file, and "" otherwise. Writing such a file is a [Persist] effect with the
 // class as its Reason.
 //
@@ -31,7 +31,7 @@ func PersistenceClass(path string, pattern, recursive bool) string {
 	return ""
 }
 
-// Persists is like the function Persists, but with the place's own home folder.
+// PersistenceClass is like the function Persists, but with the place's own home folder.
 func (pl *Place) PersistenceClass(path string, pattern, recursive bool) string {
 	if rest, ok := strings.CutPrefix(path, pl.Home+"/"); ok && pl.Home != "" {
 		path = "/root/" + rest
@@ -39,7 +39,7 @@ func (pl *Place) PersistenceClass(path string, pattern, recursive bool) string {
 	return PersistenceClass(path, pattern, recursive)
 }
 
-// Everyday reports whether files of a class are written in everyday work.
+// IsEverydayClass reports whether files of a class are written in everyday work.
 func IsEverydayClass(class string) bool {
 	for i := range knowledge.LaterClasses {
 		if c := &knowledge.LaterClasses[i]; c.Name == class {

@@ -19,39 +19,39 @@ type Place struct {
 	Home  string   // canonical home folder; "" if unknown
 	Roots []string // canonical folders that count as workspace
 
-	// Links resolves the symbolic links of a canonical path on local file
+	// ResolveLinks resolves the symbolic links of a canonical path on local file
 	// systems. It returns its argument if there is nothing to resolve. nil
 	// means that links are not resolved.
 	ResolveLinks func(path string) string
 
-	// Linker returns a function like Links for a batch of paths: it looks up each folder only once. nil if
+	// NewCachedLinks returns a function like Links for a batch of paths: it looks up each folder only once. nil if
 	// Links is nil.
 	NewCachedLinks func() func(path string) string
 
-	// Script reads a local script that would be executed, by canonical path. Its error is [io/fs.ErrNotExist]
+	// ReadScript reads a local script that would be executed, by canonical path. Its error is [io/fs.ErrNotExist]
 	// if the file certainly does not exist, and another error if it is not a regular file, is larger than 64
 	// KiB, or is not on a local file system. nil reads nothing.
 	ReadScript func(path string) ([]byte, error)
 
-	// Archive returns the members of an archive, by canonical path; its errors are those of Script and of
+	// ListArchive returns the members of an archive, by canonical path; its errors are those of Script and of
 	// [packed.Members]. nil reads nothing.
 	ListArchive func(path string, q packed.Query) ([]packed.Member, error)
 
-	// Origin returns the labels of a file from earlier actions of the session, by its own or a parent's
+	// OriginLabels returns the labels of a file from earlier actions of the session, by its own or a parent's
 	// canonical path; nil if it has none. A nil function means that no earlier actions are known.
 	OriginLabels func(path string) []Label
 
-	// Brought returns the sorted canonical paths of files and folders that earlier actions of the session
+	// ImportedPaths returns the sorted canonical paths of files and folders that earlier actions of the session
 	// downloaded, decoded, unpacked or cloned: those that Origin labels [LabelNetwork], [LabelDecoded] or
 	// [LabelUntrusted]. A folder with everything in it ends in a slash. A nil function means that no earlier
 	// actions are known.
 	ImportedPaths func() *PathList
 
-	// Made reports whether earlier actions of the session created the file, or the folder with everything in
+	// MadeBySession reports whether earlier actions of the session created the file, or the folder with everything in
 	// it, and nothing else has changed it since. nil: no such files.
 	MadeBySession func(path string) bool
 
-	FoldCase   bool // the file system ignores case (Windows, macOS)
+	FoldCase   bool // the file system ignores case (Windows, resolveMacOSAlias)
 	PowerShell bool // the payload or the tool's name says that the text is PowerShell
 }
 
@@ -80,7 +80,7 @@ func (p *Place) Inside(path string, pattern, tree bool) bool {
 	return false
 }
 
-// below reports whether a path is a folder or inside it. Of a pattern only the part before the first wildcard
+// isAtOrBelow reports whether a path is a folder or inside it. Of a pattern only the part before the first wildcard
 // is compared.
 func (p *Place) isAtOrBelow(path string, pattern bool, folder string) bool {
 	if !pattern {

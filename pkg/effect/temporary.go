@@ -2,10 +2,10 @@ package effect
 
 import "strings"
 
-// temporary are the folders that the system clears.
+// temporaryFolders are the folders that the system clears.
 var temporaryFolders = [...]string{"/tmp/", "/var/tmp/", "/private/tmp/"}
 
-// Temporary returns the temporary folder that contains a canonical path, and the rest of the path; both are
+// SplitTemporary returns the temporary folder that contains a canonical path, and the rest of the path; both are
 // "" if there is none.
 func SplitTemporary(path string) (folder, rest string) {
 	for _, folder := range temporaryFolders {
@@ -16,7 +16,7 @@ func SplitTemporary(path string) (folder, rest string) {
 	return "", ""
 }
 
-// Shared reports whether a canonical path is in a folder that all users share for short-lived files: a
+// IsInSharedFolder reports whether a canonical path is in a folder that all users share for short-lived files: a
 // temporary folder, or one in memory.
 func IsInSharedFolder(path string) bool {
 	folder, _ := SplitTemporary(path)

@@ -2,7 +2,7 @@ package effect
 
 import "strings"
 
-// variable splits a word after a leading variable or "~" and returns the folder of the variable, "" if it is
+// cutVariable splits a word after a leading variable or "~" and returns the folder of the variable, "" if it is
 // not known.
 func (w *pathWalk) cutVariable(word string) (base, rest string, ok bool) {
 	switch word[0] {
@@ -85,7 +85,7 @@ var nameBytes = func() (set [256]bool) {
 	return set
 }()
 
-// folder returns the folder in a well-known variable.
+// variableFolder returns the folder in a well-known variable.
 func (w *pathWalk) variableFolder(name string) (folder string, known bool) {
 	switch strings.ToLower(name) {
 	case "home", "userprofile", "homepath", "zdotdir":
@@ -120,7 +120,7 @@ func (w *pathWalk) variableFolder(name string) (folder string, known bool) {
 	return "", false
 }
 
-// home returns the home folder, as a pattern if it is unknown.
+// homeFolder returns the home folder, as a pattern if it is unknown.
 func (w *pathWalk) homeFolder() string {
 	switch {
 	case w.place.Home != "":
@@ -177,7 +177,7 @@ func isUser(name string) bool {
 	return false
 }
 
-// user enters the folder named after the user.
+// enterUserFolder enters the folder named after the user.
 func (w *pathWalk) enterUserFolder() {
 	home := w.place.Home
 	if i := strings.LastIndexByte(home, '/'); i >= 0 && i+1 < len(home) {

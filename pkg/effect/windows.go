@@ -2,7 +2,7 @@ package effect
 
 import "strings"
 
-// unc is the root of network paths: \\server\share is unc:/server/share. No path of another system starts
+// uncRoot is the root of network paths: \\server\share is unc:/server/share. No path of another system starts
 // with it.
 const uncRoot = "unc:"
 
@@ -85,7 +85,7 @@ func (w *pathWalk) windowsRoot(word string) string {
 
 func (w *pathWalk) setDrive(drive string) { w.root, w.isWindowsFolder = strings.ToLower(drive), true }
 
-// drive enters a drive. "c:x" is relative to the current folder of c:.
+// enterDrive enters a drive. "c:x" is relative to the current folder of c:.
 func (w *pathWalk) enterDrive(word string) string {
 	rest := word[2:]
 	if rest == "" || rest[0] == '/' || rest[0] == '\\' {
@@ -101,7 +101,7 @@ func (w *pathWalk) enterDrive(word string) string {
 	return rest
 }
 
-// device32 parses a path after \\?\ or \\.\, which use the kernel's names.
+// enterDevicePath parses a path after \\?\ or \\.\, which use the kernel's names.
 func (w *pathWalk) enterDevicePath(slashed, word string) string {
 	head, _, _ := strings.Cut(slashed, "/")
 	switch lower := strings.ToLower(head); {
@@ -121,7 +121,7 @@ func (w *pathWalk) enterDevicePath(slashed, word string) string {
 	return word
 }
 
-// share parses a path after \\server\share. Shares of this machine are drives, or file systems of WSL.
+// enterNetworkShare parses a path after \\server\share. Shares of this machine are drives, or file systems of WSL.
 func (w *pathWalk) enterNetworkShare(word string) string {
 	word = strings.TrimLeft(word, `/\`)
 	server, rest := cutSeparator(word)
@@ -171,7 +171,7 @@ func windowsName(name string) string {
 	return strings.TrimRight(name, ". ")
 }
 
-// longName returns a pattern for the long names of a short name such as PROGRA~1; "" if it is not a short
+// longNamePattern returns a pattern for the long names of a short name such as PROGRA~1; "" if it is not a short
 // name. Short names omit spaces and dots, so SSH~1 may be ".ssh".
 func longNamePattern(short string) string {
 	stem, number, ok := strings.Cut(short, "~")

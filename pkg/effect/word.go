@@ -12,7 +12,7 @@ const (
 	Dynamic     Kind = "dynamic"      // an unknown effect
 )
 
-// Word returns the kind or combination by which policies and people refer to an effect.
+// RuleKind returns the kind or combination by which policies and people refer to an effect.
 func (e *Effect) RuleKind() Kind {
 	switch {
 	case e.Certainty == Unknown:
@@ -30,7 +30,7 @@ func (e *Effect) RuleKind() Kind {
 	return e.Kind
 }
 
-// Of returns an effect that has a word.
+// WithRuleKind returns an effect that has a word.
 func WithRuleKind(word Kind) Effect {
 	switch word {
 	case SendSecret:
@@ -56,7 +56,7 @@ func (e *Effect) RunsText() bool {
 	return false
 }
 
-// Does reports whether an effect has a harm.
+// HasHarm reports whether an effect has a harm.
 func (e *Effect) HasHarm(h Harm) bool { return slices.Contains(e.Harms, h) }
 
 // Variant returns the value that rules match as the cause of an effect: why it is unknown, the variant of its

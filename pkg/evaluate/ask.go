@@ -77,7 +77,7 @@ func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 	}
 }
 
-// tokens returns a new canary and boundary for one attempt.
+// newCanaryAndBoundary returns a new canary and boundary for one attempt.
 func (e *Evaluator) newCanaryAndBoundary() (canary, boundary string, err error) {
 	canary = e.o.CanaryToken
 	if canary == "" {
@@ -100,7 +100,7 @@ func (e *Evaluator) admit(ctx context.Context, first bool) error {
 	return wrapLimitError(ctx, e.o.Limits.TakeRate(ctx))
 }
 
-// countError wraps an error of the counting itself in a stateError; errors that report a reached limit are
+// wrapLimitError wraps an error of the counting itself in a stateError; errors that report a reached limit are
 // returned as they are.
 func wrapLimitError(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrRateLimited) || errors.Is(err, ErrBudgetExhausted) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -109,7 +109,7 @@ func wrapLimitError(ctx context.Context, err error) error {
 	return stateError{err}
 }
 
-// wait waits before the next try: as long as the service asks for, else 0.5 s, doubled with each try, with
+// waitBeforeRetry waits before the next try: as long as the service asks for, else 0.5 s, doubled with each try, with
 // jitter. If the service asks for more than the timeout of the whole evaluation, err is returned at once.
 func (e *Evaluator) waitBeforeRetry(ctx context.Context, tries int, err error) error {
 	d := firstWait << (tries - 1)

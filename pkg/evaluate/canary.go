@@ -20,7 +20,7 @@ const boundaryBytes = 8
 // canaryBytes is the number of random bytes in a canary.
 const canaryBytes = 32
 
-// token returns n random bytes in hex.
+// randomHex returns n random bytes in hex.
 func randomHex(random io.Reader, n int) (string, error) {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(random, b); err != nil {
@@ -120,7 +120,7 @@ func lettersAndDigits(s string) string {
 	}, s)
 }
 
-// digits joins the words of a text that are hexadecimal numbers, to find a canary split over a sentence. With
+// joinHexWords joins the words of a text that are hexadecimal numbers, to find a canary split over a sentence. With
 // sure, a word must have a decimal digit, so that "a" and "be" do not count.
 func joinHexWords(s string, sure bool) string {
 	var b strings.Builder

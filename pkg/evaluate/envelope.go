@@ -65,7 +65,7 @@ func readEnvelope(contentType string, body []byte) (string, error) {
 	return text, nil
 }
 
-// A formError says that the model answered in the wrong form: its answer is truncated or is not text.
+// An answerFormatError says that the model answered in the wrong form: its answer is truncated or is not text.
 type answerFormatError struct{ error }
 
 // readChoice returns the text of a choice, or an error if it is not an answer.
@@ -92,7 +92,7 @@ func readChoice(choice, message map[string]any) (string, error) {
 	return text, nil
 }
 
-// noError returns an error if an object has an error beside its content.
+// checkNoError returns an error if an object has an error beside its content.
 func checkNoError(in map[string]any) error {
 	if isMissing(in["error"]) {
 		return nil
@@ -131,7 +131,7 @@ func shortValue(v any) string {
 	return "no text"
 }
 
-// tokens returns the token counts of a response. Counts that cannot be parsed are 0, since no decision
+// readTokenCounts returns the token counts of a response. Counts that cannot be parsed are 0, since no decision
 // depends on them.
 func readTokenCounts(body []byte) (t Tokens) {
 	value, err := canonjson.Value(body, maxEnvelopeDepth)

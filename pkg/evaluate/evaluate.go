@@ -59,11 +59,11 @@ type Options struct {
 	// third-party policy; "" if unknown.
 	Why func(*verdict.Step) string
 
-	// Unlicensed returns why an ALLOW of the model cannot replace a person's approval; "" if it can. nil: it
+	// WhyUnlicensed returns why an ALLOW of the model cannot replace a person's approval; "" if it can. nil: it
 	// always can.
 	WhyUnlicensed func(ctx context.Context) string
 
-	// Asks returns the step that would ask a person about a case if there were no model; nil if none would. A
+	// AskingStep returns the step that would ask a person about a case if there were no model; nil if none would. A
 	// nil function means that a person would always be asked.
 	AskingStep func(ctx context.Context, c *analysis.Case) (*verdict.Step, error)
 
@@ -195,7 +195,7 @@ func (e *Evaluator) unavailable() verdict.Verdict {
 	return e.failOpen(failureVerdict("unavailable", reason))
 }
 
-// failure returns the verdict if the evaluator could not be asked. ctx is the caller's: a cancelled
+// failureVerdictFor returns the verdict if the evaluator could not be asked. ctx is the caller's: a cancelled
 // evaluation never fails open. canaries are those that were sent to the service.
 func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries []string) verdict.Verdict {
 	var state stateError
@@ -230,7 +230,7 @@ func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries [
 	return v
 }
 
-// unread returns the BLOCK for an answer that cannot be parsed. It never fails open: a payload could make the
+// unparsedVerdict returns the BLOCK for an answer that cannot be parsed. It never fails open: a payload could make the
 // model answer nonsense on purpose.
 func (e *Evaluator) unparsedVerdict(err error, canaries []string) verdict.Verdict {
 	text := e.clean(err.Error(), canaries)
@@ -264,12 +264,12 @@ func (e *Evaluator) failOpen(v verdict.Verdict) verdict.Verdict {
 	return v
 }
 
-// afterAllow returns an ESCALATE that replaces an ALLOW, with a reason; the ALLOW stays in the trail.
+// escalateAllow returns an ESCALATE that replaces an ALLOW, with a reason; the ALLOW stays in the trail.
 func escalateAllow(v verdict.Verdict, reason string) verdict.Verdict {
 	return addReplacedAllow(leaveToPerson(v.Error, reason), v)
 }
 
-// takenBack returns an ESCALATE whose trail has the replaced ALLOW and the ESCALATE itself, so that a person
+// addReplacedAllow returns an ESCALATE whose trail has the replaced ALLOW and the ESCALATE itself, so that a person
 // sees both.
 func addReplacedAllow(v, allow verdict.Verdict) verdict.Verdict {
 	v.Trail = nil

@@ -28,7 +28,7 @@ const (
 	maxResolved        = 400 // bytes of a resolved command
 )
 
-// names are the texts to which facts refer.
+// referencedTexts are the texts to which facts refer.
 type referencedTexts struct {
 	redactor *redact.Redactor
 	list     []referencedText
@@ -59,7 +59,7 @@ func (n *referencedTexts) ref(kind, text string, most int) string {
 	return fmt.Sprintf("%s %d", kind, number)
 }
 
-// shortened removes the middle of a text that is longer than most bytes.
+// shortenMiddle removes the middle of a text that is longer than most bytes.
 func shortenMiddle(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -43,7 +43,7 @@ var replyFields = [...]string{"reasoning", "decision", "confidence", "canary"}
 
 // parseReply parses a model's reply to a request with a canary. The canary is checked first: if it is not in
 // its field, the error is errCanary, whatever else is wrong, except that a reply which contains the canary
-// but is not a JSON object is a parse error. The error is errSpread if another field also shows the canary,
+// but is not a JSON object is a parse error. The error is errCanaryLeaked if another field also shows the canary,
 // in any spelling, or any field shows the canary of an older attempt.
 func parseReply(reply, canary string, older ...string) (answer, error) {
 	fields, err := replyObject(reply)
@@ -100,7 +100,7 @@ func readAnswer(fields map[string]any) (answer, error) {
 	return a, nil
 }
 
-// capitals returns a decision with its ASCII letters in upper case.
+// upperASCII returns a decision with its ASCII letters in upper case.
 func upperASCII(decision string) []byte {
 	b := []byte(decision)
 	for i, c := range b {

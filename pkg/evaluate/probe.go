@@ -114,7 +114,7 @@ func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key s
 	return modelNotListed(ep.Model, base, body)
 }
 
-// unlisted returns a problem if a service lists its models without this one; else nil.
+// modelNotListed returns a problem if a service lists its models without this one; else nil.
 func modelNotListed(model string, base *url.URL, body []byte) *Problem {
 	var list struct {
 		Data []struct {

@@ -50,7 +50,7 @@ type question struct {
 	overRedacted bool // redaction removed more than secrets in the usual fields
 }
 
-// redacted matches the replacement text of redacted secrets.
+// redactedPattern matches the replacement text of redacted secrets.
 var redactedPattern = prefilter.Lazy(`\[redacted [a-z0-9 -]*\]`)
 
 // newQuestion quotes the action of a case without the secrets that r knows or recognises.
@@ -95,13 +95,13 @@ func (q *question) prompt(canary, boundary string) Prompt {
 	return Prompt{System: system, User: q.userPrompt(boundary), Schema: []byte(replySchema)}
 }
 
-// user returns the user prompt. It asks for the reasoning first, so that the model reasons before it decides.
+// userPrompt returns the user prompt. It asks for the reasoning first, so that the model reasons before it decides.
 func (q *question) userPrompt(boundary string) string {
 	return q.instruction + "\n\n" + q.facts + "----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.text +
 		"----- END UNTRUSTED DATA " + boundary + " -----\n" + answerInstructions
 }
 
-// answerForm ends the user prompt.
+// answerInstructions ends the user prompt.
 const answerInstructions = `
 Respond with ONLY a JSON object:
 {

@@ -108,5 +108,5 @@ func isUnreachable(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &netErr) || errors.Is(err, errConnectionCut)
 }
 
-// errCut says that the connection ended before the reply did.
+// errConnectionCut says that the connection ended before the reply did.
 var errConnectionCut = errors.New("the connection closed before the reply was complete; try again")

@@ -80,7 +80,7 @@ func (e *Evaluator) examinePart(asking, ctx context.Context, x *exchange) verdic
 	return e.conclude(x)
 }
 
-// afterReading replaces an ALLOW by ESCALATE if the result addresses the evaluator, or if the model is not
+// restrictResultAllow replaces an ALLOW by ESCALATE if the result addresses the evaluator, or if the model is not
 // confident: a model that obeys the result would answer ALLOW too.
 func restrictResultAllow(v verdict.Verdict, texts []string) verdict.Verdict {
 	rule := reviewerTextRule(texts)

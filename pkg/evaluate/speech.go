@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// A reviewerSpeech is text in a payload that addresses the evaluator.
+// A textForReviewer is text in a payload that addresses the evaluator.
 type textForReviewer struct {
 	rule     *speech.Rule
 	location string // the view in which it was found, for people
@@ -17,7 +17,7 @@ type textForReviewer struct {
 // tooMuchEncoded is reported if part of a text was not decoded.
 var tooMuchEncoded = &speech.Rule{ID: "EV-099", Name: "more encoded text than shield decodes"}
 
-// findSpeech looks for text in an action that addresses the evaluator. It searches the payload with its keys
+// findTextForReviewer looks for text in an action that addresses the evaluator. It searches the payload with its keys
 // and type as the single text of [payloadText], so that splitting a sentence over fields does not hide it;
 // its strings joined without separators; the case's views, which have the resolved words of a command; and
 // everything encoded in these. Each text is also searched with look-alike letters normalised.
@@ -55,7 +55,7 @@ func findTextForReviewer(c *analysis.Case, text string) *textForReviewer {
 	return found
 }
 
-// speechIn returns the first rule that matches text which addresses the evaluator: in the given texts one
+// reviewerTextRule returns the first rule that matches text which addresses the evaluator: in the given texts one
 // after the other, joined without separators, or decoded.
 func reviewerTextRule(texts []string) (found *speech.Rule) {
 	joined := joinEdges(texts)

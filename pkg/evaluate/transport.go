@@ -100,8 +100,8 @@ func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// plain removes method and URL from an error of the HTTP client, which are known and may contain secrets, and
-// returns errCut for a closed connection.
+// withoutRequestURL removes method and URL from an error of the HTTP client, which are known and may contain secrets, and
+// returns errConnectionCut for a closed connection.
 func withoutRequestURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -113,7 +113,7 @@ func withoutRequestURL(err error) error {
 	return err
 }
 
-// failure returns the message in the body of an unsuccessful response, in the usual forms:
+// serviceErrorMessage returns the message in the body of an unsuccessful response, in the usual forms:
 // {"error":{"message":…}}, {"error":"…"}, {"message":…}, a list of one of these; "" if it is not readable.
 func serviceErrorMessage(status int, body []byte) string {
 	if status >= 300 && status <= 399 {

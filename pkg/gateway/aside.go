@@ -8,7 +8,7 @@ const (
 	maxHeldNotices       = 1024 // notifications that wait for earlier answers
 )
 
-// An aside examines server responses concurrently while further messages are read. A notification that
+// An asyncExaminer examines server responses concurrently while further messages are read. A notification that
 // follows a response can refer to it, so it is forwarded after that response. Responses depend only on
 // their requests.
 type asyncExaminer struct {
@@ -37,7 +37,7 @@ func newAsyncExaminer(most int) *asyncExaminer {
 	return a
 }
 
-// answer examines a response of size bytes in a goroutine. It blocks while too many responses or bytes
+// examineResponse examines a response of size bytes in a goroutine. It blocks while too many responses or bytes
 // are being examined.
 func (a *asyncExaminer) examineResponse(size int, examine func()) {
 	a.mu.Lock()
@@ -60,7 +60,7 @@ func (a *asyncExaminer) examineResponse(size int, examine func()) {
 	}()
 }
 
-// notice forwards a server notification in order: at once, or after the responses that came before it.
+// forwardNotice forwards a server notification in order: at once, or after the responses that came before it.
 // It blocks while too many are held.
 func (a *asyncExaminer) forwardNotice(size int, pass func() error) error {
 	a.mu.Lock()
@@ -76,7 +76,7 @@ func (a *asyncExaminer) forwardNotice(size int, pass func() error) error {
 	return err
 }
 
-// release forwards the notifications whose earlier responses are forwarded. If another goroutine is
+// forwardReadyNotices forwards the notifications whose earlier responses are forwarded. If another goroutine is
 // forwarding, that goroutine does it. The lock is held, except while a message is forwarded.
 func (a *asyncExaminer) forwardReadyNotices() {
 	for !a.forwarding && len(a.heldNotices) > 0 {
@@ -100,7 +100,7 @@ func (a *asyncExaminer) forwardReadyNotices() {
 	}
 }
 
-// wait blocks until all responses and notifications are forwarded.
+// waitForAll blocks until all responses and notifications are forwarded.
 func (a *asyncExaminer) waitForAll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

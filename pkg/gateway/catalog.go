@@ -27,7 +27,7 @@ type catalog struct {
 	stateOrder       []string                // the keys of states, oldest first
 }
 
-// A listing is a list of tools of which pages are still being received.
+// A toolListing is a list of tools of which pages are still being received.
 type toolListing struct {
 	tools       map[string]*tool // tools of the pages so far, by name; nil before the first page
 	complete    bool             // contains every page from the first on
@@ -40,7 +40,7 @@ func newCatalog() *catalog {
 	return k
 }
 
-// begin records a request for a page of the tool list, and returns the list that the page belongs to.
+// beginList records a request for a page of the tool list, and returns the list that the page belongs to.
 func (k *catalog) beginList(params object) *toolListing {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -57,7 +57,7 @@ func (k *catalog) beginList(params object) *toolListing {
 	return &toolListing{}
 }
 
-// end records that a page request is over.
+// endList records that a page request is over.
 func (k *catalog) endList() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -65,7 +65,7 @@ func (k *catalog) endList() {
 	k.listsChanged.Broadcast()
 }
 
-// continues stores a list under the cursor of its next page.
+// storeNextPage stores a list under the cursor of its next page.
 func (k *catalog) storeNextPage(l *toolListing, cursor string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -75,7 +75,7 @@ func (k *catalog) storeNextPage(l *toolListing, cursor string) {
 	k.openListings[cursor] = l
 }
 
-// wait waits for list requests in progress, and reports whether the caller has to request the first
+// waitForLists waits for list requests in progress, and reports whether the caller has to request the first
 // list.
 func (k *catalog) waitForLists(ctx context.Context) bool {
 	defer context.AfterFunc(ctx, k.listsChanged.Broadcast)()
@@ -92,14 +92,14 @@ func (k *catalog) waitForLists(ctx context.Context) bool {
 	return mine
 }
 
-// failed records that the list that wait told the caller to request was not received.
+// listFailed records that the list that wait told the caller to request was not received.
 func (k *catalog) listFailed() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.listRequested = false
 }
 
-// keep stores a state with the names of its questions, and drops the oldest states above maxStates.
+// storeState stores a state with the names of its questions, and drops the oldest states above maxOpenQuestions.
 func (k *catalog) storeState(state string, names []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -113,7 +113,7 @@ func (k *catalog) storeState(state string, names []string) {
 	k.openQuestions[state] = names
 }
 
-// answers reports whether a state is kept. With use, it is forgotten; with part, what
+// consumeState reports whether a state is kept. With use, it is forgotten; with part, what
 // is answered of it. Names that were not asked for are the server's to ignore, as the
 // protocol says.
 func (k *catalog) consumeState(state string, names []string, use, part bool) bool {

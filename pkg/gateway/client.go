@@ -43,10 +43,10 @@ func (g *Gateway) clientMessage(ctx context.Context, r *route, m *message) {
 	}
 }
 
-// removed are methods that the stateless version of the protocol no longer has.
+// removedMethods are methods that the stateless version of the protocol no longer has.
 var removedMethods = []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 
-// request handles a request of the client.
+// handleRequest handles a request of the client.
 func (g *Gateway) handleRequest(ctx context.Context, r *route, m *message) {
 	class := methodClass(m.method)
 	newer := isStateless(m.params)
@@ -90,7 +90,7 @@ func (g *Gateway) handleRequest(ctx context.Context, r *route, m *message) {
 	}()
 }
 
-// enter records a request that waits for its response.
+// addCall records a request that waits for its response.
 func (g *Gateway) addCall(c *pendingCall) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -108,7 +108,7 @@ func (g *Gateway) addCall(c *pendingCall) error {
 	return nil
 }
 
-// leave removes a request that was not sent to the server, and reports whether the client still waits
+// removeUnsentCall removes a request that was not sent to the server, and reports whether the client still waits
 // for it.
 func (g *Gateway) removeUnsentCall(c *pendingCall) bool {
 	g.mu.Lock()
@@ -135,14 +135,14 @@ func (g *Gateway) forward(c *pendingCall, raw []byte) {
 	}
 }
 
-// over records that a request is finished without a response.
+// finishCall records that a request is finished without a response.
 func (g *Gateway) finishCall(c *pendingCall) {
 	if c.listing != nil {
 		g.catalog.endList()
 	}
 }
 
-// judge decides whether a request may go to the server, and forwards or refuses it.
+// judgeCall decides whether a request may go to the server, and forwards or refuses it.
 func (g *Gateway) judgeCall(ctx context.Context, c *pendingCall, m *message) {
 	reason := g.refusalReason(ctx, c, m)
 	switch {

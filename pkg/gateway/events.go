@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// writeTime limits how long one write to a client can take.
+// writeTimeout limits how long one write to a client can take.
 const writeTimeout = 30 * time.Second
 
 // An event is one server-sent event, as the HTML standard defines it.
@@ -22,7 +22,7 @@ type event struct {
 	retry string // reconnection time in milliseconds; "" if not given
 }
 
-// events reads an event stream in bounded memory.
+// eventReader reads an event stream in bounded memory.
 type eventReader struct {
 	reader        *bufio.Reader
 	maxEventBytes int // bytes of one event
@@ -73,7 +73,7 @@ func (e *eventReader) next() (event, error) {
 	}
 }
 
-// line returns a line without its line end: LF, CR or CRLF.
+// readLine returns a line without its line end: LF, CR or CRLF.
 func (e *eventReader) readLine(most int) ([]byte, error) {
 	var out []byte
 	for {
@@ -96,7 +96,7 @@ func (e *eventReader) readLine(most int) ([]byte, error) {
 	}
 }
 
-// fits reports whether a text is a valid session ID or event ID, which is sent in an HTTP header.
+// isValidID reports whether a text is a valid session ID or event ID, which is sent in an HTTP header.
 func isValidID(s string) bool {
 	for i := range len(s) {
 		if s[i] < 0x21 || s[i] > 0x7e {
@@ -106,7 +106,7 @@ func isValidID(s string) bool {
 	return len(s) > 0 && len(s) <= 1024
 }
 
-// A stream is the HTTP response to one exchange: a single message, or server-sent events of which the
+// A responseStream is the HTTP response to one exchange: a single message, or server-sent events of which the
 // last is the response. It is safe for concurrent use.
 type responseStream struct {
 	done chan struct{} // closed when nothing more will be written
@@ -137,7 +137,7 @@ func (s *responseStream) ended() bool {
 	}
 }
 
-// begin starts the event stream, if it has not started.
+// beginEvents starts the event stream, if it has not started.
 func (s *responseStream) beginEvents() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +157,7 @@ func (s *responseStream) writeEventHeader() {
 	s.flush()
 }
 
-// flush sends buffered output to the client; it blocks for at most writeTime.
+// flush sends buffered output to the client; it blocks for at most writeTimeout.
 func (s *responseStream) flush() {
 	if s.controller.Flush() != nil {
 		s.close()
@@ -171,7 +171,7 @@ func (s *responseStream) close() {
 	}
 }
 
-// mark forwards an event's reconnection time and its ID, which is sent with the next message if the
+// forwardEventFields forwards an event's reconnection time and its ID, which is sent with the next message if the
 // event has one.
 func (s *responseStream) forwardEventFields(ev event) {
 	s.mu.Lock()
@@ -209,7 +209,7 @@ func (s *responseStream) put(raw []byte, _ bool) bool {
 	return !s.closed
 }
 
-// lineEnds escapes U+0085 and U+2028/U+2029, which some event stream readers treat as line ends. In
+// lineEndEscaper escapes U+0085 and U+2028/U+2029, which some event stream readers treat as line ends. In
 // JSON they occur only inside strings, where the escapes mean the same.
 var lineEndEscaper = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
@@ -231,7 +231,7 @@ func (s *responseStream) writeEvent(raw []byte) {
 	}
 }
 
-// finish writes the response, unless it is nil, and ends the exchange.
+// writeResponse writes the response, unless it is nil, and ends the exchange.
 func (s *responseStream) writeResponse(raw []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +254,7 @@ func (s *responseStream) writeResponse(raw []byte) {
 	}
 }
 
-// header sets an HTTP header, if the response has not started.
+// setHeader sets an HTTP header, if the response has not started.
 func (s *responseStream) setHeader(name, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,7 +263,7 @@ func (s *responseStream) setHeader(name, value string) {
 	}
 }
 
-// answerWith sets the HTTP status of a response that is not an event stream.
+// setStatus sets the HTTP status of a response that is not an event stream.
 func (s *responseStream) setStatus(status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

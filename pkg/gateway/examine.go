@@ -78,7 +78,7 @@ func (textExaminer) Examine(text string) (clean string, findings []Finding) {
 	return clean, findings
 }
 
-// examined examines every text of a value. out is the value to forward; nil if it must be withheld. c
+// examineTexts examines every text of a value. out is the value to forward; nil if it must be withheld. c
 // is the request that the value answers, or nil.
 func (g *Gateway) examineTexts(value object, c *pendingCall) (out object, findings Findings, changed bool) {
 	w := textWalker{examiner: textExaminer{}, cleanTexts: g.opts.Mode == Clean || g.opts.Mode == Marked}
@@ -105,7 +105,7 @@ func (g *Gateway) examineTexts(value object, c *pendingCall) (out object, findin
 	return nil, w.findings, true
 }
 
-// A walk examines the texts of a value recursively.
+// A textWalker examines the texts of a value recursively.
 type textWalker struct {
 	examiner   examiner
 	cleanTexts bool
@@ -113,7 +113,7 @@ type textWalker struct {
 	findings   Findings
 }
 
-// value returns a value without the removed texts, and whether anything was removed.
+// examineValue returns a value without the removed texts, and whether anything was removed.
 func (w *textWalker) examineValue(where, name string, parent object, v any) (any, bool) {
 	switch v := v.(type) {
 	case string:
@@ -144,7 +144,7 @@ func (w *textWalker) examineValue(where, name string, parent object, v any) (any
 	return v, false
 }
 
-// text returns a text as it is forwarded. Base64 of an image or audio is not examined; base64 of text
+// examineText returns a text as it is forwarded. Base64 of an image or audio is not examined; base64 of text
 // is, whatever MIME type the server declares.
 func (w *textWalker) examineText(where, name string, parent object, s string) (any, bool) {
 	read, encoded := s, false
@@ -176,12 +176,12 @@ func (w *textWalker) examineText(where, name string, parent object, s string) (a
 	return clean, true
 }
 
-// pointer returns a member name escaped for a JSON pointer that can be displayed.
+// escapePointer returns a member name escaped for a JSON pointer that can be displayed.
 func escapePointer(name string) string { return pointerEscaper.Replace(canonjson.Quote(name)) }
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// found notifies the user of findings, up to maxFinds times.
+// notifyFindings notifies the user of findings, up to maxFindingNotices times.
 func (g *Gateway) notifyFindings(where string, f Findings) {
 	if len(f) == 0 {
 		return

@@ -15,7 +15,7 @@ type exchange struct {
 	stream   *responseStream
 }
 
-// in calls a function with the session of the exchange, nil if it has none. An unknown session is
+// withSession calls a function with the session of the exchange, nil if it has none. An unknown session is
 // answered with 404.
 func (x *exchange) withSession(do func(*session)) {
 	s, known := x.endpoint.findSession(x.req.Header, x.client)
@@ -61,7 +61,7 @@ func (x *exchange) handleDelete() {
 	})
 }
 
-// wait blocks until the exchange has its response or the client has disconnected. Nothing is written
+// waitForEnd blocks until the exchange has its response or the client has disconnected. Nothing is written
 // after it.
 func (x *exchange) waitForEnd() {
 	select {
@@ -73,7 +73,7 @@ func (x *exchange) waitForEnd() {
 	}
 }
 
-// lasting returns a context that ends when the client disconnects, or some time after the exchange
+// graceContext returns a context that ends when the client disconnects, or some time after the exchange
 // ends.
 func (x *exchange) graceContext() (ctx context.Context, over func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.req.Context()))

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// maxFrame is the longest frame in either direction, in bytes without its line
+// maxFrameBytes is the longest frame in either direction, in bytes without its line
 // end, as in the protocol's reference implementations.
 const maxFrameBytes = 16 << 20
 
@@ -17,10 +17,10 @@ type frame struct {
 	id  []byte // the id at the top level, also of an invalid or too long frame; nil if not found
 }
 
-// errFrame says why a frame could not be kept.
+// errFrameTooLong says why a frame could not be kept.
 var errFrameTooLong = errors.New("the message is too long; shorten it")
 
-// frames reads a stream of lines in bounded memory.
+// frameReader reads a stream of lines in bounded memory.
 type frameReader struct {
 	reader         *bufio.Reader
 	maxFrameBytes  int
@@ -32,7 +32,7 @@ func newFrameReader(r io.Reader, max int) *frameReader {
 	return &frameReader{reader: bufio.NewReaderSize(r, 64<<10), maxFrameBytes: max}
 }
 
-// next returns the next line that is not blank. The error is [errFrame] for a line that is too long,
+// next returns the next line that is not blank. The error is [errFrameTooLong] for a line that is too long,
 // with its id if that was found within twice the maximum length; otherwise the stream's error,
 // [io.EOF] at its end. A last line without a line end is dropped, since it can be truncated.
 func (f *frameReader) next() (frame, error) {
@@ -68,10 +68,10 @@ func (f *frameReader) next() (frame, error) {
 	}
 }
 
-// maxID is the longest id of a request, in bytes.
+// maxIDBytes is the longest id of a request, in bytes.
 const maxIDBytes = 256
 
-// An idScan finds the top-level "id" of an object while its bytes are streamed, in constant memory,
+// An idScanner finds the top-level "id" of an object while its bytes are streamed, in constant memory,
 // even if the rest is invalid JSON.
 type idScanner struct {
 	depth              int
@@ -129,7 +129,7 @@ func (s *idScanner) scanByte(c byte) {
 	s.storeByte(c, top)
 }
 
-// keep stores a byte of a key or value at the top level.
+// storeByte stores a byte of a key or value at the top level.
 func (s *idScanner) storeByte(c byte, top bool) {
 	switch {
 	case !top:
@@ -140,7 +140,7 @@ func (s *idScanner) storeByte(c byte, top bool) {
 	}
 }
 
-// end ends a member.
+// endMember ends a member.
 func (s *idScanner) endMember(top bool) {
 	if top && s.inValue && string(s.lastKey) == `"id"` && len(s.lastValue) <= maxIDBytes {
 		s.foundID, s.done = bytes.Clone(s.lastValue), true

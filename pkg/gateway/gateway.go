@@ -48,7 +48,7 @@ type Options struct {
 	Recorder   *Recorder            // keeps a transcript; nil keeps none
 }
 
-// A Returned receives the result of an action, a value of the protocol, and the findings in it. If it
+// A ResultFunc receives the result of an action, a value of the protocol, and the findings in it. If it
 // returns an error, the result is withheld. It is safe for concurrent use.
 type ResultFunc func(ctx context.Context, a *action.Action, result any, found Findings) error
 
@@ -86,7 +86,7 @@ type Gateway struct {
 	serverEndError      error // why the server sends no more responses
 }
 
-// A call is a client request that waits for its response.
+// A pendingCall is a client request that waits for its response.
 type pendingCall struct {
 	route           *route
 	id              []byte
@@ -127,7 +127,7 @@ func newGateway(opts Options, k *catalog) *Gateway {
 // connection first.
 var ErrServerEnded = errors.New("the MCP server has ended; restart the client")
 
-// A Side is one end of a connection. Closing In signals the end of messages.
+// A ConnectionEnd is one end of a connection. Closing In signals the end of messages.
 type ConnectionEnd struct {
 	Out io.Reader      // messages from this side
 	In  io.WriteCloser // messages to this side
@@ -176,7 +176,7 @@ func (g *Gateway) Relay(ctx context.Context, client, server ConnectionEnd) error
 	}
 }
 
-// settle waits up to settleGrace for judgements in progress after the client has closed, and then
+// waitForJudgements waits up to settleGrace for judgements in progress after the client has closed, and then
 // cancels them.
 func (g *Gateway) waitForJudgements() {
 	done := make(chan struct{})
@@ -200,7 +200,7 @@ func (g *Gateway) waitForJudgements() {
 	}
 }
 
-// answerAll answers the client's open requests with errors, and returns their number.
+// failOpenCalls answers the client's open requests with errors, and returns their number.
 func (g *Gateway) failOpenCalls() int {
 	g.mu.Lock()
 	g.serverEndError = ErrServerEnded
@@ -229,7 +229,7 @@ type route struct {
 	stream         *responseStream // of one exchange, which the response ends; nil on a lasting connection
 }
 
-// A sink accepts frames in order. put reports false if the frame was not accepted, since the other end
+// A frameSink accepts frames in order. put reports false if the frame was not accepted, since the other end
 // is closed or, unless wait is true, reads too slowly.
 type frameSink interface {
 	put(raw []byte, wait bool) bool
@@ -244,24 +244,24 @@ func (r *route) answer(raw []byte) {
 	r.client.put(raw, true)
 }
 
-// tell sends the client a frame that is not a response, and reports whether it was accepted.
+// sendToClient sends the client a frame that is not a response, and reports whether it was accepted.
 func (r *route) sendToClient(raw []byte) bool { return r.client.put(raw, true) }
 
-// status sets the HTTP status of an error response, if the route is an exchange.
+// setStatus sets the HTTP status of an error response, if the route is an exchange.
 func (r *route) setStatus(code int) {
 	if r.stream != nil {
 		r.stream.setStatus(code)
 	}
 }
 
-// over ends an exchange without a response.
+// endExchange ends an exchange without a response.
 func (r *route) endExchange() {
 	if r.stream != nil {
 		r.stream.writeResponse(nil)
 	}
 }
 
-// ask sends the server a frame, or fails if the server does not read.
+// sendToServer sends the server a frame, or fails if the server does not read.
 func (r *route) sendToServer(raw []byte) error {
 	if !r.server.put(raw, false) {
 		return errors.New("the MCP server stopped reading its input; restart it")
@@ -276,7 +276,7 @@ func (g *Gateway) notify(format string, args ...any) {
 	}
 }
 
-// odd counts a dropped frame, and notifies the user of the first ones.
+// countDroppedFrame counts a dropped frame, and notifies the user of the first ones.
 func (g *Gateway) countDroppedFrame(format string, args ...any) (tooMany bool) {
 	g.mu.Lock()
 	g.droppedFrames++
@@ -292,7 +292,7 @@ func (g *Gateway) countDroppedFrame(format string, args ...any) (tooMany bool) {
 	return tooMany
 }
 
-// take removes and returns the call that a response answers, if it was sent to the server.
+// takeCall removes and returns the call that a response answers, if it was sent to the server.
 func (g *Gateway) takeCall(id []byte) *pendingCall {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -304,7 +304,7 @@ func (g *Gateway) takeCall(id []byte) *pendingCall {
 	return c
 }
 
-// tokenOf returns the canonical form of a request's progress token, or "".
+// progressTokenOf returns the canonical form of a request's progress token, or "".
 func progressTokenOf(params object) string {
 	token, ok := objectMember(params, "_meta")["progressToken"]
 	if !ok {
@@ -313,7 +313,7 @@ func progressTokenOf(params object) string {
 	return string(canonjson.AppendValue(nil, token))
 }
 
-// stateless reports whether a request uses the stateless version of the protocol, in which each
+// isStateless reports whether a request uses the stateless version of the protocol, in which each
 // request states its version.
 func isStateless(params object) bool {
 	_, ok := objectMember(params, "_meta")["io.modelcontextprotocol/protocolVersion"]

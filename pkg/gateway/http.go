@@ -31,7 +31,7 @@ const (
 	exchangeEndGrace  = time.Second // time for a server to close an answered exchange
 )
 
-// codeMismatch is the error code for HTTP headers that contradict the message.
+// codeHeaderMismatch is the error code for HTTP headers that contradict the message.
 const codeHeaderMismatch = -32020
 
 // A Front serves the clients of several MCP servers over the streamable HTTP transport. A server's
@@ -109,14 +109,14 @@ func hostOf(hostport string) string {
 	return strings.Trim(hostport, "[]")
 }
 
-// ownOrigin reports whether a web page of an origin may call this server: its host must be a name of
+// isOwnOrigin reports whether a web page of an origin may call this server: its host must be a name of
 // this machine.
 func (f *Front) isOwnOrigin(origin string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && f.Hosts(u.Hostname())
 }
 
-// client returns the name of the client that sent a request: the name of its token or, if tokens have
+// clientName returns the name of the client that sent a request: the name of its token or, if tokens have
 // no names or are not required, its address.
 func (f *Front) clientName(req *http.Request) (name string, authorized bool) {
 	if f.Tokens != nil {
@@ -127,7 +127,7 @@ func (f *Front) clientName(req *http.Request) (name string, authorized bool) {
 	return hostOf(req.RemoteAddr), true
 }
 
-// enter reserves an exchange, or bytes of one, and reports false above the limit.
+// reserve reserves an exchange, or bytes of one, and reports false above the limit.
 func (f *Front) reserve(bytes int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -197,7 +197,7 @@ func (f *Front) post(x *exchange) {
 	x.handlePost(m)
 }
 
-// readBody reads a message that can span several lines, and returns it as one line.
+// parseBody reads a message that can span several lines, and returns it as one line.
 func parseBody(raw []byte) (*message, error) {
 	if bytes.ContainsAny(raw, "\r\n") {
 		v := jsontext.Value(bytes.TrimSpace(raw))
@@ -209,7 +209,7 @@ func parseBody(raw []byte) (*message, error) {
 	return parseMessage(raw)
 }
 
-// mismatch returns how HTTP headers contradict their message; "" if they match. No decision depends on
+// headerMismatch returns how HTTP headers contradict their message; "" if they match. No decision depends on
 // a header.
 func headerMismatch(h http.Header, m *message) string {
 	version := stringMember(objectMember(m.params, "_meta"), "io.modelcontextprotocol/protocolVersion")
@@ -227,7 +227,7 @@ func headerMismatch(h http.Header, m *message) string {
 	return ""
 }
 
-// aboutOf returns the subject of a message, as the header Mcp-Name repeats it.
+// messageSubject returns the subject of a message, as the header Mcp-Name repeats it.
 func messageSubject(m *message) string {
 	of, _, _ := strings.Cut(m.method, "/")
 	switch of {
@@ -265,7 +265,7 @@ func argumentHeaders(h http.Header, t *tool, arguments object) (map[string]strin
 	return out, nil
 }
 
-// decoded returns the value of a header that can be encoded as the protocol defines: =?base64?…?=.
+// decodeHeader returns the value of a header that can be encoded as the protocol defines: =?base64?…?=.
 func decodeHeader(s string) (string, bool) {
 	rest, encoded := strings.CutPrefix(s, "=?base64?")
 	if !encoded {
@@ -279,7 +279,7 @@ func decodeHeader(s string) (string, bool) {
 	return string(plain), err == nil
 }
 
-// encoded returns a text as the value of a header.
+// encodeHeader returns a text as the value of a header.
 func encodeHeader(s string) string {
 	plain := s == strings.TrimSpace(s) && !strings.HasPrefix(s, "=?")
 	for i := range len(s) {
@@ -309,7 +309,7 @@ type Endpoint struct {
 	useCounter uint64
 }
 
-// behind is how a server is reached. Each method answers its exchange.
+// serverBackend is how a server is reached. Each method answers its exchange.
 type serverBackend interface {
 	handlePost(x *exchange, s *session, m *message)
 	handleGet(x *exchange, s *session)
@@ -343,7 +343,7 @@ func (e *Endpoint) Close() {
 	ends.Wait()
 }
 
-// gateway returns a gateway for a client: for one connection, or for requests without a session.
+// gatewayFor returns a gateway for a client: for one connection, or for requests without a session.
 func (e *Endpoint) gatewayFor(client string, connected bool) *Gateway {
 	opts := e.opts
 	if opts.JudgeFor != nil {
@@ -356,7 +356,7 @@ func (e *Endpoint) gatewayFor(client string, connected bool) *Gateway {
 	return newGateway(opts, e.catalog)
 }
 
-// session returns the session that a client's request names, or nil if it names none. It reports false
+// findSession returns the session that a client's request names, or nil if it names none. It reports false
 // if the session is unknown or another client's.
 func (e *Endpoint) findSession(h http.Header, client string) (*session, bool) {
 	if h.Values("Mcp-Session-Id") == nil {
@@ -373,14 +373,14 @@ func (e *Endpoint) findSession(h http.Header, client string) (*session, bool) {
 	return s, true
 }
 
-// rest records that an exchange of a session has ended.
+// releaseSession records that an exchange of a session has ended.
 func (e *Endpoint) releaseSession(s *session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s.openExchanges--
 }
 
-// keep stores a session. If there are too many, it replaces the least recently used one; it reports
+// storeSession stores a session. If there are too many, it replaces the least recently used one; it reports
 // false if all are in use.
 func (e *Endpoint) storeSession(s *session) bool {
 	e.mu.Lock()
@@ -407,7 +407,7 @@ func (e *Endpoint) storeSession(s *session) bool {
 	return true
 }
 
-// forget removes and ends a session.
+// dropSession removes and ends a session.
 func (e *Endpoint) dropSession(s *session) {
 	e.mu.Lock()
 	known := e.sessions[s.id] == s

@@ -40,7 +40,7 @@ var packageRunners = map[string][]string{
 	"npx": {}, "bunx": {}, "uvx": {}, "pipx": {"run"}, "uv": {"tool", "run"}, "pnpm": {"dlx"}, "yarn": {"dlx"}, "npm": {"exec"},
 }
 
-// published returns the index of the package name in the command line of a package runner; -1 if the
+// packageIndex returns the index of the package name in the command line of a package runner; -1 if the
 // command line can run something else.
 func packageIndex(argv []string) int {
 	if len(argv) < 2 {
@@ -64,13 +64,13 @@ func packageIndex(argv []string) int {
 	return -1
 }
 
-// elsewhere reports whether a package name can be a folder, a file or a URL.
+// isPathOrURL reports whether a package name can be a folder, a file or a URL.
 func isPathOrURL(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "~") || strings.ContainsAny(name, `\: `) || strings.HasSuffix(name, ".tgz") ||
 		strings.Contains(name, "node_modules") || strings.Count(name, "/") > 1 || strings.Contains(name, "/") && !strings.HasPrefix(name, "@")
 }
 
-// A Known is the stored information about an accepted tool of a server.
+// An AcceptedTool is the stored information about an accepted tool of a server.
 type AcceptedTool struct {
 	Identity    string // identifies the server's command line, the tool and its definition
 	Description string // the server's description of the tool

@@ -16,7 +16,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// refusal judges a request and returns why it is refused; "" if it is allowed.
+// refusalReason judges a request and returns why it is refused; "" if it is allowed.
 func (g *Gateway) refusalReason(ctx context.Context, c *pendingCall, m *message) string {
 	p, err := g.proposeAction(ctx, c, m)
 	if err != nil {
@@ -51,11 +51,11 @@ func (g *Gateway) refusalReason(ctx context.Context, c *pendingCall, m *message)
 	return ""
 }
 
-// notAsked is the refusal of a request that answers a question which the server did not ask, or which
+// notAskedRefusal is the refusal of a request that answers a question which the server did not ask, or which
 // was already answered.
 const notAskedRefusal = "blocked by shield: the call contains an answer to a question that the server did not ask; call the tool without it"
 
-// A proposal is the action that a request would perform.
+// A proposedAction is the action that a request would perform.
 type proposedAction struct {
 	actionType string // action type
 	payload    object
@@ -63,7 +63,7 @@ type proposedAction struct {
 	minTier    int
 }
 
-// record returns the proposal as the JSON record of an action.
+// actionRecord returns the proposal as the JSON record of an action.
 func (p *proposedAction) actionRecord(id []byte, session string) []byte {
 	rec := object{"type": p.actionType, "payload": p.payload, "id": strings.Trim(string(id), `"`)}
 	if p.cwd != "" {
@@ -79,7 +79,7 @@ func (p *proposedAction) actionRecord(id []byte, session string) []byte {
 	return b
 }
 
-// proposed returns the action that a request would perform, and stores the request's subject in the
+// proposeAction returns the action that a request would perform, and stores the request's subject in the
 // call.
 func (g *Gateway) proposeAction(ctx context.Context, c *pendingCall, m *message) (*proposedAction, error) {
 	if err := checkParameters(m); err != nil {
@@ -140,7 +140,7 @@ func (g *Gateway) proposeAction(ctx context.Context, c *pendingCall, m *message)
 	return p, nil
 }
 
-// members are the parameters that judged requests can have. Unknown parameters are refused, since they
+// allowedParameters are the parameters that judged requests can have. Unknown parameters are refused, since they
 // were not judged.
 var allowedParameters = map[string][]string{
 	"tools/call":          {"name", "arguments", "_meta", "task", "inputResponses", "requestState"},
@@ -162,12 +162,12 @@ func checkParameters(m *message) error {
 	return nil
 }
 
-// typeOf returns the action type for a tool or resource that only this server has.
+// serverActionType returns the action type for a tool or resource that only this server has.
 func (g *Gateway) serverActionType(name string) string {
 	return "mcp__" + g.opts.Server.Name + "__" + name
 }
 
-// resource fills in the action of reading a URI. A custom scheme names a server's own object or a
+// mapResource fills in the action of reading a URI. A custom scheme names a server's own object or a
 // file: its path is judged as a file, so that protected files stay protected.
 func mapResource(p *proposedAction, uri string) error {
 	u, err := url.Parse(uri)
@@ -205,7 +205,7 @@ func mapResource(p *proposedAction, uri string) error {
 	return nil
 }
 
-// digest returns a SHA-256 over some texts, each prefixed with its length.
+// hashParts returns a SHA-256 over some texts, each prefixed with its length.
 func hashParts(parts ...any) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// answerList forwards a page of the tool list without the withheld tools.
+// answerToolList forwards a page of the tool list without the withheld tools.
 func (g *Gateway) answerToolList(c *pendingCall, m *message, result object) {
 	kept, whole, err := g.filterToolPage(m, result, c.listing)
 	switch {
@@ -29,7 +29,7 @@ func (g *Gateway) answerToolList(c *pendingCall, m *message, result object) {
 	}
 }
 
-// page processes a page of a tool list. It returns the texts of the tools that the client can see, and
+// filterToolPage processes a page of a tool list. It returns the texts of the tools that the client can see, and
 // whether these are all of them.
 func (g *Gateway) filterToolPage(m *message, result object, l *toolListing) (kept [][]byte, whole bool, err error) {
 	raws, err := toolTexts(m)
@@ -65,7 +65,7 @@ func (g *Gateway) filterToolPage(m *message, result object, l *toolListing) (kep
 	return kept, len(kept) == len(raws), nil
 }
 
-// learn requests the server's tool list for a client that calls a tool without having listed any,
+// loadToolList requests the server's tool list for a client that calls a tool without having listed any,
 // which the stateless protocol allows, since clients cache lists. It waits for a list request of the
 // client that is in progress.
 func (g *Gateway) loadToolList(ctx context.Context, r *route, params object) {
@@ -153,7 +153,7 @@ func toolTexts(m *message) ([][]byte, error) {
 	return nil, errors.New("the server's answer to tools/list has no list of tools; update the server")
 }
 
-// pin compares a page of tools with the pins and returns the withheld tools, with the reason. last
+// pinTools compares a page of tools with the pins and returns the withheld tools, with the reason. last
 // says that the list has no further page.
 func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld map[string]string, err error) {
 	k := g.catalog
@@ -215,7 +215,7 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 	return withheld, err
 }
 
-// judge compares a tool with the pins, and returns why it is withheld; "" if it is accepted. With
+// judgeTool compares a tool with the pins, and returns why it is withheld; "" if it is accepted. With
 // trust (the first list), a tool without suspicious findings is accepted.
 func (f *PinFile) judgeTool(t *tool, trust bool, others []PinFile) string {
 	pin, pinned := f.Tools[t.name]
@@ -250,7 +250,7 @@ func (f *PinFile) judgeTool(t *tool, trust bool, others []PinFile) string {
 	return text
 }
 
-// renamed returns the name of a pinned tool that has the same definition under another name; "" if
+// renamedFrom returns the name of a pinned tool that has the same definition under another name; "" if
 // there is none.
 func (f *PinFile) renamedFrom(t *tool) string {
 	same := func(definition []byte) string {
@@ -273,7 +273,7 @@ func (f *PinFile) renamedFrom(t *tool) string {
 	return ""
 }
 
-// gone marks the pinned tools that a complete list no longer has, and drops waiting tools that are no
+// markGone marks the pinned tools that a complete list no longer has, and drops waiting tools that are no
 // longer listed.
 func (f *PinFile) markGone(listed map[string]*tool) {
 	for name, pin := range f.Tools {
@@ -285,7 +285,7 @@ func (f *PinFile) markGone(listed map[string]*tool) {
 	maps.DeleteFunc(f.Waiting, func(name string, _ WaitingTool) bool { return name != instructionsName && listed[name] == nil })
 }
 
-// others returns the pins of the other servers.
+// otherServerPins returns the pins of the other servers.
 func (g *Gateway) otherServerPins() ([]PinFile, error) {
 	all, damaged, err := AllPins(g.opts.Pins.stateDir)
 	for _, d := range damaged {
@@ -294,7 +294,7 @@ func (g *Gateway) otherServerPins() ([]PinFile, error) {
 	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.Pins.pinFileID }), err
 }
 
-// shadows returns which tool of another server a tool imitates or mentions; "" if none. The same tool
+// shadowingReason returns which tool of another server a tool imitates or mentions; "" if none. The same tool
 // of the same server, started with other arguments, is not reported.
 func shadowingReason(t *tool, others []PinFile) string {
 	plain := comparableName(t.name)
@@ -314,14 +314,14 @@ func shadowingReason(t *tool, others []PinFile) string {
 	return ""
 }
 
-// plainName returns a name in lower case, without separators, and with look-alike letters folded.
+// comparableName returns a name in lower case, without separators, and with look-alike letters folded.
 func comparableName(s string) string {
 	return separatorRemover.Replace(strings.ToLower(decode.Fold(s)))
 }
 
 var separatorRemover = strings.NewReplacer("_", "", "-", "", ".", "", "/", "")
 
-// distinct reports whether a name is long and composed, so that it is not an ordinary word of a
+// isDistinctiveName reports whether a name is long and composed, so that it is not an ordinary word of a
 // description.
 func isDistinctiveName(name string) bool { return len(name) >= 8 && strings.ContainsAny(name, "_-") }
 
@@ -346,7 +346,7 @@ func isWordByte(c byte) bool {
 	return c == '_' || c == '-' || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
 }
 
-// callable returns a tool by its name and the action type that a person gave it, if any, or why it
+// callableTool returns a tool by its name and the action type that a person gave it, if any, or why it
 // must not be called.
 func (g *Gateway) callableTool(name string) (t *tool, kind, why string) {
 	g.catalog.mu.Lock()
@@ -369,7 +369,7 @@ func (g *Gateway) callableTool(name string) (t *tool, kind, why string) {
 	return t, pin.ActionType, ""
 }
 
-// answerHello forwards the response to initialize. The instructions to the model in it are pinned like
+// answerInitialize forwards the response to initialize. The instructions to the model in it are pinned like
 // a tool, and removed unless they are accepted.
 func (g *Gateway) answerInitialize(c *pendingCall, m *message, result object) {
 	said, _ := result["instructions"].(string)

@@ -16,7 +16,7 @@ const (
 )
 
 // NewLocal returns an endpoint for a server on standard input and output. start starts a process: one
-// for each session, and up to maxPool that are reused for requests without a session.
+// for each session, and up to maxPooledProcesses that are reused for requests without a session.
 func NewLocal(opts Options, start func() (*Process, error)) *Endpoint {
 	return newEndpoint(opts, &localServer{start: start, processSlots: make(chan struct{}, maxPooledProcesses)})
 }
@@ -30,7 +30,7 @@ type localServer struct {
 	closed bool
 }
 
-// A local is a server process with its gateway.
+// A localProcess is a server process with its gateway.
 type localProcess struct {
 	gateway     *Gateway
 	client      string // the only client that uses the process
@@ -43,7 +43,7 @@ type localProcess struct {
 	listener *responseStream   // receives messages that belong to no request; nil if no client listens
 }
 
-// run starts a process for the client of an exchange.
+// startFor starts a process for the client of an exchange.
 func (l *localServer) startFor(x *exchange, connected bool) (*localProcess, error) {
 	p, err := l.start()
 	if err != nil {
@@ -163,7 +163,7 @@ func (l *localServer) handlePost(x *exchange, s *session, m *message) {
 	l.returnProcess(one)
 }
 
-// take returns a process that no exchange uses and that served only this client; it starts one if
+// takeProcess returns a process that no exchange uses and that served only this client; it starts one if
 // needed.
 func (l *localServer) takeProcess(x *exchange) (*localProcess, error) {
 	select {
@@ -195,7 +195,7 @@ func (l *localServer) takeProcess(x *exchange) (*localProcess, error) {
 	return one, err
 }
 
-// give returns a process to the pool, and ends it if requests are still open.
+// returnProcess returns a process to the pool, and ends it if requests are still open.
 func (l *localServer) returnProcess(one *localProcess) {
 	defer func() { <-l.processSlots }()
 	one.gateway.mu.Lock()

@@ -53,7 +53,7 @@ func methodClass(method string) string {
 	return ""
 }
 
-// actionOf returns the action type of a tool, from the type that a person gave it, the server's
+// toolActionType returns the action type of a tool, from the type that a person gave it, the server's
 // package, or the tool's parameters; "" if unknown. sure is false if only the parameters show it.
 func toolActionType(t *tool, s *Server, accepted string) (action string, sure bool) {
 	if accepted != "" {
@@ -78,7 +78,7 @@ func toolActionType(t *tool, s *Server, accepted string) (action string, sure bo
 	return "", false
 }
 
-// fits reports whether parameters are those of the shape and no others.
+// matches reports whether parameters are those of the shape and no others.
 func (sh *shape) matches(properties object, required []any) bool {
 	used := map[string]bool{}
 	for _, names := range sh.requiredNames {
@@ -98,7 +98,7 @@ func (sh *shape) matches(properties object, required []any) bool {
 	return true
 }
 
-// changes reports whether a tool is known to modify something.
+// modifiesSomething reports whether a tool is known to modify something.
 func modifiesSomething(t *tool, s *Server) bool {
 	action, _ := toolActionType(t, s, "")
 	kind, _, _ := strings.Cut(action, " ")
@@ -110,7 +110,7 @@ func modifiesSomething(t *tool, s *Server) bool {
 	return false
 }
 
-// mapped fills in the action of a tool call; accepted is the type that a person gave the tool, or "".
+// mapToolCall fills in the action of a tool call; accepted is the type that a person gave the tool, or "".
 func (g *Gateway) mapToolCall(p *proposedAction, t *tool, accepted string, arguments object) error {
 	action, sure := toolActionType(t, &g.opts.Server, accepted)
 	kind, template, _ := strings.Cut(action, " ")
@@ -131,7 +131,7 @@ func (g *Gateway) mapToolCall(p *proposedAction, t *tool, accepted string, argum
 	return g.setWorkingDir(p)
 }
 
-// place sets the folder that the relative paths of a proposal are resolved against.
+// setWorkingDir sets the folder that the relative paths of a proposal are resolved against.
 func (g *Gateway) setWorkingDir(p *proposedAction) error {
 	if dir := stringMember(p.payload, "repo_path"); strings.HasPrefix(p.actionType, "git_") && filepath.IsAbs(dir) {
 		p.cwd = dir
@@ -156,7 +156,7 @@ func (g *Gateway) setWorkingDir(p *proposedAction) error {
 	return nil
 }
 
-// filled returns the payload for a template filled with arguments: a request ("METHOD URL"; other
+// fillTemplate returns the payload for a template filled with arguments: a request ("METHOD URL"; other
 // arguments become the body or, for GET, the query) or the words of a command. It returns nil if an
 // argument is missing.
 func fillTemplate(template string, arguments object) object {
@@ -198,7 +198,7 @@ func fillTemplate(template string, arguments object) object {
 	return object{"url": out, "method": verb, "body": rest}
 }
 
-// expand replaces {name} in a text.
+// expandTemplate replaces {name} in a text.
 func expandTemplate(s string, value func(name string) (string, bool)) (out string, complete bool) {
 	var b strings.Builder
 	for {
@@ -226,7 +226,7 @@ func escapePath(s string) string {
 	return strings.Join(parts, "/")
 }
 
-// plain returns an argument as text.
+// argumentText returns an argument as text.
 func argumentText(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -300,7 +300,7 @@ func operands(args []string, dir string) (out []string) {
 	return out
 }
 
-// nameOf returns the likely name of the server: the first operand of a package runner or interpreter,
+// likelyServerName returns the likely name of the server: the first operand of a package runner or interpreter,
 // else the program.
 func likelyServerName(argv []string) string {
 	for i, arg := range argv {
@@ -314,7 +314,7 @@ func likelyServerName(argv []string) string {
 	return "server"
 }
 
-// cleanName returns a name fit for an action type.
+// sanitizeName returns a name fit for an action type.
 func sanitizeName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

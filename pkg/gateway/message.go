@@ -30,14 +30,14 @@ type object = map[string]any
 func (m *message) isRequest() bool { return m.method != "" && m.id != nil }
 func (m *message) isNotice() bool  { return m.method != "" && m.id == nil }
 
-// errBatch is the error for a JSON-RPC batch, which MCP does not allow.
+// errBatchMessage is the error for a JSON-RPC batch, which MCP does not allow.
 var errBatchMessage = errors.New("the message is a batch, which MCP does not allow; send single messages")
 
-// errLines is the error for a message with a line break: some readers treat a carriage return as a
+// errLineBreak is the error for a message with a line break: some readers treat a carriage return as a
 // line end, and the rest as a separate message.
 var errLineBreak = errors.New("the message contains a line break; send it in one line")
 
-// read parses a frame strictly: it rejects JSON that two parsers could interpret differently (such as
+// parseMessage parses a frame strictly: it rejects JSON that two parsers could interpret differently (such as
 // duplicate keys), and members that JSON-RPC does not define.
 func parseMessage(raw []byte) (*message, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(raw, " \t"), []byte("[")) {
@@ -107,13 +107,13 @@ func canonicalID(raw []byte) []byte {
 	return id
 }
 
-// text returns the string of a member, or "".
+// stringMember returns the string of a member, or "".
 func stringMember(o object, name string) string {
 	s, _ := o[name].(string)
 	return s
 }
 
-// inner returns the object of a member, or nil.
+// objectMember returns the object of a member, or nil.
 func objectMember(o object, name string) object {
 	v, _ := o[name].(object)
 	return v
@@ -127,7 +127,7 @@ const (
 	codeInternalError  = -32603 // the method exists and failed
 )
 
-// failure returns an error as the answer to a request; id may be nil.
+// errorResponse returns an error as the answer to a request; id may be nil.
 func errorResponse(id []byte, code int, reason string) []byte {
 	if id == nil {
 		id = []byte("null")
@@ -137,7 +137,7 @@ func errorResponse(id []byte, code int, reason string) []byte {
 	return append(canonjson.AppendString(b, reason), `}}`...)
 }
 
-// success returns a result as the answer to a request.
+// resultResponse returns a result as the answer to a request.
 func resultResponse(id []byte, result any) []byte {
 	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
 	b = append(b, `,"result":`...)
@@ -154,7 +154,7 @@ func toolError(reason string, stateless bool) object {
 	return out
 }
 
-// elements returns the JSON text of each element of an array.
+// arrayElements returns the JSON text of each element of an array.
 func arrayElements(raw []byte) ([][]byte, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true))
 	if _, err := d.ReadToken(); err != nil {

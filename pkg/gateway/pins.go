@@ -56,7 +56,7 @@ type Pin struct {
 	Definition jsontext.Value `json:"definition"`
 }
 
-// Listed is a tool that the server listed and a person has not yet accepted.
+// WaitingTool is a tool that the server listed and a person has not yet accepted.
 type WaitingTool struct {
 	Hash       string         `json:"hash"`
 	Why        string         `json:"why"`
@@ -109,7 +109,7 @@ func OpenPins(stateDir string, s *Server, argv []string, program string) (*Pins,
 	return p, nil
 }
 
-// Changed reports whether the executable differs from the one that listed the tools last, and stores
+// ProgramChanged reports whether the executable differs from the one that listed the tools last, and stores
 // its current state.
 func (p *Pins) ProgramChanged(ctx context.Context) (bool, error) {
 	changed := false
@@ -125,7 +125,7 @@ func (p *Pins) ProgramChanged(ctx context.Context) (bool, error) {
 	return changed, err
 }
 
-// programAt returns the state of an executable. It does not read the file again if size and times are
+// programState returns the state of an executable. It does not read the file again if size and times are
 // those in known.
 func programState(path string, known Program) (Program, error) {
 	info, err := os.Stat(path)
@@ -228,7 +228,7 @@ func readPins(path string) (PinFile, error) {
 	return f, nil
 }
 
-// sum returns the checksum of all fields but Sum.
+// checksum returns the checksum of all fields but Sum.
 func (f *PinFile) checksum() string {
 	f.Checksum = ""
 	data, err := json.Marshal(f, json.Deterministic(true))
@@ -272,7 +272,7 @@ func (p *Pins) update(ctx context.Context, change func(*PinFile) error) error {
 	return replaceFile(p.path(), data)
 }
 
-// replace replaces a file atomically.
+// replaceFile replaces a file atomically.
 func replaceFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".pins-*")
 	if err != nil {

@@ -24,13 +24,13 @@ func compileRules(rules []rule) (out []*regexp.Regexp) {
 	return out
 }
 
-// folded returns a text in lower case, with look-alike letters folded, hidden characters removed, and
+// foldText returns a text in lower case, with look-alike letters folded, hidden characters removed, and
 // each run of white space replaced by one space.
 func foldText(s string) string {
 	return strings.Join(strings.Fields(strings.ToLower(decode.Fold(s))), " ")
 }
 
-// met returns the name of the first rule that matches a text; "" if none does.
+// matchedRuleName returns the name of the first rule that matches a text; "" if none does.
 func matchedRuleName(rules []rule, patterns []*regexp.Regexp, text string) string {
 	for i, p := range patterns {
 		if p.MatchString(text) {
@@ -65,7 +65,7 @@ func (e toolExaminer) Examine(s string) (string, []Finding) {
 	return clean, findings
 }
 
-// unseen reports whether a character is a control character, changes the text direction, or has zero
+// isInvisible reports whether a character is a control character, changes the text direction, or has zero
 // width. Tool definitions must not contain these; results can. Joiners (for scripts and emoji) and the
 // byte order mark are excepted.
 func isInvisible(r rune) bool {

@@ -69,7 +69,7 @@ func Start(path string, argv, env []string, dir string, errs io.Writer, profile 
 	return p, nil
 }
 
-// Used returns the mechanisms that contain the process; 0 if it is not contained.
+// UsedMechanisms returns the mechanisms that contain the process; 0 if it is not contained.
 func (p *Process) UsedMechanisms() contain.Mechanism {
 	if p.containment == nil {
 		return 0
@@ -77,7 +77,7 @@ func (p *Process) UsedMechanisms() contain.Mechanism {
 	return p.containment.UsedMechanisms
 }
 
-// Unseen returns the hidden folders that were not searched for hard links.
+// UnsearchedFolders returns the hidden folders that were not searched for hard links.
 func (p *Process) UnsearchedFolders() []string {
 	if p.containment == nil {
 		return nil
@@ -138,7 +138,7 @@ func (p *Process) terminate() {
 	})
 }
 
-// ending is the input of a process, which must exit after it is closed.
+// processInput is the input of a process, which must exit after it is closed.
 type processInput struct {
 	io.WriteCloser
 	process *Process
@@ -156,10 +156,10 @@ func (e *processInput) Close() error {
 	return err
 }
 
-// maxErrLine is the number of bytes shown of a line of a server's standard error.
+// maxErrorLineBytes is the number of bytes shown of a line of a server's standard error.
 const maxErrorLineBytes = 4096
 
-// visibleLines is a writer that forwards lines with control characters made visible.
+// escapedLineWriter is a writer that forwards lines with control characters made visible.
 type escapedLineWriter struct {
 	w         io.Writer
 	line      []byte

@@ -24,7 +24,7 @@ type Recorder struct {
 // NewRecorder returns a recorder that writes to w.
 func NewRecorder(w io.Writer, r *redact.Redactor) *Recorder { return &Recorder{w: w, redactor: r} }
 
-// keep writes one action with its verdict. A nil Recorder writes nothing.
+// writeRow writes one action with its verdict. A nil Recorder writes nothing.
 func (r *Recorder) writeRow(server string, c *pendingCall, a *action.Action, v *verdict.Verdict) error {
 	if r == nil {
 		return nil

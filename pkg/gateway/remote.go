@@ -44,11 +44,11 @@ func (r *remoteServer) maxSessions() int    { return maxRemoteSessions }
 func (r *remoteServer) endSession(*session) {}
 func (r *remoteServer) close()              { r.client.CloseIdleConnections() }
 
-// passed are the client's HTTP headers that are forwarded to the server. Headers that describe the
+// forwardedHeaders are the client's HTTP headers that are forwarded to the server. Headers that describe the
 // message are derived from the message.
 var forwardedHeaders = []string{"Accept", "Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id"}
 
-// A remoteWay sends the messages of one client exchange to an HTTP server.
+// A remoteRelay sends the messages of one client exchange to an HTTP server.
 type remoteRelay struct {
 	remote       *remoteServer
 	exchange     *exchange
@@ -105,7 +105,7 @@ func (w *remoteRelay) put(raw []byte, _ bool) bool {
 	return true
 }
 
-// request returns an HTTP request to the server.
+// newRequest returns an HTTP request to the server.
 func (r *remoteServer) newRequest(ctx context.Context, method string, from http.Header, m *message) (*http.Request, error) {
 	var body io.Reader
 	if m != nil {
@@ -202,7 +202,7 @@ func (w *remoteRelay) send(m *message) error {
 	return w.gateway.serverMessage(w.route, answer)
 }
 
-// repeat adds the headers that repeat arguments of a call to the server request.
+// addArgumentHeaders adds the headers that repeat arguments of a call to the server request.
 func (w *remoteRelay) addArgumentHeaders(req *http.Request, m *message) error {
 	w.gateway.catalog.mu.Lock()
 	t := w.gateway.catalog.tools[stringMember(m.params, "name")]
@@ -220,7 +220,7 @@ func (w *remoteRelay) addArgumentHeaders(req *http.Request, m *message) error {
 	return nil
 }
 
-// A mismatchError says that a header contradicts the message.
+// A headerMismatchError says that a header contradicts the message.
 type headerMismatchError struct{ error }
 
 // Reasons why a server has not responded.
@@ -246,7 +246,7 @@ func gatewayStatus(status int) int {
 	return status
 }
 
-// fail answers a message that the server did not answer with an error.
+// answerError answers a message that the server did not answer with an error.
 func (w *remoteRelay) answerError(m *message, err error) {
 	status, code := http.StatusBadGateway, codeInternalError
 	var s statusError
@@ -274,7 +274,7 @@ func (w *remoteRelay) answerError(m *message, err error) {
 	c.route.answer(errorResponse(c.id, code, "shield: "+err.Error()))
 }
 
-// broken reports whether a request still waits for its response, which can arrive on another exchange.
+// isResumable reports whether a request still waits for its response, which can arrive on another exchange.
 // List requests are excepted, since the client repeats them.
 func (g *Gateway) isResumable(id []byte) bool {
 	g.mu.Lock()
@@ -283,7 +283,7 @@ func (g *Gateway) isResumable(id []byte) bool {
 	return c != nil && c.listing == nil
 }
 
-// opened stores the session that a server has started in its response, if any.
+// storeSession stores the session that a server has started in its response, if any.
 func (w *remoteRelay) storeSession(h http.Header) error {
 	id := h.Get("Mcp-Session-Id")
 	switch {
@@ -298,7 +298,7 @@ func (w *remoteRelay) storeSession(h http.Header) error {
 	return nil
 }
 
-// events handles the events of a response while the client reads it; asked says that the response is
+// relayEvents handles the events of a response while the client reads it; asked says that the response is
 // to a request of the client. resumable reports whether the client can request the rest.
 func (w *remoteRelay) relayEvents(body io.Reader, asked bool) (resumable bool, err error) {
 	in := newEventReader(body, maxFrameBytes)

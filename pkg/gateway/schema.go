@@ -8,10 +8,10 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// maxCompared is how many bytes of schema values are compared with a call's arguments.
+// maxComparedBytes is how many bytes of schema values are compared with a call's arguments.
 const maxComparedBytes = 8 << 20
 
-// misfit returns why arguments violate a tool's input schema, "" if they can be valid: a value outside
+// schemaViolation returns why arguments violate a tool's input schema, "" if they can be valid: a value outside
 // an enum, a missing required argument, or an unknown argument where the schema allows no additional
 // ones. Other keywords are left to the server.
 func schemaViolation(schema, arguments object) string {
@@ -81,7 +81,7 @@ func (m *schemaMatcher) checkObject(at string, schema, v object) string {
 	return ""
 }
 
-// among returns an error text if a value is not in a list; "" if it is.
+// checkEnum returns an error text if a value is not in a list; "" if it is.
 func (m *schemaMatcher) checkEnum(at string, list []any, v any) string {
 	got := canonjson.AppendValue(nil, v)
 	for _, one := range list {

@@ -59,13 +59,13 @@ func (g *Gateway) serverMessage(r *route, m *message) error {
 	return nil
 }
 
-// atOnce reports whether a notification refers to a pending request, so that it does not have to wait
+// refersToPendingRequest reports whether a notification refers to a pending request, so that it does not have to wait
 // for earlier responses.
 func refersToPendingRequest(method string) bool {
 	return method == "notifications/progress" || method == "notifications/cancelled"
 }
 
-// refuse answers a client request with an error, since the server's response cannot be forwarded.
+// withholdResponse answers a client request with an error, since the server's response cannot be forwarded.
 func (g *Gateway) withholdResponse(c *pendingCall, why string) {
 	if c.ownResponse != nil {
 		c.ownResponse <- nil
@@ -99,7 +99,7 @@ func (g *Gateway) serverAnswer(r *route, m *message) error {
 	return nil
 }
 
-// answered examines the response to a request and forwards it.
+// forwardResponse examines the response to a request and forwards it.
 func (g *Gateway) forwardResponse(r *route, c *pendingCall, m *message) {
 	defer g.finishCall(c)
 	if r.stream != nil && c.route.stream.ended() {
@@ -138,7 +138,7 @@ func (g *Gateway) forwardResponse(r *route, c *pendingCall, m *message) {
 	}
 }
 
-// pass forwards a response after its examination.
+// examineAndForward forwards a response after its examination.
 func (g *Gateway) examineAndForward(c *pendingCall, m *message, name string, value object) {
 	out, findings, changed := g.examineTexts(value, c)
 	g.notifyFindings(c.method+" "+c.subject, findings)
@@ -158,7 +158,7 @@ func (g *Gateway) examineAndForward(c *pendingCall, m *message, name string, val
 	}
 }
 
-// rebuilt returns a message with one member replaced; the other members stay byte for byte.
+// replaceMember returns a message with one member replaced; the other members stay byte for byte.
 func replaceMember(m *message, name string, value object) []byte {
 	b := []byte{'{'}
 	for i, member := range m.members {
@@ -270,7 +270,7 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 	return nil
 }
 
-// knowsOfChange reports whether the client was already told that a list has changed and has not
+// wasToldOfListChange reports whether the client was already told that a list has changed and has not
 // requested it since, and records that it is told.
 func (g *Gateway) wasToldOfListChange(method string) bool {
 	g.mu.Lock()
@@ -281,20 +281,20 @@ func (g *Gateway) wasToldOfListChange(method string) bool {
 	return known
 }
 
-// asksFor records that the client requests a list.
+// recordListRequest records that the client requests a list.
 func (g *Gateway) recordListRequest(method string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.changedLists, listName(method))
 }
 
-// listOf returns which list a method concerns, such as "tools".
+// listName returns which list a method concerns, such as "tools".
 func listName(method string) string {
 	of, _, _ := strings.Cut(strings.TrimPrefix(method, "notifications/"), "/")
 	return of
 }
 
-// progresses returns the route of the client request whose progress token a notification has; nil if
+// progressRoute returns the route of the client request whose progress token a notification has; nil if
 // there is none.
 func (g *Gateway) progressRoute(params object) *route {
 	token, ok := params["progressToken"]

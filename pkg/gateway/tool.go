@@ -61,10 +61,10 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	return t, nil
 }
 
-// volatile are members of _meta that can differ between two lists of the same tool.
+// volatileMeta are members of _meta that can differ between two lists of the same tool.
 var volatileMeta = []string{"ttlMs", "cacheScope", "lastModified", "etag", "timestamp", "requestId", "progressToken"}
 
-// normal returns a tool definition without members that do not affect its meaning: defaults that only
+// normalizeTool returns a tool definition without members that do not affect its meaning: defaults that only
 // some library versions write, and volatile members.
 func normalizeTool(value object) object {
 	out := maps.Clone(value)
@@ -93,8 +93,8 @@ func normalizeTool(value object) object {
 	return out
 }
 
-// hints are the tool annotations of the protocol, with their defaults.
+// hintDefaults are the tool annotations of the protocol, with their defaults.
 var hintDefaults = map[string]any{"readOnlyHint": false, "idempotentHint": false, "destructiveHint": true, "openWorldHint": true, "title": ""}
 
-// hint reports whether a tool sets a boolean annotation to true.
+// hasHint reports whether a tool sets a boolean annotation to true.
 func hasHint(value object, name string) bool { return objectMember(value, "annotations")[name] == true }

@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// refuseServerRequest returns why a server request to the client is refused; "" if it is allowed.
+// serverRequestRefusal returns why a server request to the client is refused; "" if it is allowed.
 // Sampling needs the user's permission; elicitation must not ask for secrets or for following a link
 // to an untrusted host.
 func (g *Gateway) serverRequestRefusal(method string, params object) string {
@@ -42,7 +42,7 @@ func (g *Gateway) serverRequestRefusal(method string, params object) string {
 	return ""
 }
 
-// linksOf returns why an error response is refused that asks the user to open links before the call
+// errorLinksRefusal returns why an error response is refused that asks the user to open links before the call
 // can work; "" if the links are allowed, or there are none.
 func (g *Gateway) errorLinksRefusal(fault object) string {
 	all, _ := objectMember(fault, "data")["elicitations"].([]any)
@@ -55,7 +55,7 @@ func (g *Gateway) errorLinksRefusal(fault object) string {
 	return ""
 }
 
-// link returns why a server may not ask the user to open an address; "" if it may.
+// linkRefusal returns why a server may not ask the user to open an address; "" if it may.
 func (g *Gateway) linkRefusal(address string) string {
 	canonical, host := effect.URL(address)
 	u, err := url.Parse(canonical)
@@ -74,7 +74,7 @@ func (g *Gateway) linkRefusal(address string) string {
 	return ""
 }
 
-// An askExaminer looks for names of things that a server should not ask a person for, such as
+// A secretRequestExaminer looks for names of things that a server should not ask a person for, such as
 // passwords.
 type secretRequestExaminer struct{}
 
@@ -89,7 +89,7 @@ func (secretRequestExaminer) Examine(s string) (string, []Finding) {
 	return s, nil
 }
 
-// meansSecret returns the name of the first rule that matches a text; "" if none does. The text is
+// requestedSecret returns the name of the first rule that matches a text; "" if none does. The text is
 // matched with and without folding look-alike letters to Latin, since rules can contain letters of
 // other scripts.
 func requestedSecret(s string) string {
@@ -100,7 +100,7 @@ func requestedSecret(s string) string {
 	return name
 }
 
-// words returns the words of a text in lower case, with apiKey and api_key split into two words.
+// normalizeWords returns the words of a text in lower case, with apiKey and api_key split into two words.
 func normalizeWords(s string) string {
 	var b strings.Builder
 	lower := false
@@ -117,7 +117,7 @@ func normalizeWords(s string) string {
 	return foldText(b.String())
 }
 
-// inputs returns why the questions in a result are refused; "" if the client may answer them. It then
+// inputRequestsRefusal returns why the questions in a result are refused; "" if the client may answer them. It then
 // stores the result's requestState for this request.
 func (g *Gateway) inputRequestsRefusal(c *pendingCall, result object) string {
 	requests := objectMember(result, "inputRequests")
@@ -138,7 +138,7 @@ func (g *Gateway) inputRequestsRefusal(c *pendingCall, result object) string {
 	return ""
 }
 
-// state returns the key for a requestState: it binds the state to the call for which the server sent
+// stateKey returns the key for a requestState: it binds the state to the call for which the server sent
 // it.
 func (c *pendingCall) stateKey(o object) string {
 	return c.requestDigest + hashParts(canonjson.AppendValue(nil, o["requestState"]))

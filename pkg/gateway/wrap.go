@@ -44,7 +44,7 @@ func Unwrap(argv []string) ([]string, bool) {
 	return argv[at+1:], true
 }
 
-// Made reports whether argv looks like a result of [Wrap] for a server, apart from flags added since.
+// IsWrapped reports whether argv looks like a result of [Wrap] for a server, apart from flags added since.
 func IsWrapped(name string, argv []string) bool {
 	_, wrapped := Unwrap(argv)
 	return wrapped && argv[2] == "--name" && argv[3] == sanitizeName(name)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Doing is a set of kinds of operations that a user wants on an object.
+// Operations is a set of kinds of operations that a user wants on an object.
 type Operations uint8
 
 // The kinds of operations.
@@ -22,7 +22,7 @@ const (
 	Fetch
 )
 
-// A Named is an object named in a prompt.
+// A NamedObject is an object named in a prompt.
 type NamedObject struct {
 	Name       string     `json:"name"`           // canonical name, see [Canonical]; in storage, a keyed hash of it
 	Noun       string     `json:"noun,omitempty"` // the noun the user gives for it: branch, bucket, …; "" if the name needs none
@@ -31,7 +31,7 @@ type NamedObject struct {
 	Quote      string     `json:"said"`          // the user's words, shortened
 }
 
-// Everything is a name that matches all objects named before; it is used when the user retracts a request.
+// AllObjects is a name that matches all objects named before; it is used when the user retracts a request.
 const AllObjects = "*"
 
 // Limits of a prompt.
@@ -97,7 +97,7 @@ var (
 	markupTag        = prefilter.Lazy(`<[a-zA-Z_/!-]`)
 )
 
-// own returns the parts of a prompt that its author certainly wrote: without code fences, quotes and log
+// userWrittenText returns the parts of a prompt that its author certainly wrote: without code fences, quotes and log
 // lines; of a long prompt the first line.
 func userWrittenText(prompt string) string {
 	prompt = strings.ReplaceAll(prompt, "\r\n", "\n")
@@ -132,12 +132,12 @@ func userWrittenText(prompt string) string {
 	return strings.Join(lines, "\n")
 }
 
-// retracts matches words by which a user retracts what was said before.
+// retraction matches words by which a user retracts what was said before.
 var retraction = prefilter.Lazy(`(?i)\b(never ?mind|scratch that|forget (it|that|about it|what i said|my last)|(wait|hold on|hang on|no|stop),? (no|wait|stop|hold on)\b|stop (it|that|everything|right there)\b|hold off|changed my mind|on second thoughts?|cancel that|ignore (that|what i said|my last))`)
 
 var sentenceEnd = prefilter.Lazy(`[.!;:]+(\s+|$)|\n+|(\?)\s*|,?\s+(?:but|however|instead)\s+|—|–|→|->|=>`)
 
-// sentences splits a text into sentences. A sentence keeps a question mark or colon at its end.
+// splitSentences splits a text into sentences. A sentence keeps a question mark or colon at its end.
 func splitSentences(text string) (out []string) {
 	at := 0
 	for _, m := range sentenceEnd().FindAllStringSubmatchIndex(text, -1) {
@@ -158,7 +158,7 @@ func splitSentences(text string) (out []string) {
 	return out
 }
 
-// words returns the words of a sentence.
+// splitWords returns the words of a sentence.
 func splitWords(sentence string) []string {
 	fields := strings.Fields(strings.NewReplacer("(", " ", ")", " ", "`", " ", "\"", " ").Replace(sentence))
 	out := make([]string, 0, 2*len(fields))
@@ -176,7 +176,7 @@ func splitWords(sentence string) []string {
 	return out
 }
 
-// objects returns the objects of one sentence. about are the objects of the last sentence that had any, to
+// sentenceObjects returns the objects of one sentence. about are the objects of the last sentence that had any, to
 // which "it" refers.
 func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) {
 	list := splitWords(replacePhrases(sentence))
@@ -329,7 +329,7 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 	return addScaleToZero(lower, out)
 }
 
-// aside matches text in parentheses.
+// parenthesizedText matches text in parentheses.
 var parenthesizedText = prefilter.Lazy(`\([^()]*\)`)
 
 func lowerWords(list []string) []string {
@@ -340,12 +340,12 @@ func lowerWords(list []string) []string {
 	return out
 }
 
-// stands reports whether a noun refers to an object mentioned before, as in: that queue.
+// refersBack reports whether a noun refers to an object mentioned before, as in: that queue.
 func refersBack(lower []string, i int) bool {
 	return objectNouns()[lower[i]] != "" && i > 0 && (lower[i-1] == "that" || lower[i-1] == "this" || lower[i-1] == "the" && (i+1 == len(lower) || lower[i+1] == ","))
 }
 
-// scaled adds Delete to the objects of a sentence that asks to scale them to zero.
+// addScaleToZero adds Delete to the objects of a sentence that asks to scale them to zero.
 func addScaleToZero(lower []string, out []NamedObject) []NamedObject {
 	at := slices.Index(lower, "scale")
 	for i := max(at, 0); at >= 0 && i+1 < len(lower); i++ {
@@ -361,12 +361,12 @@ func addScaleToZero(lower []string, out []NamedObject) []NamedObject {
 // articles are words before nouns. A verb after one is a noun: the push to main-1 fails.
 var articles = wordSet("the a an this that every each our my your their its last first previous")
 
-// oneMention reports whether all names come from one mention of an object.
+// isSingleMention reports whether all names come from one mention of an object.
 func isSingleMention(list []NamedObject) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(n NamedObject) bool { return n.Quote != list[0].Quote })
 }
 
-// subject returns the index at which the subject of a participle begins, and whether the participle is
+// subjectStart returns the index at which the subject of a participle begins, and whether the participle is
 // negated.
 func subjectStart(lower []string, i int) (from int, not bool) {
 	modal := false
@@ -386,7 +386,7 @@ func subjectStart(lower []string, i int) (from int, not bool) {
 	return from, not
 }
 
-// mentions returns the names in a sentence to which a pronoun may refer. Names from one mention have the same
+// mentionedNames returns the names in a sentence to which a pronoun may refer. Names from one mention have the same
 // words.
 func mentionedNames(list, lower []string) (out []NamedObject) {
 	for i := range lower {
@@ -399,7 +399,7 @@ func mentionedNames(list, lower []string) (out []NamedObject) {
 	return out
 }
 
-// variants returns the names that an action may use for an object named by the user: a URL without its
+// nameVariants returns the names that an action may use for an object named by the user: a URL without its
 // scheme, its host, and its path.
 func nameVariants(name string, does Operations) (out []NamedObject) {
 	add := func(name string, does Operations) {
@@ -442,15 +442,15 @@ func nameVariants(name string, does Operations) (out []NamedObject) {
 // pronouns refer to objects mentioned before.
 var pronouns = map[string]bool{"it": true, "them": true, "both": true, "her": true, "him": true}
 
-// programs are the first words of commands that people write as sentences.
+// commandPrograms are the first words of commands that people write as sentences.
 var commandPrograms = wordSet("kubectl git gh helm aws gcloud az gsutil docker podman npm pnpm yarn psql mysql terraform heroku vercel fly flyctl doctl twine cargo curl wget rsync-cli mongosh redis-cli systemctl")
 
-// requests reports whether a question asks for an operation.
+// isRequest reports whether a question asks for an operation.
 func isRequest(lower []string) bool {
 	return slices.Contains([]string{"can", "could", "will", "would", "please"}, lower[0]) && len(lower) > 2 && (lower[1] == "you" || lower[0] == "please")
 }
 
-// negates reports whether the words at an index negate what follows.
+// negatesFollowing reports whether the words at an index negate what follows.
 func negatesFollowing(lower []string, i int) bool {
 	w := lower[i]
 	if w == "stop" && i+1 < len(lower) {
@@ -460,7 +460,7 @@ func negatesFollowing(lower []string, i int) bool {
 		w == "hands" && i+1 < len(lower) && lower[i+1] == "off" || w == "other" && i+1 < len(lower) && lower[i+1] == "than" || w == "rather" && i+1 < len(lower) && lower[i+1] == "than"
 }
 
-// named returns the name of the object at word i, and the noun the user gives for it. With bare, words of the
+// nameAt returns the name of the object at word i, and the noun the user gives for it. With bare, words of the
 // dictionary are accepted as names too.
 func nameAt(list, lower []string, i int, bare bool) (name, noun string, ok bool) {
 	w := list[i]
@@ -494,7 +494,7 @@ func nameAt(list, lower []string, i int, bare bool) (name, noun string, ok bool)
 	return name, noun, true
 }
 
-// telling reports whether a word is certainly a name and not a word of the dictionary.
+// isCertainlyName reports whether a word is certainly a name and not a word of the dictionary.
 func isCertainlyName(name string) bool {
 	return strings.ContainsAny(name, "./_-@~0123456789") && len(name) >= 5 && strings.ContainsFunc(name, unicode.IsLetter)
 }

@@ -8,7 +8,7 @@ import (
 
 var nameCandidate = prefilter.Lazy(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`)
 
-// leastName is the minimum length in bytes of a name that is compared.
+// minNameBytes is the minimum length in bytes of a name that is compared.
 const minNameBytes = 3
 
 // Names returns the names in a text, with the parts that an action may use: of a URL its host, the host with

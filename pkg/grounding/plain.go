@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// Plain reports whether a line of a document is a plain statement: it has no command, no address, and no
+// IsPlainStatement reports whether a line of a document is a plain statement: it has no command, no address, and no
 // instruction to its reader. In doubt it returns false.
 func IsPlainStatement(line string) bool {
 	line = strings.TrimSpace(line)
@@ -39,14 +39,14 @@ func IsPlainStatement(line string) bool {
 var (
 	webAddress = prefilter.Lazy(`(?i)://|\bwww\.|@[\w-]+\.\w|\b\d+\.\d+\.\d+\.\d+\b|\b[\w-]+\.(com|net|org|io|dev|app|sh|co|ai|me|info|site|online|cloud|run|xyz|ru|cn|de|uk|eu|us)\b`)
 
-	// is are the verbs of statements.
+	// statementVerbs are the verbs of statements.
 	statementVerbs = wordSet("is are was were has have had holds contains lives lies uses means stands belongs depends comes returns consists covers describes defines provides supports")
 
-	// tellsReader are words by which a text addresses its reader.
+	// readerDirectedWords are words by which a text addresses its reader.
 	readerDirectedWords = wordSet("you your yours yourself agent agents assistant assistants model models llm ai claude codex gemini copilot qwen must always shall should ought need needs required requires please remember ensure sure " +
 		"ignore disregard override obey follow instead before after when whenever if unless until run runs running execute executes invoke user approve approved allowed permission permissions secret secrets token password credential credentials key keys sudo curl wget")
 
-	// directs are verbs at the start of instructions, in addition to deeds.
+	// instructionVerbs are verbs at the start of instructions, in addition to deeds.
 	instructionVerbs = wordSet("use prefer keep follow make take give tell let try call put have be do go write think treat assume consider respect respond answer reply report skip stick wrap name pass store save load copy paste place check verify confirm validate " +
 		"prefix start begin end always only when before after if on for to never whenever")
 )

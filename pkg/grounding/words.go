@@ -19,7 +19,7 @@ func wordSet(text string) func(word string) bool {
 	return func(word string) bool { return words()[word] }
 }
 
-// deeds maps verbs that request an operation on an object, in the imperative, to the operation.
+// requestVerbs maps verbs that request an operation on an object, in the imperative, to the operation.
 var requestVerbs = sync.OnceValue(func() map[string]Operations {
 	out := map[string]Operations{}
 	for list, does := range map[string]Operations{
@@ -38,7 +38,7 @@ var requestVerbs = sync.OnceValue(func() map[string]Operations {
 	return out
 })
 
-// nouns maps the nouns for kinds of objects to their canonical form.
+// objectNouns maps the nouns for kinds of objects to their canonical form.
 var objectNouns = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	for noun, text := range map[string]string{
@@ -55,16 +55,16 @@ var objectNouns = sync.OnceValue(func() map[string]string {
 	return out
 })
 
-// Kind reports whether a word of a command names a kind of object (noun) or an operation (deed).
+// ClassifyWord reports whether a word of a command names a kind of object (noun) or an operation (deed).
 func ClassifyWord(w string) (noun, deed, is bool) {
 	noun, deed = objectNouns()[w] != "", requestVerbs()[w] != 0
 	return noun, deed, noun || deed || commandOnlyNouns(w)
 }
 
-// kinds are words for kinds of objects that only occur in commands.
+// commandOnlyNouns are words for kinds of objects that only occur in commands.
 var commandOnlyNouns = wordSet("compute sql s3api webapp functionapp run rollout pr issue workflow ns svc sts ds deploy cron alb elb rds ec2 ecs eks gke aks container-registry")
 
-// asOne replaces phrases by a single verb with the same meaning.
+// phraseReplacer replaces phrases by a single verb with the same meaning.
 var phraseReplacer = sync.OnceValue(func() *strings.Replacer {
 	var list []string
 	for phrase, word := range map[string]string{
@@ -79,13 +79,13 @@ var phraseReplacer = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(list...)
 })
 
-// apart matches such phrases with a name between their words: take NAME down.
+// separatedPhrase matches such phrases with a name between their words: take NAME down.
 var separatedPhrase = prefilter.Lazy(`(?i)\b(take|tear|shut|roll|throw|spin|turn|switch|write|drop|shoot)\s+((?:an?\s+(?:e-?mail|message|note|line)\s+)?to\s+)?([\w~./@:-]+)\s*(down|back|away|off|out|a line|a mail|an e-?mail|a message)?\b`)
 
-// request matches a phrase for an HTTP request.
+// httpRequestPhrase matches a phrase for an HTTP request.
 var httpRequestPhrase = prefilter.Lazy(`(?i)\b(?:make|send|do|issue|fire)\s+(?:an?|the)\s+(post|get|put|patch|delete)(?:\s+request)?\s+(?:to|on|at)\b`)
 
-// joined returns a sentence with phrases replaced by single verbs.
+// replacePhrases returns a sentence with phrases replaced by single verbs.
 func replacePhrases(sentence string) string {
 	return separatedPhrase().ReplaceAllStringFunc(httpRequestPhrase().ReplaceAllString(phraseReplacer().Replace(sentence), ", $1"), func(text string) string {
 		m := separatedPhrase().FindStringSubmatch(text)
@@ -105,7 +105,7 @@ func replacePhrases(sentence string) string {
 	})
 }
 
-// done maps the past participles of deeds to their operation.
+// pastParticiples maps the past participles of deeds to their operation.
 var pastParticiples = sync.OnceValue(func() map[string]Operations {
 	out := map[string]Operations{"sent": Send, "put": Change | Send, "set": Change, "reset": Delete, "overwritten": Change | Delete, "cut": Delete, "written": Change, "shut": Change}
 	for w, does := range requestVerbs() {
@@ -120,7 +120,7 @@ var pastParticiples = sync.OnceValue(func() map[string]Operations {
 	return out
 })
 
-// doing maps other forms of deeds, which count after a negation: without deleting, no pushes.
+// inflectedVerbs maps other forms of deeds, which count after a negation: without deleting, no pushes.
 var inflectedVerbs = sync.OnceValue(func() map[string]Operations {
 	out := map[string]Operations{}
 	for w, does := range requestVerbs() {
@@ -130,10 +130,10 @@ var inflectedVerbs = sync.OnceValue(func() map[string]Operations {
 	return out
 })
 
-// modals precede "be" and a participle.
+// modalVerbs precede "be" and a participle.
 var modalVerbs = wordSet("can could should must may shall will cannot")
 
-// places are prepositions before a place.
+// placePrepositions are prepositions before a place.
 var placePrepositions = wordSet("from in on inside within at")
 
 // orders are words by which a user asks for something, reporting are words for what others do, and reports
@@ -146,37 +146,37 @@ var (
 )
 
 var (
-	// wants are words before "to" and a deed.
+	// wordsBeforeRequest are words before "to" and a deed.
 	wordsBeforeRequest = wordSet("want need like have going ahead you remember sure us")
 
-	// governs are verbs that turn what follows into a text, a question or a plan.
+	// discussionVerbs are verbs that turn what follows into a text, a question or a plan.
 	discussionVerbs = wordSet("explain describe document show tell-me discuss review plan simulate draft figure list why how what whether consider think understand summarize summarise compare translate " +
 		"pretend imagine suppose research say quote print echo propose suggest ask")
 
-	// works are verbs for other work. Their scope ends with the part of the sentence, unless a word of
+	// otherWorkVerbs are verbs for other work. Their scope ends with the part of the sentence, unless a word of
 	// relates extends it to the rest of the sentence.
 	otherWorkVerbs = wordSet("fix implement create build generate make find investigate analyze analyse debug refactor run finish complete add install bump lint format")
 	relativeWords  = wordSet("that which who to how when for whose so")
 
-	// supposes begin clauses about what is not requested.
+	// conditionStarts begin clauses about what is not requested.
 	conditionStarts = wordSet("if when whenever unless suppose assuming once while after before until because since although though why how what who which where whether should does did is are was were has had would")
 
-	// tells begin a statement, which requests nothing.
+	// statementStarts begin a statement, which requests nothing.
 	statementStarts = wordSet("this that these those it its he she they there i've i'm we've we're you've you're it's that's there's which who")
 
-	// opens are words without meaning before a deed or an object.
+	// fillerWords are words without meaning before a deed or an object.
 	fillerWords = wordSet("can could will would you i we i'd i'll let's lets let just now also so ok okay go ahead the a an this that these those my our your all any both of on in into from at with to for via up out off away down over it its them and/or " +
 		"please pls plz oops hey hi thanks great good right kindly simply first next finally again old new whole entire current local remote-side everything except")
 
-	// brands are names of services, as in: the GitHub release v1.0.
+	// serviceNames are names of services, as in: the GitHub release v1.0.
 	serviceNames = wordSet("github gitlab bitbucket aws amazon azure gcp google cloud digitalocean heroku vercel netlify cloudflare dockerhub npm pypi s3 gcs sql postgres postgresql mysql mongodb mongo redis dynamodb rds gke eks aks kafka k8s kubernetes docker helm blob sqs sns lambda ")
 
-	// common are words that never name an object.
+	// neverNames are words that never name an object.
 	neverNames = wordSet("it them this that these those anything everything something nothing the a an my our your all any to on in into from at for of with and or then so please yet now again as under over by if about there here called named ever even unless until without first me us him her you i we is are be do does")
 
-	// negations are words that negate what follows.
+	// negationWords are words that negate what follows.
 	negationWords = wordSet("minus bar barring sparing spare omit omitting forget nothing nobody none not never no don't dont doesn't cannot can't without avoid except excluding skip ignore keep nor neither unless besides forbid forbidden prohibited refrain untouched dnt donot")
 
-	// foreign are words of other languages. Sentences with them are not read.
+	// foreignWords are words of other languages. Sentences with them are not read.
 	foreignWords = wordSet("nicht kein keine keinen niemals bitte und oder der die das ne pas jamais sans et le la les nunca jamas jamás sin por favor nao não sem mai senza niet geen nooit inte ikke aldrig nie nem bukan jangan tidak hindi mat nahi ali ama non ei ikkje kun nur seulement solo el los las il lo gli och og ja nein oui ")
 )

@@ -19,7 +19,7 @@ func (h *Host) CanAsk() error {
 	return nil
 }
 
-// Asks returns nil if the host that sent an event waits for its user's answer when a hook answers
+// CheckAsks returns nil if the host that sent an event waits for its user's answer when a hook answers
 // "ask", judged by its version and permission mode; otherwise the reason. in is the hook's input;
 // running is nil if the host's process is unknown. The version is "" if it does not matter.
 func (h *Host) CheckAsks(ctx context.Context, in []byte, getenv func(string) string, running *HostProcess) (version string, err error) {
@@ -47,7 +47,7 @@ func (h *Host) CheckAsks(ctx context.Context, in []byte, getenv func(string) str
 	return version, h.CheckVersionAsks(version)
 }
 
-// AsksIn returns nil if a version of the host waits for its user's answer: the version, or an earlier
+// CheckVersionAsks returns nil if a version of the host waits for its user's answer: the version, or an earlier
 // one of the same major version, waited in tests, and it is not among the failed ones.
 func (h *Host) CheckVersionAsks(version string) error {
 	ask := h.form.Ask
@@ -61,10 +61,10 @@ func (h *Host) CheckVersionAsks(version string) error {
 	return nil
 }
 
-// versioned matches a version with 1 to 4 numeric parts.
+// versionPattern matches a version with 1 to 4 numeric parts.
 var versionPattern = prefilter.Lazy(`^[0-9]{1,9}(\.[0-9]{1,9}){0,3}$`)
 
-// numbers returns the numeric parts of a version; nil if it has other parts.
+// versionNumbers returns the numeric parts of a version; nil if it has other parts.
 func versionNumbers(version string) (out []int) {
 	if !versionPattern().MatchString(version) {
 		return nil
@@ -102,7 +102,7 @@ func (h *Host) AskSources() (variables []string, files []Place) {
 	return h.form.Ask.Variables, files
 }
 
-// Answers reports whether a file of [Host.AskSources] has a hook of another program that can answer for
+// HasAnsweringHook reports whether a file of [Host.AskSources] has a hook of another program that can answer for
 // the user. An error means that shield cannot tell.
 func (p *Place) HasAnsweringHook(ctx context.Context, doc []byte) (bool, error) {
 	if p.host.form.Ask.Answered == "" {

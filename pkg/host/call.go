@@ -54,7 +54,7 @@ func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, i
 	return actions, false, nil
 }
 
-// proposed returns the actions of a tool call, encoded; read is the output of the host's Read program.
+// encodedActions returns the actions of a tool call, encoded; read is the output of the host's Read program.
 func (h *Host) encodedActions(ctx context.Context, tool string, input, read map[string]any) (out []jsontext.Value, err error) {
 	actions, err := h.mapActions(ctx, tool, input, read["cwd"])
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// maxBrackets bounds how deep the parser of JSON with comments can recurse.
+// maxBracketDepth bounds how deep the parser of JSON with comments can recurse.
 const maxBracketDepth = 10_000
 
-// mark is the byte order mark, which some editors write at the start of a file.
+// byteOrderMark is the byte order mark, which some editors write at the start of a file.
 var byteOrderMark = []byte("\ufeff")
 
-// plain returns a settings text as strict JSON of the same length: a byte order mark, comments, and
+// toStrictJSON returns a settings text as strict JSON of the same length: a byte order mark, comments, and
 // trailing commas become spaces. Offsets are the same in both texts, so that edits found in the result
 // apply to the original. commas reports whether there were trailing commas. A text that is not JSON
 // with comments is returned unchanged.
@@ -33,7 +33,7 @@ func toStrictJSON(doc []byte) (text []byte, commas bool) {
 	return v.Pack()[:len(text)], commas
 }
 
-// trailing reports whether a value contains a trailing comma.
+// hasTrailingComma reports whether a value contains a trailing comma.
 func hasTrailingComma(v hujson.Value) bool {
 	switch v := v.Value.(type) {
 	case *hujson.Object:

@@ -19,7 +19,7 @@ type Definition struct {
 	URL     string
 }
 
-// maxDefinition is the maximum nesting of a definition.
+// maxDefinitionDepth is the maximum nesting of a definition.
 const maxDefinitionDepth = 32
 
 // Definitions returns the definitions of MCP servers in a client's settings; doc and paths are those
@@ -50,7 +50,7 @@ func Definitions(doc []byte, isTOML bool, paths [][]string) (all []Definition, e
 	return all, nil
 }
 
-// defined adds the definitions at a key path.
+// addDefinitions adds the definitions at a key path.
 func addDefinitions(text []byte, at span, before, path []string, all *[]Definition) error {
 	list, err := members(text, at)
 	if err != nil {

@@ -32,7 +32,7 @@ import (
 // MaxBytes is the maximum size of a hook's input, in bytes.
 const MaxBytes = 4 << 20
 
-// maxTime bounds one run of a jq program of a host.
+// maxProgramTime bounds one run of a jq program of a host.
 const maxProgramTime = 2 * time.Second
 
 // maxActions is how many actions one event may propose.
@@ -70,7 +70,7 @@ func (h *Host) Source() string          { return h.form.Source }
 // Limits are sentences about what no hook of this host can prevent.
 func (h *Host) Limits() []string { return h.form.Limits }
 
-// Silent reports whether a hook must print nothing on standard output, and UserShell whether the host
+// NeedsSilentHook reports whether a hook must print nothing on standard output, and UserShell whether the host
 // runs command lines in the user's own shell.
 func (h *Host) NeedsSilentHook() bool { return h.form.Silent }
 func (h *Host) UserShell() bool       { return h.form.UserShell }
@@ -103,10 +103,10 @@ func (h *Host) Tools() []string {
 	return sorted.Keys(h.form.Tools)
 }
 
-// Internal returns the host's names of the tools that change nothing outside the host.
+// InternalTools returns the host's names of the tools that change nothing outside the host.
 func (h *Host) InternalTools() []string { return slices.Clone(h.form.Internal) }
 
-// Asked returns the host's names of known tools that no action type describes; they are judged by name
+// UntypedTools returns the host's names of known tools that no action type describes; they are judged by name
 // and input alone.
 func (h *Host) UntypedTools() []string { return slices.Clone(h.form.Asked) }
 
@@ -122,7 +122,7 @@ type Event struct {
 	Prompt        *Prompt          // a prompt that the user may have written; nil for another event
 }
 
-// Returned is the result of a tool.
+// ToolResult is the result of a tool.
 type ToolResult struct {
 	Result any      // a string or a JSON value; nil if the host does not report it
 	Files  []string // files that the tool changed, as the host reports
@@ -148,7 +148,7 @@ func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 	return e, nil
 }
 
-// sender returns the host that sent an event: another host if the event has marks of one that also
+// detectSender returns the host that sent an event: another host if the event has marks of one that also
 // runs hooks installed for others.
 func (h *Host) detectSender(ctx context.Context, v any) (*Host, error) {
 	for _, name := range borrowers {
@@ -215,7 +215,7 @@ func (h *Host) parseEvent(ctx context.Context, v any) (Event, error) {
 	return e, nil
 }
 
-// joined returns the working folder of a tool, which can be relative to the session's folder.
+// joinFolders returns the working folder of a tool, which can be relative to the session's folder.
 func joinFolders(session, tool any) (any, error) {
 	if tool == nil {
 		return session, nil
@@ -234,7 +234,7 @@ func joinFolders(session, tool any) (any, error) {
 	return path.Join(base, dir), nil
 }
 
-// actions returns the actions of a tool call. A tool that the host's file does not name keeps its name
+// mapActions returns the actions of a tool call. A tool that the host's file does not name keeps its name
 // and input. If the name equals one of shield's action types, it is prefixed with the host's name,
 // since the tool can be a different one.
 func (h *Host) mapActions(ctx context.Context, name string, input map[string]any, cwd any) ([]map[string]any, error) {
@@ -283,10 +283,10 @@ func (h *Host) mapActions(ctx context.Context, name string, input map[string]any
 	return actions, nil
 }
 
-// Left is the action field for the paths and addresses in a tool's input that its mapping did not use.
+// UnmappedField is the action field for the paths and addresses in a tool's input that its mapping did not use.
 const UnmappedField = "left"
 
-// unmapped returns the parts of a tool's input that look like a path or address and occur in no text
+// unmappedPaths returns the parts of a tool's input that look like a path or address and occur in no text
 // of the mapped actions; nil if there are none.
 func unmappedPaths(input any, made []any) any {
 	switch v := input.(type) {
@@ -322,13 +322,13 @@ func unmappedPaths(input any, made []any) any {
 	return nil
 }
 
-// nameForm reports whether a text looks like a path or an address.
+// looksLikePath reports whether a text looks like a path or an address.
 func looksLikePath(text string) bool {
 	return len(text) > 1 && len(text) <= 4096 && !strings.ContainsAny(text, "\n ") &&
 		(strings.ContainsRune("/~.\\", rune(text[0])) || strings.Contains(text, "..") || strings.Contains(text, "://") || len(text) > 2 && text[1] == ':')
 }
 
-// mentions reports whether a text occurs in a string of a value.
+// containsText reports whether a text occurs in a string of a value.
 func containsText(v any, text string) bool {
 	switch v := v.(type) {
 	case string:
@@ -387,7 +387,7 @@ func (h *Host) Deny(ctx context.Context, reason, user string) ([]byte, error) {
 	return encode(out)
 }
 
-// one runs a jq program on a value and returns its one result.
+// runForOne runs a jq program on a value and returns its one result.
 func (h *Host) runForOne(ctx context.Context, program string, v any) (any, error) {
 	out, err := h.runProgram(ctx, program, v)
 	if err == nil && len(out) != 1 {
@@ -399,7 +399,7 @@ func (h *Host) runForOne(ctx context.Context, program string, v any) (any, error
 	return out[0], nil
 }
 
-// run runs a jq program of the host's file on a value and returns its results.
+// runProgram runs a jq program of the host's file on a value and returns its results.
 // The program sees no environment, no files and no other input.
 func (h *Host) runProgram(ctx context.Context, program string, v any) ([]any, error) {
 	code, err := compileProgram(program)
@@ -423,10 +423,10 @@ func (h *Host) runProgram(ctx context.Context, program string, v any) ([]any, er
 	}
 }
 
-// programs caches compiled jq programs by their text; only programs of the hosts' files occur.
+// compiledPrograms caches compiled jq programs by their text; only programs of the hosts' files occur.
 var compiledPrograms sync.Map
 
-// compiled returns a compiled jq program, which is safe for concurrent use.
+// compileProgram returns a compiled jq program, which is safe for concurrent use.
 func compileProgram(program string) (*gojq.Code, error) {
 	if code, ok := compiledPrograms.Load(program); ok {
 		return code.(*gojq.Code), nil
@@ -442,7 +442,7 @@ func compileProgram(program string) (*gojq.Code, error) {
 	return code, err
 }
 
-// hashed is the jq filter that returns the SHA-256 of a text, in hexadecimal.
+// sha256Filter is the jq filter that returns the SHA-256 of a text, in hexadecimal.
 func sha256Filter(v any, _ []any) any {
 	text, ok := v.(string)
 	if !ok {
@@ -451,7 +451,7 @@ func sha256Filter(v any, _ []any) any {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 }
 
-// needed returns the definitions that a jq program uses, directly or through other definitions. Each
+// neededDefinitions returns the definitions that a jq program uses, directly or through other definitions. Each
 // definition starts on its own line and uses only earlier ones and itself.
 func neededDefinitions(text, program string) string {
 	const begin = "\ndef "

@@ -28,7 +28,7 @@ type Hook struct {
 	UserSteps []string `json:"todo"`     // what the user must still do before the host runs the hook
 }
 
-// Documents are the user's settings files by their names in the host's file, which [Place.Inspect] can
+// UserDocuments are the user's settings files by their names in the host's file, which [Place.Inspect] can
 // need in addition to the inspected file.
 type UserDocuments map[string]any
 
@@ -78,7 +78,7 @@ func (p *Place) inspectDocument(ctx context.Context, path string, doc []byte, us
 	return in, err
 }
 
-// own returns how the host reads a file whose whole text shield installed from a template.
+// inspectTemplateFile returns how the host reads a file whose whole text shield installed from a template.
 func (p *Place) inspectTemplateFile(doc []byte, form template) Inspection {
 	f, err := form.parseFile(doc)
 	switch {
@@ -101,7 +101,7 @@ func (p *Place) inspectTemplateFile(doc []byte, form template) Inspection {
 	return Inspection{}
 }
 
-// structured parses a settings file as strictly as the host does.
+// parseStructured parses a settings file as strictly as the host does.
 func (p *Place) parseStructured(doc []byte) (any, error) {
 	if strings.HasSuffix(p.File, ".toml") {
 		var v map[string]any

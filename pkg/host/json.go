@@ -45,7 +45,7 @@ func decode(in []byte, opts ...json.Options) (any, error) {
 	return v, nil
 }
 
-// unambiguous rejects an input with keys that differ only in case: a tool written in Go uses the last
+// checkUnambiguous rejects an input with keys that differ only in case: a tool written in Go uses the last
 // one, which can differ from the judged one.
 func checkUnambiguous(input map[string]any) error {
 	raw, err := encode(input)

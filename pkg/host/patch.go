@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/internal/patch"
 )
 
-// patched is the jq filter that parses a patch in apply_patch format, which several hosts' models
+// patchFilter is the jq filter that parses a patch in apply_patch format, which several hosts' models
 // write, and returns its actions as an array of {type, payload}. A text that is not certainly in this
 // format is an error.
 func patchFilter(v any, _ []any) any {

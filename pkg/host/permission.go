@@ -34,12 +34,12 @@ func (h *Host) PermissionRules() (options []string, project string, files []Plac
 	return h.form.Permission.Options, h.form.Permission.Project, files
 }
 
-// Permits reports whether the hook for [Host.Permission] is installed in a file.
+// HasPermissionHook reports whether the hook for [Host.Permission] is installed in a file.
 func (p *Place) HasPermissionHook() bool {
 	return slices.ContainsFunc(p.Entries, func(e form.Entry) bool { return e.Permission })
 }
 
-// Asked reports whether a settings file has a rule by which the host must ask the user about a call,
+// HasAskRule reports whether a settings file has a rule by which the host must ask the user about a call,
 // or deny it. in is the hook's input. An error means that this is unknown.
 func (p *Place) HasAskRule(ctx context.Context, in, doc []byte) (bool, error) {
 	v, err := decodeEvent(in)

@@ -24,7 +24,7 @@ func OfProcess(p *ancestry.Process) *Host {
 	return nil
 }
 
-// Marked returns the host whose marker variable is in an environment, which the host sets for its
+// OfEnvironment returns the host whose marker variable is in an environment, which the host sets for its
 // agent's commands; nil if there is none.
 func OfEnvironment(environ []string) *Host {
 	for _, name := range hosts {
@@ -39,7 +39,7 @@ func OfEnvironment(environ []string) *Host {
 	return nil
 }
 
-// maxScript is how many arguments of an interpreter are examined for its script.
+// maxScriptArgs is how many arguments of an interpreter are examined for its script.
 const maxScriptArgs = 16
 
 // programNames returns the possible program names of a process: the process name, the name of its
@@ -77,21 +77,21 @@ func programNames(p *ancestry.Process) (out []string) {
 	return out
 }
 
-// Interprets reports whether a process is a script interpreter; some agent hosts run in one.
+// IsInterpreter reports whether a process is a script interpreter; some agent hosts run in one.
 func IsInterpreter(p *ancestry.Process) bool {
 	return slices.ContainsFunc([]string{p.Exe, p.Name}, func(file string) bool {
 		return command.IsCodeInterpreter(strings.ToLower(path.Base(filepath.ToSlash(file))))
 	})
 }
 
-// Running is a host's process; unknown fields are zero.
+// HostProcess is a host's process; unknown fields are zero.
 type HostProcess struct {
 	Args     []string // arguments after the program, or after the script of an interpreter
 	Terminal bool     // standard input and output are a terminal
 	Version  string   // path of the program; "" if unknown
 }
 
-// value returns a process as the jq programs receive it.
+// jqValue returns a process as the jq programs receive it.
 func (r *HostProcess) jqValue() any {
 	if r == nil {
 		return nil
@@ -103,7 +103,7 @@ func (r *HostProcess) jqValue() any {
 	return map[string]any{"args": args, "terminal": r.Terminal, "version": r.Version}
 }
 
-// Running returns the index of the host's nearest process among all, the arguments after its program
+// FindRunning returns the index of the host's nearest process among all, the arguments after its program
 // or script, and the file from which the host's package can be found. The index is -1 if no process is
 // the host's.
 func (h *Host) FindRunning(all []ancestry.Process) (at int, args []string, file string) {
@@ -128,5 +128,5 @@ func (h *Host) FindRunning(all []ancestry.Process) (at int, args []string, file 
 	return -1, nil, ""
 }
 
-// Package returns the npm package that contains the host's program; "" if it shows no version.
+// NPMPackage returns the npm package that contains the host's program; "" if it shows no version.
 func (h *Host) NPMPackage() string { return h.form.Ask.Package }

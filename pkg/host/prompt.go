@@ -13,7 +13,7 @@ type Prompt struct {
 	NeedsTranscript bool   // the host's transcript must show whether the user wrote it
 }
 
-// prompt parses the event that reports a user prompt.
+// parsePrompt parses the event that reports a user prompt.
 func (h *Host) parsePrompt(ctx context.Context, in any) (*Prompt, error) {
 	out, err := h.runForOne(ctx, h.form.Prompt.Read, in)
 	if err != nil {
@@ -27,7 +27,7 @@ func (h *Host) parsePrompt(ctx context.Context, in any) (*Prompt, error) {
 	return p, nil
 }
 
-// TellsPrompts reports whether the host has an event for user prompts.
+// ReportsPrompts reports whether the host has an event for user prompts.
 func (h *Host) ReportsPrompts() bool { return h.form.Prompt.Event != "" }
 
 // HasTranscript reports whether the host's transcript shows who wrote a prompt.
@@ -52,7 +52,7 @@ func (h *Host) Transcript(ctx context.Context, in []byte) (path, folder, variabl
 	return path, h.form.Prompt.Folder, h.form.Prompt.Variable, nil
 }
 
-// Wrote parses a row of the transcript. It returns the text for the prompt with an ID, and whether the
+// ParseTranscriptRow parses a row of the transcript. It returns the text for the prompt with an ID, and whether the
 // user wrote it; ok is false for a row of another prompt.
 func (h *Host) ParseTranscriptRow(ctx context.Context, row []byte, id string) (text string, written, ok bool) {
 	v, err := decodeEvent(row)

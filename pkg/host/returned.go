@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// Replaces reports whether a hook can replace the tool's result after an event.
+// CanReplaceResult reports whether a hook can replace the tool's result after an event.
 func (h *Host) CanReplaceResult(event string) bool {
 	return h.form.Replace != "" && !slices.Contains(h.form.Kept, event)
 }
 
-// returned parses the tool result in a hook's input.
+// parseResult parses the tool result in a hook's input.
 func (h *Host) parseResult(ctx context.Context, tool string, in any) (*ToolResult, error) {
 	r := &ToolResult{tool: tool}
 	if h.form.Result == "" {
@@ -69,7 +69,7 @@ func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string
 	return encode(out)
 }
 
-// Lost returns the response for a result that could not be examined: the one that keeps the agent from
+// UnexaminedResponse returns the response for a result that could not be examined: the one that keeps the agent from
 // reading it, or else the neutral response; nil if the host has neither or sends no results.
 func (h *Host) UnexaminedResponse(ctx context.Context, reason string) ([]byte, error) {
 	form := h.form.Lost

@@ -20,7 +20,7 @@ type ServerCommand struct {
 	Args    []string
 }
 
-// An edit replaces a part of a document with a text.
+// A textEdit replaces a part of a document with a text.
 type textEdit struct {
 	span
 	text string
@@ -68,7 +68,7 @@ func EditServers(doc []byte, isTOML bool, paths [][]string, change func(ServerCo
 	return out, changed, nil
 }
 
-// follow returns the objects at a key path.
+// followKeyPath returns the objects at a key path.
 func followKeyPath(text []byte, at span, path []string) []span {
 	if len(path) == 0 {
 		return []span{at}
@@ -86,7 +86,7 @@ func followKeyPath(text []byte, at span, path []string) []span {
 	return out
 }
 
-// A namedSpan is an object member: its name and the position of its value.
+// A memberSpan is an object member: its name and the position of its value.
 type memberSpan struct {
 	span
 	name       string
@@ -179,7 +179,7 @@ func spanStarts(all []span) (at []int) {
 	return at
 }
 
-// forms maps words to their quoted form in the file.
+// quotedWords maps words to their quoted form in the file.
 type quotedWords map[string]string
 
 func (f quotedWords) quote(s string) string {
@@ -213,7 +213,7 @@ func editList(list span, at []int, was, now []string, written quotedWords) textE
 	return textEdit{list, written.quoteList(now)}
 }
 
-// apply returns a document with edits applied.
+// applyEdits returns a document with edits applied.
 func applyEdits(doc []byte, edits []textEdit) []byte {
 	sorted.By(edits, func(a, b textEdit) int { return b.start - a.start })
 	out := bytes.Clone(doc)

@@ -56,7 +56,7 @@ func editTOML(doc []byte, table string, change func(ServerCommand) (ServerComman
 	return out, changed, nil
 }
 
-// withoutEmpty removes empty argument lists from a document, since they are equivalent to none.
+// withoutEmptyArgs removes empty argument lists from a document, since they are equivalent to none.
 func withoutEmptyArgs(doc map[string]any, table string) map[string]any {
 	servers, _ := doc[table].(map[string]any)
 	for _, v := range servers {
@@ -70,7 +70,7 @@ func withoutEmptyArgs(doc map[string]any, table string) map[string]any {
 
 var tableHeaderPattern = prefilter.Lazy(`^\s*\[\s*([A-Za-z0-9_-]+)\s*(?:\.\s*("[^"\\]*"|'[^']*'|[A-Za-z0-9_-]+))?\s*(.*)\]`)
 
-// replaced is an old and a new command.
+// commandChange is an old and a new command.
 type commandChange struct{ oldCommand, newCommand ServerCommand }
 
 // editLines replaces the commands and arguments below table headers.
@@ -114,7 +114,7 @@ func editLines(doc, table string, commands map[string]commandChange) string {
 	return b.String()
 }
 
-// formsBelow returns the quoted forms of the words in the lines of a table.
+// readQuotedWords returns the quoted forms of the words in the lines of a table.
 func readQuotedWords(lines []string) quotedWords {
 	out := quotedWords{}
 	for _, line := range lines {
@@ -153,7 +153,7 @@ func editCommand(line string, from int, command string) string {
 	return line[:from] + command + lineEnding(line)
 }
 
-// words returns the position of the list of words at or after from, and the offset of each word; no
+// findWordList returns the position of the list of words at or after from, and the offset of each word; no
 // offsets if the list has an unknown form.
 func findWordList(text []byte, from int) (list span, at []int) {
 	list = span{from, len(text)}

@@ -32,14 +32,14 @@ type Place struct {
 	installedText  string // the text including the command line
 }
 
-// An element is an element of the list at a key path.
+// A listElement is an element of the list at a key path.
 type listElement struct {
 	path        []string
 	value       any
 	onlyRemoved bool // not to be installed, only removed
 }
 
-// Lines are the command lines that a host runs as hooks.
+// HookCommands are the command lines that a host runs as hooks.
 type HookCommands struct {
 	BeforeTool string // before a tool runs
 	AfterTool  string // after it has returned something
@@ -89,7 +89,7 @@ func (h *Host) Settings(ctx context.Context, lines HookCommands, timeout int, cw
 	return s, nil
 }
 
-// perSecond returns how many of the host's timeout units make one second.
+// timeoutUnitsPerSecond returns how many of the host's timeout units make one second.
 func (h *Host) timeoutUnitsPerSecond() int {
 	if h.form.Unit == "ms" {
 		return 1000
@@ -129,12 +129,12 @@ func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
 	return appendElements(doc, p.elementsToInstall())
 }
 
-// wanted returns the entries to install.
+// elementsToInstall returns the entries to install.
 func (p *Place) elementsToInstall() []listElement {
 	return slices.DeleteFunc(slices.Clone(p.listElements), func(e listElement) bool { return e.onlyRemoved })
 }
 
-// same reports whether two lists have the same elements in the same order.
+// sameElements reports whether two lists have the same elements in the same order.
 func sameElements(a, b []listElement) bool {
 	return slices.EqualFunc(a, b, func(x, y listElement) bool {
 		one, err := encode(x.value)
@@ -143,7 +143,7 @@ func sameElements(a, b []listElement) bool {
 	})
 }
 
-// append returns a text with a block added at its end.
+// appendBlock returns a text with a block added at its end.
 func (p *Place) appendBlock(doc []byte, block string) []byte {
 	if len(doc) > 0 && !bytes.HasSuffix(doc, []byte("\n")) {
 		doc = append(bytes.Clone(doc), '\n')
@@ -151,13 +151,13 @@ func (p *Place) appendBlock(doc []byte, block string) []byte {
 	return append(bytes.Clone(doc), block...)
 }
 
-// A block is shield's lines in a file, with the template that parses them.
+// An installedBlock is shield's lines in a file, with the template that parses them.
 type installedBlock struct {
 	text     string
 	template template
 }
 
-// cut returns a file without shield's blocks, and the blocks: at most one of this version, and one of
+// cutBlocks returns a file without shield's blocks, and the blocks: at most one of this version, and one of
 // each older version.
 func (p *Place) cutBlocks(doc []byte) (rest []byte, blocks []installedBlock, err error) {
 	rest = doc
@@ -183,7 +183,7 @@ func appendElements(doc []byte, entries []listElement) (out []byte, err error) {
 	return out, nil
 }
 
-// remove returns a JSON file without shield's entries, and the entries.
+// removeElements returns a JSON file without shield's entries, and the entries.
 func (p *Place) removeElements(ctx context.Context, doc []byte) (rest []byte, gone []listElement, err error) {
 	if rest = doc; len(bytes.TrimSpace(doc)) == 0 {
 		return rest, nil, nil
@@ -256,13 +256,13 @@ func (p *Place) Installed(ctx context.Context, doc []byte) bool {
 	return err == nil && len(gone) > 0
 }
 
-// Whole reports whether a text is a whole file that Install creates.
+// MatchesTemplate reports whether a text is a whole file that Install creates.
 func (p *Place) MatchesTemplate(doc []byte) bool {
 	_, err := p.fileTemplate.parseFile(doc)
 	return p.Text != "" && err == nil
 }
 
-// Denied returns the reason in a hook's output, which must be the host's exact denial format. Other
+// DenialReason returns the reason in a hook's output, which must be the host's exact denial format. Other
 // output, or output without a reason, is an error: some hosts treat it as permission.
 func (s *Settings) DenialReason(ctx context.Context, out []byte) (reason string, err error) {
 	got, err := decode(out)
@@ -282,7 +282,7 @@ func (s *Settings) DenialReason(ctx context.Context, out []byte) (reason string,
 	return "", errors.New("the hook's output is not a denial with a reason")
 }
 
-// sameBut returns the text in got at the place of marked in want, if both are otherwise equal apart
+// extractMarkedText returns the text in got at the place of marked in want, if both are otherwise equal apart
 // from texts at the place of shown; else "".
 func extractMarkedText(want, got any, marked, shown string) string {
 	reason := ""
@@ -319,7 +319,7 @@ var ErrForeign = errors.New("the file belongs to another program, and the host r
 // ErrNotInstalled is the error for a settings file without shield's hook.
 var ErrNotInstalled = errors.New("no hook of shield is installed")
 
-// ours returns a function that reports whether a list element is a hook of shield.
+// ownHookMatcher returns a function that reports whether a list element is a hook of shield.
 func (h *Host) ownHookMatcher(ctx context.Context) func([]byte) bool {
 	return func(raw []byte) bool {
 		element, err := decode(raw)
@@ -331,7 +331,7 @@ func (h *Host) ownHookMatcher(ctx context.Context) func([]byte) bool {
 	}
 }
 
-// mentioned reports whether a text contains a command line that runs shield as this host's hook.
+// mentionsHook reports whether a text contains a command line that runs shield as this host's hook.
 func (h *Host) mentionsHook(doc []byte) bool {
 	return slices.ContainsFunc(strings.Split(string(doc), "\n"), func(line string) bool {
 		_, rest, found := strings.Cut(line, "hook "+h.Name)

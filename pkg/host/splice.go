@@ -83,7 +83,7 @@ func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byt
 	return out, gone, nil
 }
 
-// without returns doc without the i-th element of the array or object at a span, and without its
+// removeElement returns doc without the i-th element of the array or object at a span, and without its
 // comma. Comments next to a sole element are kept.
 func removeElement(doc []byte, at span, parts []span, i int) []byte {
 	from, to := parts[i].start, parts[i].end
@@ -133,7 +133,7 @@ func removeEmpty(doc []byte, path []string, before []byte) []byte {
 	return doc
 }
 
-// at returns the span of the value at a key path.
+// spanAtPath returns the span of the value at a key path.
 func spanAtPath(doc []byte, path []string) (v span, there bool, err error) {
 	text, _ := toStrictJSON(doc)
 	if v, err = topLevelObject(text); err != nil {
@@ -147,7 +147,7 @@ func spanAtPath(doc []byte, path []string) (v span, there bool, err error) {
 	return v, true, nil
 }
 
-// whole returns the span of a document's top-level object.
+// topLevelObject returns the span of a document's top-level object.
 func topLevelObject(doc []byte) (span, error) {
 	if err := checkDepth(doc); err != nil {
 		return span{}, err
@@ -162,7 +162,7 @@ func topLevelObject(doc []byte) (span, error) {
 	return span{start, bytes.LastIndexByte(doc, '}') + 1}, nil
 }
 
-// member returns the span of a key's value in an object.
+// memberValue returns the span of a key's value in an object.
 func memberValue(doc []byte, at span, key string) (span, bool, error) {
 	if doc[at.start] != '{' {
 		return span{}, false, fmt.Errorf("cannot add %q: its parent is not a JSON object; correct the file", key)
@@ -189,7 +189,7 @@ func memberValue(doc []byte, at span, key string) (span, bool, error) {
 	return span{}, false, nil
 }
 
-// elements returns the spans of an array's elements.
+// elementSpans returns the spans of an array's elements.
 func elementSpans(doc []byte, at span) ([]span, error) {
 	if doc[at.start] != '[' {
 		return nil, errors.New("the value is not a list; correct it")
@@ -210,7 +210,7 @@ func elementSpans(doc []byte, at span) ([]span, error) {
 	return out, nil
 }
 
-// into adds a value at the end of the object or array at a span, level levels deep. text is doc as
+// insertValue adds a value at the end of the object or array at a span, level levels deep. text is doc as
 // strict JSON.
 func insertValue(doc, text []byte, at span, level int, key string, value any) ([]byte, error) {
 	unit, end := indentUnit(text), "\n"

@@ -17,7 +17,7 @@ type template struct {
 	pattern *regexp.Regexp // matches every text of the template
 }
 
-// marks are the placeholders, each with the pattern of its values.
+// placeholderPatterns are the placeholders, each with the pattern of its values.
 var placeholderPatterns = map[string]string{
 	"@LINE@":      `(?P<line>[^\n]*)`,
 	"@QUOTED@":    `(?P<quoted>"(?:[^"\\\n]|\\.)*")`,
@@ -52,14 +52,14 @@ func (t template) fill(line, after string, timeout int) (string, error) {
 	return strings.NewReplacer("@LINE@", line, "@QUOTED@", string(quoted), "@AFTERLINE@", after, "@AFTER@", string(quotedAfter), "@TIMEOUT@", strconv.Itoa(timeout), "@[", "", "@]", "").Replace(t.text), nil
 }
 
-// A filled holds the values of the placeholders in a text.
+// A templateValues holds the values of the placeholders in a text.
 type templateValues struct {
 	toolCommand   string
 	resultCommand string  // the command line for results; "" if the template has none
 	timeout       float64 // timeout in the host's unit; 0 if the template has none
 }
 
-// read returns the values in a text, which must match the template as a whole.
+// parseFile returns the values in a text, which must match the template as a whole.
 func (t template) parseFile(doc []byte) (templateValues, error) {
 	all := t.pattern.FindSubmatchIndex(doc)
 	if all == nil || all[0] != 0 || all[1] != len(doc) {
@@ -68,7 +68,7 @@ func (t template) parseFile(doc []byte) (templateValues, error) {
 	return t.readValues(doc, all)
 }
 
-// cut returns a file without the template's text, and that text; "" if the file does not contain it.
+// cutText returns a file without the template's text, and that text; "" if the file does not contain it.
 func (t template) cutText(doc []byte) (rest []byte, block string, err error) {
 	all := t.pattern.FindAllSubmatchIndex(doc, 2)
 	switch {

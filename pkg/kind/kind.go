@@ -29,7 +29,7 @@ type Kind = facts.Kind
 // actions of the kind.
 const ModelFinding = "model"
 
-// never are the kinds of effects about which a person is always asked.
+// alwaysAskedKinds are the kinds of effects about which a person is always asked.
 var alwaysAskedKinds = []effect.Kind{
 	effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.ChangeGuard, effect.RunDownload,
 	effect.RunDecoded, effect.RunInput, effect.RemoteShell, effect.Dynamic, effect.StopProcess, effect.ChangeSystem,
@@ -77,7 +77,7 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 	return Kind{Facts: slices.Compact(f.collected), Findings: slices.Compact(findings)}, nil
 }
 
-// Personal returns why a person must approve each action of a kind, regardless of earlier answers; nil if
+// CheckReusable returns why a person must approve each action of a kind, regardless of earlier answers; nil if
 // that is not necessary.
 func CheckReusable(c *analysis.Case, findings []string) error {
 	if c.Unexamined != "" {
@@ -104,7 +104,7 @@ func CheckReusable(c *analysis.Case, findings []string) error {
 	return nil
 }
 
-// Exact returns the kind that covers only this action, with the current content of the files that it reads
+// OfSingleAction returns the kind that covers only this action, with the current content of the files that it reads
 // and runs.
 func OfSingleAction(c *analysis.Case, findings []string) (Kind, error) {
 	for i := range c.Effects {
@@ -130,7 +130,7 @@ func OfSingleAction(c *analysis.Case, findings []string) (Kind, error) {
 	return k, nil
 }
 
-// secret reports whether an effect touches a path that must not be part of a kind.
+// touchesSensitivePath reports whether an effect touches a path that must not be part of a kind.
 func touchesSensitivePath(e *effect.Effect) bool {
 	_, ok := sensitivePaths().Touches(e.Path, e.Pattern, e.Recursive)
 	return ok && e.Kind != effect.ListDirectory
@@ -151,7 +151,7 @@ var sensitivePaths = sync.OnceValue(func() *effect.Globs {
 	return g
 })
 
-// A collector collects the facts of an action.
+// A factCollector collects the facts of an action.
 type factCollector struct {
 	c         *analysis.Case
 	collected []string
@@ -159,7 +159,7 @@ type factCollector struct {
 
 func (f *factCollector) addFact(s string) { f.collected = append(f.collected, s) }
 
-// effect adds the facts of an effect.
+// addEffectFacts adds the facts of an effect.
 func (f *factCollector) addEffectFacts(e *effect.Effect) error {
 	if e.Kind == effect.Execute {
 		return f.addProgramFacts(e)
@@ -201,7 +201,7 @@ func (f *factCollector) addEffectFacts(e *effect.Effect) error {
 	return nil
 }
 
-// object returns the folder that represents a path: the workspace or a hidden folder in it, the temporary
+// objectFolder returns the folder that represents a path: the workspace or a hidden folder in it, the temporary
 // folder, or else the file's own folder.
 func (f *factCollector) objectFolder(e *effect.Effect) (string, error) {
 	place := f.c.Place()
@@ -240,7 +240,7 @@ func (f *factCollector) objectFolder(e *effect.Effect) (string, error) {
 	return path.Dir(e.Path), nil
 }
 
-// enclosing returns the program of an effect: the innermost whose text span contains the effect's, or the
+// enclosingProgram returns the program of an effect: the innermost whose text span contains the effect's, or the
 // last program before it. carrier is another program whose span contains that program's; nil if there is
 // none.
 func (f *factCollector) enclosingProgram(i int) (best, carrier *effect.Effect) {
@@ -267,7 +267,7 @@ func (f *factCollector) enclosingProgram(i int) (best, carrier *effect.Effect) {
 	return best, carrier
 }
 
-// program adds the facts of a program that a question is about: its subcommands, options, and operands that
+// addProgramFacts adds the facts of a program that a question is about: its subcommands, options, and operands that
 // are not the object of an effect.
 func (f *factCollector) addProgramFacts(e *effect.Effect) error {
 	switch {
@@ -339,7 +339,7 @@ var (
 	numericSegment  = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
 )
 
-// operand returns the fact for an operand: the folder for a path of an effect, the host for a URL, and # for
+// operandFact returns the fact for an operand: the folder for a path of an effect, the host for a URL, and # for
 // numbers such as issue numbers.
 func (f *factCollector) operandFact(by *effect.Effect, w string) string {
 	if scheme, rest, ok := strings.Cut(w, "://"); ok {

@@ -11,10 +11,10 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// maxNeighbours is the maximum number of neighbours of an action that a person is shown.
+// maxShownVariants is the maximum number of neighbours of an action that a person is shown.
 const maxShownVariants = 3
 
-// Neighbours returns up to maxNeighbours variants of a that covers accepts: examples of what an approval
+// CoveredVariants returns up to maxShownVariants variants of a that covers accepts: examples of what an approval
 // would also allow.
 func CoveredVariants(a *action.Action, covers func(*action.Action) bool) (out []*action.Action) {
 	for _, n := range Variants(a) {
@@ -59,7 +59,7 @@ func Variants(a *action.Action) (out []*action.Action) {
 	return out
 }
 
-// others returns words similar to a word.
+// similarWords returns words similar to a word.
 func similarWords(w string) (out []string) {
 	if w == "" || strings.HasPrefix(w, "-") || strings.ContainsAny(w, "$`'\"|&;<>(){}*?[]\\") {
 		return nil

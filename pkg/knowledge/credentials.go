@@ -2,7 +2,7 @@ package knowledge
 
 import "strings"
 
-// maxName is the maximum length of a variable's name that is checked, in bytes.
+// maxVariableNameBytes is the maximum length of a variable's name that is checked, in bytes.
 const maxVariableNameBytes = 255
 
 // VariableNames are parts of names of environment variables that hold credentials, in upper case.
@@ -54,7 +54,7 @@ func Paths(list string) (globs []string, ok bool) {
 	return nil, false
 }
 
-// PathNames returns the names of the lists of files.
+// PathListNames returns the names of the lists of files.
 func PathListNames() []string {
 	names := make([]string, len(PathLists))
 	for i := range PathLists {
@@ -73,7 +73,7 @@ func Hosts(list string) (hosts []string, ok bool) {
 	return nil, false
 }
 
-// HostNames returns the names of the lists of hosts.
+// HostListNames returns the names of the lists of hosts.
 func HostListNames() []string {
 	names := make([]string, len(HostLists))
 	for i := range HostLists {

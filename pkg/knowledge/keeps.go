@@ -19,7 +19,7 @@ func Keeps(program string) (caches, credentials []string) {
 	return k.caches, k.credentials
 }
 
-// Outside returns why a program cannot run in a sandbox, as text to follow its name; "" if it can.
+// WhyNotSandboxed returns why a program cannot run in a sandbox, as text to follow its name; "" if it can.
 func WhyNotSandboxed(program string) string { return keptFilesOf(program).outside }
 
 func keptFilesOf(program string) kept {

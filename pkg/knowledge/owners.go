@@ -12,7 +12,7 @@ type Owner struct {
 	Hosts []string // hosts of the service
 }
 
-// OwnerOf returns the service whose credential a variable holds; nil if its name does not show that.
+// OwnerOfVariable returns the service whose credential a variable holds; nil if its name does not show that.
 func OwnerOfVariable(variable string) *Owner {
 	if !SecretVariable(variable) {
 		return nil
@@ -26,7 +26,7 @@ func OwnerOfVariable(variable string) *Owner {
 	return nil
 }
 
-// OwnerShown returns the service whose credential a command prints; nil if it prints no known credential.
+// OwnerPrintedBy returns the service whose credential a command prints; nil if it prints no known credential.
 func OwnerPrintedBy(command string) *Owner {
 	for i := range Owners {
 		if slices.ContainsFunc(Owners[i].Shown, func(c string) bool { return command == c || strings.HasPrefix(command, c+" ") }) {

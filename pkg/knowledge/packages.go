@@ -35,7 +35,7 @@ func WidelyUsed(registry, name string) (used, ok bool) {
 	return list.contains("\n"+name+"\n") || scoped && strings.HasPrefix(scope, "@") && list.contains("\n"+scope+"/"), true
 }
 
-// names are the names of a registry, each between newlines.
+// packageNames are the names of a registry, each between newlines.
 type packageNames struct{ text string }
 
 func (n *packageNames) contains(part string) bool { return strings.Contains(n.text, part) }
@@ -66,7 +66,7 @@ func WellKnown(registry, name string) bool {
 	}
 }
 
-// unpacked returns the names in a compressed list. A list that cannot be read is empty, so shield asks about
+// decompressNames returns the names in a compressed list. A list that cannot be read is empty, so shield asks about
 // its packages.
 func decompressNames(data []byte) *packageNames {
 	r, err := gzip.NewReader(bytes.NewReader(data))

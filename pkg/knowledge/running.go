@@ -22,7 +22,7 @@ type RunningGroup struct {
 	Test     string   // "pager" if programs that show or edit text are harmless
 }
 
-// RunningVariables returns the groups that contain a variable, in the order of running.yaml.
+// RunningGroupsOf returns the groups that contain a variable, in the order of running.yaml.
 func RunningGroupsOf(name string) []*RunningGroup {
 	var out []*RunningGroup
 	for p := range judgedVariables().candidates(name) {
@@ -33,7 +33,7 @@ func RunningGroupsOf(name string) []*RunningGroup {
 	return out
 }
 
-// Changes reports whether a variable makes some program run or load other code. Groups that hold a source, a
+// VariableLoadsCode reports whether a variable makes some program run or load other code. Groups that hold a source, a
 // server, a check, a build, tools or a home folder do not count. Case is ignored, as npm and Windows do.
 func VariableLoadsCode(name string) bool {
 	name = strings.ToUpper(name)
@@ -45,7 +45,7 @@ func VariableLoadsCode(name string) bool {
 	return false
 }
 
-// Folders reports whether the group's values are folders in which programs look for code; most such folders
+// HoldsCodeFolders reports whether the group's values are folders in which programs look for code; most such folders
 // are the user's own.
 func (r *RunningGroup) HoldsCodeFolders() bool { return r.Runs == "file" && r.Of == "" && r.Only != "" }
 
@@ -57,7 +57,7 @@ func (r *RunningGroup) RunsValue(value string) bool {
 	return r.Harmless == "" || !cachedExpression(`^(?:`+r.Harmless+`)$`).MatchString(value)
 }
 
-// expressions caches the compiled expressions of running.yaml.
+// expressionCache caches the compiled expressions of running.yaml.
 var expressionCache struct {
 	sync.Mutex
 	compiled map[string]*regexp.Regexp

@@ -10,7 +10,7 @@ type SettingForm struct {
 	Harmless string   // RE2; a value that matches as a whole is harmless
 }
 
-// Runs returns the first value in a text that makes a program run code; "" if there is none.
+// FirstRunningValue returns the first value in a text that makes a program run code; "" if there is none.
 func (f *SettingForm) FirstRunningValue(text string) string {
 	for _, m := range cachedExpression(f.Setting).FindAllStringSubmatch(text, maxSettingValues) {
 		value := strings.TrimSpace(m[1])
@@ -21,6 +21,6 @@ func (f *SettingForm) FirstRunningValue(text string) string {
 	return ""
 }
 
-// maxValues is the maximum number of settings of a form that are examined in one text. Real configuration
+// maxSettingValues is the maximum number of settings of a form that are examined in one text. Real configuration
 // files have fewer.
 const maxSettingValues = 4096

@@ -30,10 +30,10 @@ func (f *SourceForm) Addresses(text string) []string {
 	return out
 }
 
-// address matches an address in the text of a setting.
+// addressPattern matches an address in the text of a setting.
 const addressPattern = `(?i)\b(?:https?|ssh|git)://[^\s"'<>|;,)\]}]+`
 
-// Checks reports whether a text configures the verification of packages.
+// ConfiguresVerification reports whether a text configures the verification of packages.
 func (f *SourceForm) ConfiguresVerification(text string) bool {
 	return f.Sums != "" && cachedExpression(f.Sums).MatchString(text)
 }
@@ -49,7 +49,7 @@ func UsualSource(host string) bool {
 // Publisher reports whether only the authors of programs can publish releases on a host.
 func Publisher(host string) bool { return hasHostOrParent(publisherHosts(), host) }
 
-// below reports whether a host or a domain above it is in a set.
+// hasHostOrParent reports whether a host or a domain above it is in a set.
 func hasHostOrParent(set map[string]bool, host string) bool {
 	for host != "" {
 		if set[host] {

@@ -12,7 +12,7 @@ type VerbList struct {
 	Words []string
 }
 
-// A verb is the entry of a word in verbs.yaml.
+// A verbEntry is the entry of a word in verbs.yaml.
 type verbEntry struct {
 	isToolVerb    bool // in one of the lists before "things", which are used for names of tools
 	lastListIndex int  // index in VerbLists of the last such list

@@ -111,14 +111,14 @@ func walkArchive(ctx context.Context, f *os.File, visit fileVisitor) error {
 	}
 }
 
-// entries checks the entries of one archive.
+// archiveEntries checks the entries of one archive.
 type archiveEntries struct {
 	seenNames  map[string]bool // names in lower case; false for folders
 	totalBytes int64           // bytes of all regular files
 	visit      fileVisitor
 }
 
-// entry checks an entry and reports whether it is to be visited.
+// checkEntry checks an entry and reports whether it is to be visited.
 func (e *archiveEntries) checkEntry(name string, mode fs.FileMode, size int64) (string, bool, error) {
 	plain, err := cleanEntryPath(name)
 	if err != nil {
@@ -210,7 +210,7 @@ func (e *archiveEntries) walkZip(ctx context.Context, f *os.File) error {
 	return nil
 }
 
-// zipped visits a file of a zip archive. The library ends it at the size that
+// visitZipFile visits a file of a zip archive. The library ends it at the size that
 // its header states, and checks its sum there.
 func (e *archiveEntries) visitZipFile(ctx context.Context, name string, file *zip.File) error {
 	r, err := file.Open()
@@ -229,7 +229,7 @@ func archiveError(err error) error {
 	return err
 }
 
-// A meter ends with an error when more than left bytes were read.
+// A limitedReader ends with an error when more than left bytes were read.
 type limitedReader struct {
 	r         io.Reader
 	bytesLeft int64
@@ -243,7 +243,7 @@ func (m *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A meterAt is the same for reading at places; a negative left bounds nothing.
+// A limitedReaderAt is the same for reading at places; a negative left bounds nothing.
 type limitedReaderAt struct {
 	r         io.ReaderAt
 	bytesLeft int64

@@ -2,5 +2,5 @@ package modelstore
 
 import "golang.org/x/sys/unix"
 
-// exchange lets two paths change places in one step.
+// swapPaths lets two paths change places in one step.
 func swapPaths(a, b string) error { return unix.RenamexNp(a, b, unix.RENAME_SWAP) }

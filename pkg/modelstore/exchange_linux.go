@@ -2,7 +2,7 @@ package modelstore
 
 import "golang.org/x/sys/unix"
 
-// exchange lets two paths change places in one step.
+// swapPaths lets two paths change places in one step.
 func swapPaths(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }

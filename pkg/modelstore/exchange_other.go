@@ -4,5 +4,5 @@ package modelstore
 
 import "errors"
 
-// exchange is not supported here.
+// swapPaths is not supported here.
 func swapPaths(string, string) error { return errors.ErrUnsupported }

@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// stall is how long a download may stand still.
+// stallTimeout is how long a download may stand still.
 const stallTimeout = 60 * time.Second
 
 // isURL reports whether a source is a URL rather than a path.
@@ -41,7 +41,7 @@ func checkURL(source string) (*url.URL, error) {
 	return u, nil
 }
 
-// fetch downloads an archive into f. The environment's proxy is not used, since
+// downloadArchive downloads an archive into f. The environment's proxy is not used, since
 // an agent may have set it.
 func downloadArchive(ctx context.Context, u *url.URL, f *os.File) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -91,7 +91,7 @@ func downloadArchive(ctx context.Context, u *url.URL, f *os.File) error {
 	return nil
 }
 
-// because returns why a context ended, if it did.
+// contextCause returns why a context ended, if it did.
 func contextCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -99,7 +99,7 @@ func contextCause(ctx context.Context, err error) error {
 	return err
 }
 
-// A progress reader puts off a timer with all that is read.
+// A stallTimerReader reader puts off a timer with all that is read.
 type stallTimerReader struct {
 	r          io.Reader
 	stallTimer *time.Timer

@@ -22,7 +22,7 @@ const (
 	shieldFile = "shield.json"
 )
 
-// A known file is one that a model consists of; others are left out.
+// A knownFile file is one that a model consists of; others are left out.
 type knownFile struct {
 	sourcePath    string // path in a source
 	installedName string // name in the installed model
@@ -48,10 +48,10 @@ var knownFiles = []knownFile{
 	{"NOTICE", "NOTICE", maxTextFileBytes, false},
 }
 
-// required are the files without which there is no model.
+// requiredFiles are the files without which there is no model.
 var requiredFiles = []string{modelFile, "tokenizer.json", "config.json"}
 
-// knownAt returns the known file that a source has at name.
+// findKnownFile returns the known file that a source has at name.
 func findKnownFile(name string) (knownFile, bool) {
 	i := slices.IndexFunc(knownFiles, func(k knownFile) bool { return k.sourcePath == name })
 	if i < 0 {

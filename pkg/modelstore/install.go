@@ -24,7 +24,7 @@ const (
 	replacedPrefix   = ".old-"  // a model that is being replaced
 )
 
-// workAge is how old a folder of work is that was left by a process that died.
+// maxUnfinishedAge is how old a folder of work is that was left by a process that died.
 const maxUnfinishedAge = 24 * time.Hour
 
 // InstallOptions describe what to install.
@@ -76,7 +76,7 @@ func (s *Store) Install(ctx context.Context, source string, opts InstallOptions)
 	return m, s.commitModel(ctx, model, &opts)
 }
 
-// nameOf returns the last part of a source without what tells its format.
+// nameFromSource returns the last part of a source without what tells its format.
 func nameFromSource(source string) string {
 	if u, err := url.Parse(source); isURL(source) && err == nil {
 		source = u.Path
@@ -92,7 +92,7 @@ func nameFromSource(source string) string {
 	return name
 }
 
-// prepare creates the store's folder, and refuses one that others can change.
+// prepareFolder creates the store's folder, and refuses one that others can change.
 func (s *Store) prepareFolder() error {
 	if s.dir == "" {
 		return errors.New("the folder for models is unknown; set HOME or XDG_DATA_HOME")
@@ -103,7 +103,7 @@ func (s *Store) prepareFolder() error {
 	return owner.CheckFolder(s.dir)
 }
 
-// free refuses a name that is taken.
+// checkNameFree refuses a name that is taken.
 func (s *Store) checkNameFree(opts *InstallOptions) error {
 	info, err := os.Lstat(filepath.Join(s.dir, opts.Name))
 	switch {
@@ -119,7 +119,7 @@ func (s *Store) checkNameFree(opts *InstallOptions) error {
 	return nil
 }
 
-// unpack copies the files of a source into the folder model and returns where
+// unpackSource copies the files of a source into the folder model and returns where
 // they came from; work is a folder for what is only needed meanwhile.
 func (s *Store) unpackSource(ctx context.Context, source, sum, work, model string) (string, error) {
 	if isURL(source) {
@@ -186,7 +186,7 @@ func (s *Store) unpackFile(ctx context.Context, f *os.File, name, sum, model str
 	return nil
 }
 
-// finish checks an unpacked model and gives it its manifest.
+// finishModel checks an unpacked model and gives it its manifest.
 func (s *Store) finishModel(ctx context.Context, model, origin string, opts *InstallOptions) (*Manifest, error) {
 	if err := checkFiles(model); err != nil {
 		return nil, fmt.Errorf("the source is not a model: %w", err)
@@ -207,7 +207,7 @@ func (s *Store) finishModel(ctx context.Context, model, origin string, opts *Ins
 	return m, syncFolder(model)
 }
 
-// commit puts a whole model in its place, in one step where the system can.
+// commitModel puts a whole model in its place, in one step where the system can.
 func (s *Store) commitModel(ctx context.Context, model string, opts *InstallOptions) error {
 	unlock, err := s.lockStore()
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *Store) commitModel(ctx context.Context, model string, opts *InstallOpti
 	return syncFolder(s.dir)
 }
 
-// replace puts a model in the place of another in two steps, between which the
+// replaceModel puts a model in the place of another in two steps, between which the
 // name does not exist. clean completes what a process that died left.
 func (s *Store) replaceModel(model, name string) error {
 	place, old := filepath.Join(s.dir, name), filepath.Join(s.dir, replacedPrefix+name)
@@ -250,7 +250,7 @@ func (s *Store) replaceModel(model, name string) error {
 	return os.RemoveAll(old)
 }
 
-// clean removes what processes that died have left, and gives a model that
+// removeLeftovers removes what processes that died have left, and gives a model that
 // lost its place to none back to it. The store is locked.
 func (s *Store) removeLeftovers() {
 	entries, err := os.ReadDir(s.dir)
@@ -297,11 +297,11 @@ func (s *Store) Remove(name string) error {
 	return syncFolder(s.dir)
 }
 
-// maxInstall is how long a change waits for another process to finish its own,
+// maxInstallWait is how long a change waits for another process to finish its own,
 // which may be fetching a model over a slow line.
 const maxInstallWait = 30 * time.Minute
 
-// lock keeps other processes from changing what is installed.
+// lockStore keeps other processes from changing what is installed.
 func (s *Store) lockStore() (unlock func(), err error) {
 	l, err := flock.New(filepath.Join(s.dir, lockFile))
 	if err != nil {

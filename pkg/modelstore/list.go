@@ -42,7 +42,7 @@ func (s *Store) List(ctx context.Context) ([]Info, error) {
 	return list, nil
 }
 
-// installed describes one installed model.
+// describeInstalled describes one installed model.
 func (s *Store) describeInstalled(name string) Info {
 	info := Info{Name: name, Source: "installed"}
 	dir, err := s.Find(name)
@@ -63,7 +63,7 @@ func (s *Store) describeInstalled(name string) Info {
 	return info
 }
 
-// describe adds what a model's shield.json says, if it says it. What cannot be
+// addDescription adds what a model's shield.json says, if it says it. What cannot be
 // read is not shown; to use such a model is refused elsewhere.
 func (i *Info) addDescription(data []byte, err error) {
 	var says struct {

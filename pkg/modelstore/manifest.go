@@ -62,7 +62,7 @@ func Digest(ctx context.Context, model fs.FS) (string, []File, error) {
 	return digestFiles(files), files, nil
 }
 
-// digest hashes lines as sha256sum prints them.
+// digestFiles hashes lines as sha256sum prints them.
 func digestFiles(files []File) string {
 	h := sha256.New()
 	for _, f := range files {
@@ -125,7 +125,7 @@ func readManifest(dir string) (*Manifest, error) {
 	return &m, nil
 }
 
-// readSmall reads a plain file of at most maxText bytes.
+// readSmallFile reads a plain file of at most maxTextFileBytes bytes.
 func readSmallFile(name string) ([]byte, error) {
 	info, err := os.Lstat(name)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *Store) verifyEmbedded() (string, []string, error) {
 	return s.embedded.Digest, nil, nil
 }
 
-// compare returns how a folder differs from its manifest.
+// compareWithManifest returns how a folder differs from its manifest.
 func compareWithManifest(ctx context.Context, dir string, m *Manifest) ([]string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -53,7 +53,7 @@ func Open(dir string, embedded *Embedded, clock func() time.Time) *Store {
 
 var modelNamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`) })
 
-// devices of Windows are not files, whatever follows after a full stop.
+// windowsDevicePattern of Windows are not files, whatever follows after a full stop.
 var windowsDevicePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$`) })
 
 // CheckName refuses what cannot be the name of an installed model: it is at

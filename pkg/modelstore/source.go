@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A visitor receives a file of a source: its name there, with slashes, and its
+// A fileVisitor receives a file of a source: its name there, with slashes, and its
 // content. A nil error means that it was read to the end, or is not wanted.
 type fileVisitor func(name string, r io.Reader) error
 
@@ -71,7 +71,7 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// take writes a known file of a source into the folder to. taken has, by the
+// copyKnownFile writes a known file of a source into the folder to. taken has, by the
 // name of what is installed, where it came from.
 func copyKnownFile(ctx context.Context, taken map[string]string, k knownFile, r io.Reader, to string) error {
 	if other, ok := taken[k.installedName]; ok {
@@ -111,7 +111,7 @@ func (c contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// checkPath returns the name of an archive's entry in its plain form, "." for
+// cleanEntryPath returns the name of an archive's entry in its plain form, "." for
 // the top folder, or an error if the entry would go elsewhere or means
 // different files on different systems.
 func cleanEntryPath(name string) (string, error) {

@@ -4,5 +4,5 @@ package modelstore
 
 import "syscall"
 
-// noWait keeps a named pipe from blocking the open.
+// openNonblocking keeps a named pipe from blocking the open.
 const openNonblocking = syscall.O_NONBLOCK

@@ -2,7 +2,7 @@ package policy
 
 import "math/bits"
 
-// most is the maximum number of deny and verify rules together, and of allow rules, including rules of
+// maxRules is the maximum number of deny and verify rules together, and of allow rules, including rules of
 // presets.
 const maxRules = 256
 

@@ -13,7 +13,7 @@ import (
 // contentFields are the payload fields that the criterion content reads.
 var contentFields = [...]string{"content", "body", "text"}
 
-// A texts criterion matches regular expressions, compiled on first use.
+// A regexpCriterion criterion matches regular expressions, compiled on first use.
 type regexpCriterion struct {
 	expressions []string
 	compileOnce sync.Once
@@ -35,7 +35,7 @@ func (t *regexpCriterion) compile() ([]*regexp.Regexp, error) {
 	return t.regexps, t.err
 }
 
-// find reports whether an expression matches somewhere in a view that take accepts.
+// matchesAnyView reports whether an expression matches somewhere in a view that take accepts.
 func (t *regexpCriterion) matchesAnyView(views []analysis.View, take func(*analysis.View) bool) (bool, error) {
 	res, err := t.compile()
 	if err != nil {
@@ -54,7 +54,7 @@ func (t *regexpCriterion) matchesAnyView(views []analysis.View, take func(*analy
 	return false, nil
 }
 
-// whole reports whether an expression matches all of s.
+// matchesWhole reports whether an expression matches all of s.
 func (t *regexpCriterion) matchesWhole(s string) (bool, error) {
 	t.compileOnce.Do(func() {
 		for _, expr := range t.expressions {
@@ -223,7 +223,7 @@ func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
 	return x.slowCriteria.match(s)
 }
 
-// restores reports whether a removed file can be restored as the rule demands: "true" by version control,
+// meetsRestorable reports whether a removed file can be restored as the rule demands: "true" by version control,
 // "kept" by shield's backup.
 func meetsRestorable(word string, e *effect.Effect) bool {
 	switch word {

@@ -78,7 +78,7 @@ func (f *fact) acceptsValue(value string) bool {
 	return !slices.Contains(f.excludedValues, value) && (len(f.allowedValues) == 0 || slices.Contains(f.allowedValues, value))
 }
 
-// class returns the class of the program that an effect belongs to: the last one before it. Without a program
+// programClass returns the class of the program that an effect belongs to: the last one before it. Without a program
 // it is the class of read-only programs.
 func (s *search) programClass(e *effect.Effect) effect.Class {
 	class := effect.ReadOnly

@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A Gap says why an allow rule that names an action does not cover it.
+// A CoverageGap says why an allow rule that names an action does not cover it.
 type CoverageGap struct{ Rule, Why string }
 
 // Gaps returns why the allow rules that name an action, by its type or its command, do not cover it.
@@ -45,7 +45,7 @@ func (p *Policy) Gaps(ctx context.Context, c *analysis.Case) ([]CoverageGap, err
 	return out, nil
 }
 
-// meant reports whether a rule is intended for an action: it lists the action's type, or one of its
+// isMeantFor reports whether a rule is intended for an action: it lists the action's type, or one of its
 // expressions matches part of the command.
 func isMeantFor(c *analysis.Case, r *rulefile.Rule) bool {
 	if slices.Contains(r.Types, c.Action.Type) || c.Action.GivenType != "" && slices.Contains(r.Types, c.Action.GivenType) {
@@ -55,7 +55,7 @@ func isMeantFor(c *analysis.Case, r *rulefile.Rule) bool {
 	return ok && err == nil
 }
 
-// gap returns the part of a case that an allow rule does not cover; "" if it covers everything.
+// ruleGap returns the part of a case that an allow rule does not cover; "" if it covers everything.
 func (s *search) ruleGap(rule int, r *rulefile.Rule) (string, error) {
 	for i := range s.judgedCase.Effects {
 		e := &s.judgedCase.Effects[i]
@@ -89,7 +89,7 @@ func (s *search) ruleGap(rule int, r *rulefile.Rule) (string, error) {
 	return "", nil
 }
 
-// open returns why a rule does not cover an effect; "" if it does.
+// effectGap returns why a rule does not cover an effect; "" if it does.
 func (s *search) effectGap(rule int, r *rulefile.Rule, e *effect.Effect) (string, error) {
 	if isUncoverable(s.judgedCase, e) {
 		return "part of the action is unknown, and allow rules cover known actions only: " + displayText(cmp.Or(e.Reason, e.Program)), nil
@@ -112,7 +112,7 @@ func (s *search) effectGap(rule int, r *rulefile.Rule, e *effect.Effect) (string
 	return "its paths, hosts or other keys do not match: " + describeEffect(e), nil
 }
 
-// programs returns how many programs the case runs.
+// programCount returns how many programs the case runs.
 func (s *search) programCount() (n int) {
 	for i := range s.judgedCase.Effects {
 		if s.judgedCase.Effects[i].Kind == effect.Execute {
@@ -122,7 +122,7 @@ func (s *search) programCount() (n int) {
 	return n
 }
 
-// doing describes an effect in the words used in reasons.
+// describeEffect describes an effect in the words used in reasons.
 func describeEffect(e *effect.Effect) string {
 	for _, object := range [...]string{e.Path, e.Host, e.Program} {
 		if object != "" {

@@ -14,19 +14,19 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A list is a list of rules, compiled on first use: many actions are decided before the last list is needed.
+// A ruleList is a list of rules, compiled on first use: many actions are decided before the last list is needed.
 type ruleList struct {
 	rules   []rulefile.Rule
 	compile func() (*ruleIndex, error)
 }
 
-// newList returns a list. Exceptions to deny and verify rules make the policy less strict; exceptions to
+// newRuleList returns a list. Exceptions to deny and verify rules make the policy less strict; exceptions to
 // allow rules make it stricter.
 func newRuleList(rules []rulefile.Rule, vars map[string][]string, allow bool) ruleList {
 	return ruleList{rules, sync.OnceValues(func() (*ruleIndex, error) { return compileList(rules, vars, allow) })}
 }
 
-// An index finds the rules of a list that match an effect. All globs are matched at once, so the time hardly
+// A ruleIndex finds the rules of a list that match an effect. All globs are matched at once, so the time hardly
 // depends on the number of rules.
 type ruleIndex struct {
 	matchers []ruleMatcher
@@ -52,7 +52,7 @@ type ruleIndex struct {
 	hostRule     []int // index of the rule of each entry of hosts
 }
 
-// A matcher is the criteria of a rule other than types, paths and hosts.
+// A ruleMatcher is the criteria of a rule other than types, paths and hosts.
 type ruleMatcher struct {
 	facts        facts
 	slowCriteria *slowCriteria
@@ -131,13 +131,13 @@ func (s *globSet) add(glob string, rule int) {
 	s.ruleOfGlob = append(s.ruleOfGlob, rule)
 }
 
-// compile prepares the set for compilation on first use: most processes never see a path with a drive.
+// compileLazily prepares the set for compilation on first use: most processes never see a path with a drive.
 func (s *globSet) compileLazily(vars map[string][]string) {
 	s.vars = vars
 	s.compileOnce = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(s.globs, vars) })
 }
 
-// compiled returns the set. It panics on an invalid glob: all globs were checked when the policy was loaded,
+// mustCompile returns the set. It panics on an invalid glob: all globs were checked when the policy was loaded,
 // so that would be a bug. The caller turns the panic into a BLOCK.
 func (s *globSet) mustCompile() *effect.Globs {
 	g, err := s.compileOnce()
@@ -147,15 +147,15 @@ func (s *globSet) mustCompile() *effect.Globs {
 	return g
 }
 
-// names returns glob g with the folders of its variables, for comparing names.
+// segmentGlobAt returns glob g with the folders of its variables, for comparing names.
 func (s *globSet) segmentGlobAt(g int) segmentGlob { return segmentGlob{s.globs[g], s.vars} }
 
-// onDrive reports whether a glob matches only Windows paths.
+// isDriveGlob reports whether a glob matches only Windows paths.
 func isDriveGlob(glob string) bool {
 	return len(glob) > 1 && glob[1] == ':' || strings.HasPrefix(glob, "//")
 }
 
-// sets returns the glob sets that can match a path. A path that starts with "/" is not on a drive, so most
+// globSetsFor returns the glob sets that can match a path. A path that starts with "/" is not on a drive, so most
 // paths skip half of the globs.
 func (x *ruleIndex) globSetsFor(path string, pattern bool) []*globSet {
 	if !pattern && path[0] == '/' {
@@ -178,7 +178,7 @@ func (x *ruleIndex) addTypes(rule int, types []string) {
 	}
 }
 
-// truths are the rules with a criterion of value true or false.
+// boolRules are the rules with a criterion of value true or false.
 type boolRules struct{ requireTrue, requireFalse ruleSet }
 
 func (t *boolRules) add(rule int, want string) {
@@ -190,7 +190,7 @@ func (t *boolRules) add(rule int, want string) {
 	}
 }
 
-// left removes the rules from a set that require the opposite of holds.
+// removeOpposite removes the rules from a set that require the opposite of holds.
 func (t *boolRules) removeOpposite(set *ruleSet, holds bool) {
 	if holds {
 		set.subtract(&t.requireFalse)
@@ -199,7 +199,7 @@ func (t *boolRules) removeOpposite(set *ruleSet, holds bool) {
 	}
 }
 
-// fits returns the rules whose types, and criteria on trust, restorability and seen values, an effect meets.
+// candidateRules returns the rules whose types, and criteria on trust, restorability and seen values, an effect meets.
 func (x *ruleIndex) candidateRules(a *action.Action, e *effect.Effect) ruleSet {
 	set := x.rulesOfType(a, e.RuleKind())
 	x.byTrusted.removeOpposite(&set, e.Trusted)
@@ -211,7 +211,7 @@ func (x *ruleIndex) candidateRules(a *action.Action, e *effect.Effect) ruleSet {
 	return set
 }
 
-// named returns the rules that list the action's type under one of its names.
+// rulesNamingType returns the rules that list the action's type under one of its names.
 func (x *ruleIndex) rulesNamingType(a *action.Action) (set ruleSet) {
 	for _, name := range [...]string{a.Type, a.GivenType} {
 		if s := x.byType[name]; s != nil {
@@ -221,7 +221,7 @@ func (x *ruleIndex) rulesNamingType(a *action.Action) (set ruleSet) {
 	return set
 }
 
-// typed returns the rules that list a kind of effect, or the action's type under one of its names, or no
+// rulesOfType returns the rules that list a kind of effect, or the action's type under one of its names, or no
 // types.
 func (x *ruleIndex) rulesOfType(a *action.Action, kind effect.Kind) ruleSet {
 	set := x.anyType
@@ -256,12 +256,12 @@ type search struct {
 
 var searchPool = sync.Pool{New: func() any { return new(search) }}
 
-// enter starts the search of a list.
+// startList starts the search of a list.
 func (s *search) startList(x *ruleIndex) {
 	s.index, s.pairedRules, s.slowEvaluated, s.slowMatched = x, ruleSet{}, ruleSet{}, ruleSet{}
 }
 
-// slow reports whether a rule's slow criteria match the case.
+// matchesSlowCriteria reports whether a rule's slow criteria match the case.
 func (s *search) matchesSlowCriteria(rule int) (bool, error) {
 	m := &s.index.matchers[rule]
 	if m.slowCriteria == nil {
@@ -280,7 +280,7 @@ func (s *search) matchesSlowCriteria(rule int) (bool, error) {
 	return s.slowMatched.has(rule), nil
 }
 
-// excepted reports whether an exception of a rule holds for an effect.
+// isExcepted reports whether an exception of a rule holds for an effect.
 func (s *search) isExcepted(rule int, e *effect.Effect) (bool, error) {
 	for i := range s.index.matchers[rule].exceptions {
 		ok, err := s.index.matchers[rule].exceptions[i].match(s, e)

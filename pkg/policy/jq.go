@@ -20,7 +20,7 @@ import (
 // The tables cover all functions of jq that are not listed in free; a test
 // compares them with the library's list.
 
-// refused are functions that conditions may not call: they depend on more than the action, change values, or
+// refusedFunctions are functions that conditions may not call: they depend on more than the action, change values, or
 // have a step without a bound.
 var refusedFunctions = []string{
 	"now/0", "localtime/0", "gmtime/0", "mktime/0", "strftime/1", "strflocaltime/1", "strptime/1",
@@ -31,7 +31,7 @@ var refusedFunctions = []string{
 	"INDEX/1", "INDEX/2", "JOIN/2", "JOIN/3", "JOIN/4", "jn/2", "yn/2",
 }
 
-// costs is the price of a function, as a multiple of the size of its input.
+// functionCosts is the price of a function, as a multiple of the size of its input.
 var functionCosts = map[string]int{
 	"keys/0": 2, "length/0": 1, "utf8bytelength/0": 1, "reverse/0": 1, "add/0": 1, "min/0": 1, "max/0": 1,
 	"tostring/0": 2, "tojson/0": 2, "toboolean/0": 1,
@@ -42,7 +42,7 @@ var functionCosts = map[string]int{
 	"split/1": 8, "bsearch/1": 1, "format/1": 4,
 }
 
-// written are functions with an own definition in the prelude.
+// preludeDefinitions are functions with an own definition in the prelude.
 var preludeDefinitions = []struct{ names, def string }{
 	{"sort/0", `def sort: _sorting | _sort_by(.);`},
 	{"unique/0", `def unique: _sorting | _unique_by(.);`},
@@ -86,7 +86,7 @@ def gsub($re; str; $flags): sub($re; str; $flags + "g");
 def gsub($re; str): sub($re; str; "g");`},
 }
 
-// free are functions that pay nothing: each step takes bounded time for any input, or they are built from
+// freeFunctions are functions that pay nothing: each step takes bounded time for any input, or they are built from
 // functions that pay.
 var freeFunctions = strings.Fields(`
 	empty/0 not/0 select/1 map/1 map_values/1 recurse/0 recurse/1 recurse/2 with_entries/1 while/2 until/2 repeat/1
@@ -99,20 +99,20 @@ var freeFunctions = strings.Fields(`
 	fmin/2 fmod/2 hypot/2 ldexp/2 nextafter/2 nexttoward/2 remainder/2 scalb/2 scalbln/2 pow/2 fma/3
 	infinite/0 isfinite/0 isinfinite/0 nan/0 isnan/0 isnormal/0`)
 
-// operators are the operators that pay, with the name of the function that replaces them. The right operand
+// payingOperators are the operators that pay, with the name of the function that replaces them. The right operand
 // is the first argument, because jq evaluates it first.
 var payingOperators = map[gojq.Operator]string{
 	gojq.OpAdd: "add", gojq.OpSub: "subtract", gojq.OpMul: "multiply", gojq.OpDiv: "divide", gojq.OpMod: "modulo",
 	gojq.OpEq: "equal", gojq.OpNe: "notequal", gojq.OpGt: "greater", gojq.OpLt: "less", gojq.OpGe: "greatereq", gojq.OpLe: "lesseq",
 }
 
-// A shadow is a group of definitions that is put before an expression that needs one of them.
+// A definitionGroup is a group of definitions that is put before an expression that needs one of them.
 type definitionGroup struct {
 	definitions []*gojq.FuncDef
 	calls       map[string]bool
 }
 
-// prelude returns all shadows. Each depends only on earlier ones.
+// costPrelude returns all shadows. Each depends only on earlier ones.
 var costPrelude = sync.OnceValues(func() ([]definitionGroup, error) {
 	var all []definitionGroup
 	add := func(text string, pays bool) error {
@@ -150,7 +150,7 @@ var costPrelude = sync.OnceValues(func() ([]definitionGroup, error) {
 	return all, errors.Join(errs...)
 })
 
-// shadowed puts the definitions that an expression needs in front of it.
+// prependDefinitions puts the definitions that an expression needs in front of it.
 func prependDefinitions(q *gojq.Query) error {
 	all, err := costPrelude()
 	if err != nil {
@@ -172,7 +172,7 @@ func prependDefinitions(q *gojq.Query) error {
 
 const notAvailable = " is not available in a condition"
 
-// signature returns the name and the parameters of a function such as "has/1".
+// functionSignature returns the name and the parameters of a function such as "has/1".
 func functionSignature(fn string) (name, params string) {
 	name, arity, _ := strings.Cut(fn, "/")
 	if arity == "0" {
@@ -181,7 +181,7 @@ func functionSignature(fn string) (name, params string) {
 	return name, "($" + strings.Join(strings.Split("abcdefgh"[:arity[0]-'0'], ""), "; $") + ")"
 }
 
-// rewrite makes the steps of an expression pay that are not function calls.
+// addPayments makes the steps of an expression pay that are not function calls.
 func addPayments(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -233,7 +233,7 @@ func addQueryPayments(q *gojq.Query) error {
 	return nil
 }
 
-// rewriteTerm makes formats and string interpolations pay for their parts.
+// addTermPayments makes formats and string interpolations pay for their parts.
 func addTermPayments(t *gojq.Term) {
 	const times = "4" // escaping can lengthen a text up to this factor
 	if t.Str != nil {
@@ -258,7 +258,7 @@ func numberQuery(number string) *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeNumber, Number: number}}
 }
 
-// pipe returns left | right in parentheses.
+// pipeQuery returns left | right in parentheses.
 func pipeQuery(left, right *gojq.Query) *gojq.Query {
 	q := &gojq.Query{Left: left, Op: gojq.OpPipe, Right: right}
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: q}}

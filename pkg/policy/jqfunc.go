@@ -79,7 +79,7 @@ func (p *program) payJoin(v, separator any) error {
 	return errors.Join(p.payValue(v, 1), p.pay(multiplyCapped(nodes, len(text))))
 }
 
-// plainKey returns an error if a key is a list: jq would search for the list as a sublist.
+// rejectListKey returns an error if a key is a list: jq would search for the list as a sublist.
 func rejectListKey(v any) error {
 	if _, list := v.([]any); list {
 		return errors.New("a list as a key" + notAvailable)
@@ -87,11 +87,11 @@ func rejectListKey(v any) error {
 	return nil
 }
 
-// maxNumber is the maximum length of a number in characters. jq parses longer numbers in more than linear
+// maxNumberLength is the maximum length of a number in characters. jq parses longer numbers in more than linear
 // time, and again for each use.
 const maxNumberLength = 100
 
-// short returns an error for values with a number that is too long, and for texts that would be parsed as
+// checkNumberLengths returns an error for values with a number that is too long, and for texts that would be parsed as
 // one.
 func (p *program) checkNumberLengths(v any) error {
 	switch v := v.(type) {
@@ -121,7 +121,7 @@ func (p *program) checkNumberLengths(v any) error {
 
 func (p *program) workExceeded() error { return p.pay(whenMaxWork + 1) }
 
-// positions returns the positions of one text in another, in characters, like jq's indices but in linear time
+// substringPositions returns the positions of one text in another, in characters, like jq's indices but in linear time
 // (Knuth, Morris and Pratt).
 func (p *program) substringPositions(s, x string) any {
 	if err := p.pay(4*len(x) + 4*len(s)); err != nil {
@@ -159,7 +159,7 @@ func (p *program) substringPositions(s, x string) any {
 	return found
 }
 
-// A pattern is a regular expression that can be searched from any position of a text in linear time.
+// A compiledRegexp is a regular expression that can be searched from any position of a text in linear time.
 type compiledRegexp struct {
 	*regexp.Regexp
 	afterFirstRune *regexp.Regexp // the expression as group 1, anywhere after the first character
@@ -172,7 +172,7 @@ const (
 	workPerMatch     = 64      // work for the description of one match
 )
 
-// compile returns the compiled expression. Large expressions cost more, because they may come from the agent.
+// compileRegexp returns the compiled expression. Large expressions cost more, because they may come from the agent.
 func (p *program) compileRegexp(re, flags string) (*compiledRegexp, error) {
 	key := [2]string{re, flags}
 	if r := p.regexps[key]; r != nil {
@@ -235,7 +235,7 @@ func (p *program) arguments(v, re, flags any) (string, string, *compiledRegexp, 
 	return text, given, r, err
 }
 
-// find implements jq's internal function _match.
+// findMatches implements jq's internal function _match.
 func (p *program) findMatches(v, re, flags any, testing bool) any {
 	text, given, r, err := p.arguments(v, re, flags)
 	if err != nil {
@@ -261,7 +261,7 @@ func (p *program) findMatches(v, re, flags any, testing bool) any {
 	return found
 }
 
-// parts splits a text at the matches of an expression. It returns, for each match, the text before it and its
+// splitAtMatches splits a text at the matches of an expression. It returns, for each match, the text before it and its
 // captures, and finally the rest.
 func (p *program) splitAtMatches(v, re, flags any) any {
 	text, given, r, err := p.arguments(v, re, flags)
@@ -280,14 +280,14 @@ func (p *program) splitAtMatches(v, re, flags any) any {
 	return map[string]any{"parts": parts, "rest": text[end:]}
 }
 
-// A match is one match of an expression.
+// A regexpMatch is one match of an expression.
 type regexpMatch struct {
 	byteRange [2]int // in bytes
 	startRune int    // where it starts, in characters
 	captures  []any  // groups as jq's match returns them: offset, length, string, name
 }
 
-// each calls do for the first match of an expression, or for all matches.
+// eachMatch calls do for the first match of an expression, or for all matches.
 func (p *program) eachMatch(text string, r *compiledRegexp, all bool, do func(regexpMatch) error) error {
 	names := r.SubexpNames()
 	runes, counted := 0, 0 // runes is the number of characters before byte counted
@@ -316,7 +316,7 @@ func (p *program) eachMatch(text string, r *compiledRegexp, all bool, do func(re
 	return nil
 }
 
-// capture describes one group of a match as jq's match does. The match starts at byte start, which is
+// describeGroup describes one group of a match as jq's match does. The match starts at byte start, which is
 // character runes.
 func describeGroup(text, name string, from, to, start, runes int) map[string]any {
 	c := map[string]any{"name": nil, "offset": -1, "length": 0, "string": nil}
@@ -331,7 +331,7 @@ func describeGroup(text, name string, from, to, start, runes int) map[string]any
 	return c
 }
 
-// from returns the first match at or after pos, like [regexp.Regexp.FindSubmatchIndex], or nil. ^ and \b take
+// matchFrom returns the first match at or after pos, like [regexp.Regexp.FindSubmatchIndex], or nil. ^ and \b take
 // the text before pos into account.
 func (p *program) matchFrom(text string, r *compiledRegexp, pos int) ([]int, error) {
 	if pos == 0 {
@@ -353,7 +353,7 @@ func (p *program) matchFrom(text string, r *compiledRegexp, pos int) ([]int, err
 	return at[2:], nil
 }
 
-// metered reads a text and pays for the bytes.
+// meteredReader reads a text and pays for the bytes.
 type meteredReader struct {
 	program     *program
 	workPerByte int

@@ -6,13 +6,13 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A finding is the result of a list for a case: the rule that certainly matches (sure), and the rule that
+// A listFinding is the result of a list for a case: the rule that certainly matches (sure), and the rule that
 // possibly matches, depending on an unknown part of the action (perhaps).
 type listFinding struct {
 	certain, possible matchedRule
 }
 
-// A choice is a rule and the effect that matches it.
+// A matchedRule is a rule and the effect that matches it.
 type matchedRule struct {
 	rule      *rulefile.Rule
 	listIndex int // index of rule
@@ -27,7 +27,7 @@ func (ch *matchedRule) tier() int {
 	return ch.rule.Tier
 }
 
-// prefer replaces the chosen rule by rule r if r asks for a higher tier, or for the same tier and is listed
+// preferStricter replaces the chosen rule by rule r if r asks for a higher tier, or for the same tier and is listed
 // earlier.
 func (ch *matchedRule) preferStricter(rules []rulefile.Rule, r int, e *effect.Effect) {
 	if r < 0 || ch.rule != nil && (rules[r].Tier < ch.rule.Tier || rules[r].Tier == ch.rule.Tier && r >= ch.listIndex) {
@@ -36,7 +36,7 @@ func (ch *matchedRule) preferStricter(rules []rulefile.Rule, r int, e *effect.Ef
 	*ch = matchedRule{&rules[r], r, e}
 }
 
-// guarded matches every effect with the deny and verify rules. For each effect the first matching rule of a
+// matchGuards matches every effect with the deny and verify rules. For each effect the first matching rule of a
 // list counts; guarded returns the strictest of these rules. If a deny rule matches, errors of verify rules
 // are ignored.
 func (p *Policy) matchGuards(s *search) (denied, verified listFinding, err error) {
@@ -80,7 +80,7 @@ func (p *Policy) matchGuards(s *search) (denied, verified listFinding, err error
 	return denied, verified, failed
 }
 
-// meet records, for traces, the rule of a list that counts for an effect: the rule that matches, else the
+// recordMatch records, for traces, the rule of a list that counts for an effect: the rule that matches, else the
 // rule that possibly matches. A negative index means none.
 func (s *search) recordMatch(effect int, rules []rulefile.Rule, sure, perhaps int) {
 	switch {
@@ -91,7 +91,7 @@ func (s *search) recordMatch(effect int, rules []rulefile.Rule, sure, perhaps in
 	}
 }
 
-// covering returns the first rule that covers every effect of a case, or nil. Unknown effects are never
+// firstCovering returns the first rule that covers every effect of a case, or nil. Unknown effects are never
 // covered, except the effect of an unknown tool that the rule names.
 func (l *ruleList) firstCovering(s *search) (*rulefile.Rule, error) {
 	c := s.judgedCase
@@ -133,13 +133,13 @@ func (l *ruleList) firstCovering(s *search) (*rulefile.Rule, error) {
 	return nil, nil
 }
 
-// unreadable reports whether no rule can cover an effect: it is unknown and not that of an unknown tool, or
+// isUncoverable reports whether no rule can cover an effect: it is unknown and not that of an unknown tool, or
 // it is an unknown program that such a tool would run.
 func isUncoverable(c *analysis.Case, e *effect.Effect) bool {
 	return e.Certainty == effect.Unknown && !c.IsUnknownToolEffect(e) || e.Kind == effect.Execute && e.Class == effect.UnknownClass && !analysis.KnownType(c.Action.Type)
 }
 
-// covers returns the rules whose types, paths and hosts cover an effect. A rule with paths or hosts does not
+// coveringRules returns the rules whose types, paths and hosts cover an effect. A rule with paths or hosts does not
 // cover an effect that has neither.
 func (s *search) coveringRules(e *effect.Effect) (ruleSet, error) {
 	placed := ruleSet{}
@@ -176,7 +176,7 @@ func (s *search) coveringRules(e *effect.Effect) (ruleSet, error) {
 	return placed, nil
 }
 
-// allows reports whether the other criteria of a rule match and none of its exceptions holds for an effect.
+// matchesAllowRule reports whether the other criteria of a rule match and none of its exceptions holds for an effect.
 func (s *search) matchesAllowRule(rule int) (bool, error) {
 	ok, err := s.matchesSlowCriteria(rule)
 	if !ok || err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Highest is the name of the only layer that may have allow rules.
+// HighestLayer is the name of the only layer that may have allow rules.
 const HighestLayer = "organisation"
 
 // LoadLayer reads the policy file of a layer below the highest, such as "team". It may only have deny and
@@ -73,13 +73,13 @@ func (p *Policy) Over(lower ...*Policy) *Policy {
 	return &out
 }
 
-// stricter reports whether the verdict of a lower layer replaces the verdict of the layers above.
+// isStricter reports whether the verdict of a lower layer replaces the verdict of the layers above.
 func isStricter(below, above *verdict.Verdict) bool {
 	order := cmp.Or(cmp.Compare(below.Decision, above.Decision), cmp.Compare(below.NextTier, above.NextTier))
 	return order > 0 || order == 0 && above.Rule == "" && below.Rule != ""
 }
 
-// An Answer is the verdict of one layer on a case.
+// A LayerAnswer is the verdict of one layer on a case.
 type LayerAnswer struct {
 	Layer   string          // [HighestLayer], or the name of a lower layer
 	Name    string          // name of the layer's preset or file

@@ -115,7 +115,7 @@ func (l *linter) lintList(list string, rules []rulefile.Rule) {
 	}
 }
 
-// examples judges the examples of a rule. The examples of an entry that only adds exceptions apply to the
+// lintExamples judges the examples of a rule. The examples of an entry that only adds exceptions apply to the
 // preset's rule with these exceptions.
 func (l *linter) lintExamples(r *rulefile.Rule) {
 	for _, e := range r.Match {
@@ -126,7 +126,7 @@ func (l *linter) lintExamples(r *rulefile.Rule) {
 	}
 }
 
-// types reports action types that are unknown or not spelled as shield spells them.
+// reportUnknownTypes reports action types that are unknown or not spelled as shield spells them.
 func (l *linter) reportUnknownTypes(c *rulefile.Criteria) {
 	for i, t := range c.Types {
 		at := c.Positions["action_types"][i]
@@ -153,14 +153,14 @@ func knownTypes() []string {
 	return out
 }
 
-// hostless are action types and kinds of effects without a host.
+// hostlessTypes are action types and kinds of effects without a host.
 var hostlessTypes = []string{
 	string(effect.DeleteFile), string(effect.DeleteDirectory), string(effect.MoveFile), string(effect.ListDirectory), string(effect.CreateDirectory),
 	string(effect.ChangePermissions), string(effect.ChangePrivilege), string(effect.StopProcess), string(effect.ReadSecret), string(effect.ReadClipboard),
 	"read_file", "write_file", "copy_file", "move_directory", "copy_directory", "search_files", "memory_write", "memory_search",
 }
 
-// hostless reports rules with hosts whose types all have no host.
+// reportHostlessTypes reports rules with hosts whose types all have no host.
 func (l *linter) reportHostlessTypes(r *rulefile.Rule) {
 	if len(r.Hosts) == 0 || len(r.Types) == 0 {
 		return
@@ -173,7 +173,7 @@ func (l *linter) reportHostlessTypes(r *rulefile.Rule) {
 	l.add(r.Positions["hosts"][0], Warning, "rule %s has hosts, but %s never has a host: remove hosts, or add a type such as http_request", r.Name, strings.Join(r.Types, ", "))
 }
 
-// allows reports allow rules that probably allow more or less than intended.
+// reportBroadAllow reports allow rules that probably allow more or less than intended.
 func (l *linter) reportBroadAllow(r *rulefile.Rule) {
 	if len(r.Types) == 0 && len(r.Commands) == 0 {
 		l.add(r.Pos, Note, "rule %s allows every kind of effect: list the action_types that it should allow", r.Name)
@@ -186,7 +186,7 @@ func (l *linter) reportBroadAllow(r *rulefile.Rule) {
 	}
 }
 
-// example judges one example of a rule and reports if another rule decides it.
+// lintExample judges one example of a rule and reports if another rule decides it.
 func (l *linter) lintExample(r *rulefile.Rule, e rulefile.Example, want bool) {
 	if l.policy == nil {
 		return
@@ -210,7 +210,7 @@ func (l *linter) lintExample(r *rulefile.Rule, e rulefile.Example, want bool) {
 	}
 }
 
-// gapOf returns why an allow rule does not cover an example; "" if it does, or if the rule is not an allow
+// exampleGap returns why an allow rule does not cover an example; "" if it does, or if the rule is not an allow
 // rule.
 func (l *linter) exampleGap(rule string, e *rulefile.Example) string {
 	a, err := action.Parse(e.Action)

@@ -13,11 +13,11 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// variables are the names of variables with which globs may begin, even if [Options.Vars] has no folders for
+// globVariables are the names of variables with which globs may begin, even if [Options.Vars] has no folders for
 // them.
 var globVariables = [...]string{"HOME", "WORKSPACE", "SHIELD", "SHIELD_PROGRAM", "SHIELD_POLICY", "SHIELD_WAY", "SHIELD_ABOVE", "SHIELD_CACHE"}
 
-// known returns the folders of all variables.
+// variableFolders returns the folders of all variables.
 func (o Options) variableFolders() map[string][]string {
 	vars := make(map[string][]string, len(o.Vars)+len(globVariables))
 	for _, name := range globVariables {
@@ -61,7 +61,7 @@ func Extends(data []byte) string {
 	return f.Extends
 }
 
-// assemble returns a file, its rules combined with those of the core and its preset, and the entries for
+// assembleRules returns a file, its rules combined with those of the core and its preset, and the entries for
 // rules that neither has. With an error it returns the readable part, for a report.
 func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rulefile.Set, yamlfile.Errors, error) {
 	f, err := rulefile.Parse(name, data, valueChecks(opts.Vars))
@@ -82,7 +82,7 @@ func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rule
 	return f, set, lost, yamlfile.WithFile("policy", name, errs.Err())
 }
 
-// takeHeuristic moves the exceptions to heuristic rules out of the deny and verify lists of a file. An
+// moveHeuristicExceptions moves the exceptions to heuristic rules out of the deny and verify lists of a file. An
 // exception to a rule that no longer exists stays in its list, where it has no effect; one to a rule that
 // always blocks is an error.
 func moveHeuristicExceptions(f *rulefile.File, known func(id string) (exists, always bool)) error {
@@ -105,7 +105,7 @@ func moveHeuristicExceptions(f *rulefile.File, known func(id string) (exists, al
 	return errs.Err()
 }
 
-// effective returns a file's rules combined with those of the core and its preset. Entries that name a rule
+// effectiveRules returns a file's rules combined with those of the core and its preset. Entries that name a rule
 // which the preset lacks, or which it has too, are returned in lost and are no error: after an update of
 // shield a valid policy must not turn into one that blocks everything.
 func effectiveRules(f *rulefile.File) (set rulefile.Set, lost yamlfile.Errors, err error) {
@@ -132,7 +132,7 @@ func effectiveRules(f *rulefile.File) (set rulefile.Set, lost yamlfile.Errors, e
 	return set, lost, errs.Err()
 }
 
-// shadows returns a warning for each rule that has the name of a rule of the preset: both apply, but verdicts
+// duplicateNameWarnings returns a warning for each rule that has the name of a rule of the preset: both apply, but verdicts
 // refer to rules by name.
 func duplicateNameWarnings(f *rulefile.File, base rulefile.Set) (out yamlfile.Errors) {
 	taken := map[string]bool{}
@@ -151,7 +151,7 @@ func duplicateNameWarnings(f *rulefile.File, base rulefile.Set) (out yamlfile.Er
 	return out
 }
 
-// canonicalTypes adds shield's own names to the types of a rule, because actions have these names when rules
+// addCanonicalTypes adds shield's own names to the types of a rule, because actions have these names when rules
 // match them: "Bash" is execute_command. The given name is kept for a different tool with that name.
 func addCanonicalTypes(r *rulefile.Rule) {
 	r.Types = withCanonical(r.Types)
@@ -183,7 +183,7 @@ func canonicalType(name string) string {
 	return cmp.Or(action.CanonicalType(name), name)
 }
 
-// checks returns the checks of values whose syntax belongs to this package.
+// valueChecks returns the checks of values whose syntax belongs to this package.
 func valueChecks(vars map[string][]string) rulefile.Checks {
 	return rulefile.Checks{
 		Glob: func(glob string) error {

@@ -73,7 +73,7 @@ func (m *meter) pay(n int) error {
 	return nil
 }
 
-// value pays for reading a value, multiplied by times.
+// payValue pays for reading a value, multiplied by times.
 func (m *meter) payValue(v any, times int) error {
 	size, _ := m.measure(v)
 	return m.pay(times * size)
@@ -117,11 +117,11 @@ func (m *meter) measure(v any) (size, nodes int) {
 	return size, nodes
 }
 
-// digits returns the cost of a number with n digits: parsing takes more than linear time, and is repeated for
+// numberCost returns the cost of a number with n digits: parsing takes more than linear time, and is repeated for
 // each comparison.
 func numberCost(n int) int { return min(n, 1<<20)*(1+min(n, 1<<20)/256) + 8 }
 
-// product pays for comparing each part of one value with each part of another.
+// payProduct pays for comparing each part of one value with each part of another.
 func (m *meter) payProduct(l, r any) error {
 	if isText(l) && isText(r) {
 		return m.pay(len(l.(string)) + len(r.(string)))
@@ -131,7 +131,7 @@ func (m *meter) payProduct(l, r any) error {
 	return m.pay(multiplyCapped(ls, rn) + multiplyCapped(rs, ln))
 }
 
-// compare pays for comparing two values. The comparison ends at the first difference in type or text.
+// payCompare pays for comparing two values. The comparison ends at the first difference in type or text.
 func (m *meter) payCompare(l, r any) error {
 	switch {
 	case isText(l) && isText(r):
@@ -146,13 +146,13 @@ func (m *meter) payCompare(l, r any) error {
 	return m.pay(ls + rs)
 }
 
-// sorting pays for sorting the elements of a value.
+// paySort pays for sorting the elements of a value.
 func (m *meter) paySort(v any) error {
 	list, _ := v.([]any)
 	return m.payValue(v, bits.Len(uint(len(list)))+1)
 }
 
-// repeated pays for repeating a text a number of times.
+// payRepeat pays for repeating a text a number of times.
 func (m *meter) payRepeat(l, r any) error {
 	if isText(r) {
 		l, r = r, l
@@ -189,7 +189,7 @@ func isCompound(v any) bool {
 	return false
 }
 
-// times multiplies without overflow.
+// multiplyCapped multiplies without overflow.
 func multiplyCapped(a, b int) int {
 	if a > 0 && b > math.MaxInt32/a {
 		return math.MaxInt32

@@ -67,7 +67,7 @@ func newPolicy(name, fingerprint string, set rulefile.Set, opts Options) *Policy
 	}
 }
 
-// OwnChannel reports whether shield must ask about a case itself, even if the agent host could: a rule that
+// MustAskItself reports whether shield must ask about a case itself, even if the agent host could: a rule that
 // asks is listed in own_channel.
 func (p *Policy) MustAskItself(c *analysis.Case) bool {
 	for i := range c.EarlierSteps {
@@ -80,14 +80,14 @@ func (p *Policy) MustAskItself(c *analysis.Case) bool {
 	return false
 }
 
-// AcceptsKept reports whether a rule of the policy treats files that shield backs up differently.
+// DistinguishesBackups reports whether a rule of the policy treats files that shield backs up differently.
 func (p *Policy) DistinguishesBackups() bool {
 	return slices.ContainsFunc(slices.Concat(p.rules.Verify, p.rules.Deny), func(r rulefile.Rule) bool {
 		return r.Restorable == "kept" || slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool { return c.Restorable == "kept" })
 	})
 }
 
-// Excepts reports whether a verify rule of the policy has an exception for a cause.
+// HasExceptionFor reports whether a verify rule of the policy has an exception for a cause.
 func (p *Policy) HasExceptionFor(cause string) bool {
 	return slices.ContainsFunc(p.rules.Verify, func(r rulefile.Rule) bool {
 		return slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool {
@@ -99,7 +99,7 @@ func (p *Policy) HasExceptionFor(cause string) bool {
 // Name returns the preset's or the file's name.
 func (p *Policy) Name() string { return p.name }
 
-// Lost returns the entries of the policy's file without effect because the preset lacks the rule they name;
+// IneffectiveEntries returns the entries of the policy's file without effect because the preset lacks the rule they name;
 // nil if there are none. The rest of the policy applies.
 func (p *Policy) IneffectiveEntries() error { return p.ineffectiveEntries }
 
@@ -107,7 +107,7 @@ func (p *Policy) IneffectiveEntries() error { return p.ineffectiveEntries }
 // does not include the folders of [Options.Vars], which are configuration.
 func (p *Policy) Fingerprint() string { return p.fingerprint }
 
-// nothing is the effect that rules match for an action without effects.
+// noEffect is the effect that rules match for an action without effects.
 var noEffect effect.Effect
 
 // Judge decides a case: BLOCK by a deny rule, ESCALATE by a verify rule or if no rule matches, ALLOW by an
@@ -127,7 +127,7 @@ func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, 
 	return v, err
 }
 
-// own decides a case by the rules of one layer.
+// judgeLayer decides a case by the rules of one layer.
 func (p *Policy) judgeLayer(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
 	s := searchPool.Get().(*search)
 	s.ctx, s.judgedCase = ctx, c
@@ -150,7 +150,7 @@ func (p *Policy) judgeLayer(ctx context.Context, c *analysis.Case) (verdict.Verd
 	return weighFindings(c, f.verdictFindings(c)), nil // matching the allow rules can reveal that part of the text cannot be read
 }
 
-// findings are the matching rules of a layer for a case.
+// layerFindings are the matching rules of a layer for a case.
 type layerFindings struct {
 	denied, verified  listFinding
 	allowed           *rulefile.Rule // the allow rule that covers all effects
@@ -159,7 +159,7 @@ type layerFindings struct {
 	failure           error
 }
 
-// list returns the findings that Tier 0 weighs, in the order of deny, verify and allow rules. It is empty if
+// verdictFindings returns the findings that Tier 0 weighs, in the order of deny, verify and allow rules. It is empty if
 // the allow rules must be matched first.
 func (f *layerFindings) verdictFindings(c *analysis.Case) (list []verdict.Finding) {
 	if f.failedRule != nil {
@@ -188,7 +188,7 @@ func (f *layerFindings) verdictFindings(c *analysis.Case) (list []verdict.Findin
 	return list
 }
 
-// decide returns the decision of Tier 0 on the findings of a layer; without findings the verdict has no
+// weighFindings returns the decision of Tier 0 on the findings of a layer; without findings the verdict has no
 // decision.
 func weighFindings(c *analysis.Case, list []verdict.Finding) verdict.Verdict {
 	c.Evidence.AddFindings(list...)
@@ -198,7 +198,7 @@ func weighFindings(c *analysis.Case, list []verdict.Finding) verdict.Verdict {
 	return verdict.Verdict{Confidence: 1}
 }
 
-// failed returns the verdict for a rule whose evaluation failed, or the error itself if it does not come from
+// failedVerdict returns the verdict for a rule whose evaluation failed, or the error itself if it does not come from
 // a rule.
 func (f *layerFindings) failedVerdict(c *analysis.Case, err error, rules []rulefile.Rule) (verdict.Verdict, error) {
 	var re *ruleError

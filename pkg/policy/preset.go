@@ -48,7 +48,7 @@ func Presets() []string {
 	return names
 }
 
-// Shipped returns the reason of a built-in rule by its name; ok is false for other rules.
+// ShippedReason returns the reason of a built-in rule by its name; ok is false for other rules.
 func ShippedReason(rule string) (reason string, ok bool) {
 	for i := range presetRules {
 		if presetRules[i].Name == rule {

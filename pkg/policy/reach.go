@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A hiding says which part of a later rule an earlier rule makes ineffective.
+// A hidingDegree says which part of a later rule an earlier rule makes ineffective.
 type hidingDegree uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	hidesAll                           // all
 )
 
-// reach reports rules that never apply because earlier rules match everything that they match: earlier rules
+// reportUnreachable reports rules that never apply because earlier rules match everything that they match: earlier rules
 // of the same list, deny rules before verify and allow rules, and verify rules before allow rules. It
 // compares criteria entry by entry and reports only certain cases.
 func (l *linter) reportUnreachable(list, name string) {
@@ -74,7 +74,7 @@ func (l *linter) rulesOf(list string) []rulefile.Rule {
 	}
 }
 
-// A blocker is a rule that takes precedence over another rule for effects of a type.
+// An overridingRule is a rule that takes precedence over another rule for effects of a type.
 type overridingRule struct {
 	rule       *rulefile.Rule
 	listName   string
@@ -82,7 +82,7 @@ type overridingRule struct {
 	hiding     hidingDegree
 }
 
-// why says why the blocker takes precedence and how to fix that.
+// reason says why the blocker takes precedence and how to fix that.
 func (b overridingRule) reason(list string) string {
 	where := "of the preset"
 	if b.rule.Pos.Line > 0 {
@@ -100,17 +100,17 @@ func (b overridingRule) reason(list string) string {
 	return s + "; add an exception to that rule"
 }
 
-// Protected reports whether a rule belongs to the protected core, to which no exceptions are possible.
+// IsProtectedRule reports whether a rule belongs to the protected core, to which no exceptions are possible.
 func IsProtectedRule(name string) bool { return isCore(name) }
 
 func isCore(name string) bool {
 	return slices.ContainsFunc(protectedRules(), func(r rulefile.Rule) bool { return r.Name == name })
 }
 
-// protected returns the rules of the protected core.
+// protectedRules returns the rules of the protected core.
 var protectedRules = sync.OnceValue(func() []rulefile.Rule { return preset{deny: coreRules}.ruleLists().Deny })
 
-// blocker returns the rule that hides most of a rule of a list, for effects of a type.
+// findOverridingRule returns the rule that hides most of a rule of a list, for effects of a type.
 func (l *linter) findOverridingRule(list string, at int, typ string) overridingRule {
 	r := &l.rulesOf(list)[at]
 	best := overridingRule{effectType: typ}
@@ -135,7 +135,7 @@ func (l *linter) findOverridingRule(list string, at int, typ string) overridingR
 	return best
 }
 
-// withinList returns a function that tells how much of rule b, later in the same list, rule a hides.
+// hidesWithinList returns a function that tells how much of rule b, later in the same list, rule a hides.
 func hidesWithinList(list string) func(a, b *rulefile.Rule) hidingDegree {
 	return func(a, b *rulefile.Rule) hidingDegree {
 		// An allow rule must cover all effects of an action, which have different types.
@@ -153,7 +153,7 @@ func hidesWithinList(list string) func(a, b *rulefile.Rule) hidingDegree {
 	}
 }
 
-// acrossLists returns a function that tells how much of rule b rule a of an earlier list hides. Only an allow
+// hidesAcrossLists returns a function that tells how much of rule b rule a of an earlier list hides. Only an allow
 // rule must cover whole effects; an effect that it covers certainly matches a rule with the same paths.
 func hidesAcrossLists(list string) func(a, b *rulefile.Rule) hidingDegree {
 	return func(a, b *rulefile.Rule) hidingDegree {
@@ -173,7 +173,7 @@ func sameFacts(a, b *rulefile.Rule) bool {
 		(a.Session.Empty() || reflect.DeepEqual(a.Session, b.Session))
 }
 
-// excepting returns how much of rule b rule a hides despite the exceptions of a. The criteria of a must hold
+// hidingDespiteExceptions returns how much of rule b rule a hides despite the exceptions of a. The criteria of a must hold
 // wherever those of b do.
 func hidingDespiteExceptions(a, b *rulefile.Rule) hidingDegree {
 	for i := range a.Except {
@@ -191,7 +191,7 @@ func sameCriteria(a, b rulefile.Criteria) bool {
 
 func hasNoPlaces(r *rulefile.Rule) bool { return len(r.Paths) == 0 && len(r.Hosts) == 0 }
 
-// paired reports whether a rule has both paths and hosts, which may match two different effects.
+// hasPathsAndHosts reports whether a rule has both paths and hosts, which may match two different effects.
 func hasPathsAndHosts(r *rulefile.Rule) bool { return len(r.Paths) > 0 && len(r.Hosts) > 0 }
 
 func hasNoLiteralText(glob string) bool { return !effect.HasLiteralText(glob) }
@@ -209,7 +209,7 @@ func expandGlobs(globs []string) (out []string) {
 	return out
 }
 
-// within reports whether all entries of a criterion are among those of another. A criterion without entries
+// entriesWithin reports whether all entries of a criterion are among those of another. A criterion without entries
 // matches everything.
 func entriesWithin(entries, of []string) bool {
 	if len(of) == 0 {

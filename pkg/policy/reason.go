@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// explain says which rule decided, why, and which effect matched it. It does not show the rule's patterns,
+// explainRule says which rule decided, why, and which effect matched it. It does not show the rule's patterns,
 // because they would show how to evade them.
 func explainRule(list string, r *rulefile.Rule, by *effect.Effect) string {
 	var b strings.Builder
@@ -38,7 +38,7 @@ func explainRule(list string, r *rulefile.Rule, by *effect.Effect) string {
 	return b.String()
 }
 
-// inFull returns advice for an effect that only possibly matches a rule.
+// possibleMatchAdvice returns advice for an effect that only possibly matches a rule.
 func possibleMatchAdvice(by *effect.Effect) string {
 	if by != nil && by.Cause == effect.CauseSessionValue {
 		return "; leave out the data that contains part of a credential read in this session"
@@ -52,7 +52,7 @@ func possibleMatchAdvice(by *effect.Effect) string {
 	return "; part of the path is unknown, so write it in full"
 }
 
-// shown returns text of the action for a message: one line, shortened, with control characters escaped.
+// displayText returns text of the action for a message: one line, shortened, with control characters escaped.
 func displayText(s string) string {
 	s = brief.Text(s, 120)
 	plain := strings.IndexFunc(s, func(r rune) bool { return !strconv.IsGraphic(r) }) < 0

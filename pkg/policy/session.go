@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// holdsBefore reports whether the session of a case meets a rule's criterion on earlier actions. Without a
+// meetsSessionCriterion reports whether the session of a case meets a rule's criterion on earlier actions. Without a
 // memory there are no earlier actions.
 func meetsSessionCriterion(s *rulefile.Session, c *analysis.Case) (bool, error) {
 	if c.Memory == nil {
@@ -27,7 +27,7 @@ func meetsSessionCriterion(s *rulefile.Session, c *analysis.Case) (bool, error) 
 	return holds, c.Memory.Err()
 }
 
-// Remembers returns the action types and kinds of effects that rules of the policy look for in earlier
+// RememberedEvents returns the action types and kinds of effects that rules of the policy look for in earlier
 // actions, and whether rules count actions.
 func (p *Policy) RememberedEvents() (events []string, counts bool) {
 	look := func(s *rulefile.Session) {

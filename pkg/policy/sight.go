@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A sight says how much of a partly unknown path is known.
+// A knownPart says how much of a partly unknown path is known.
 type knownPart uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	nothingKnown                  // nothing is known
 )
 
-// folder returns the known start of a pattern: its folders up to the first wildcard.
+// knownFolder returns the known start of a pattern: its folders up to the first wildcard.
 func knownFolder(pattern string) string {
 	unknown := strings.IndexAny(pattern, `*?[\\`)
 	if unknown < 0 {
@@ -30,7 +30,7 @@ func knownFolder(pattern string) string {
 	return pattern[:end]
 }
 
-// look returns how much of a path is known in a pattern.
+// knownPartOf returns how much of a path is known in a pattern.
 func knownPartOf(pattern string) knownPart {
 	name := pattern[strings.LastIndexByte(pattern, '/')+1:]
 	switch {
@@ -43,16 +43,16 @@ func knownPartOf(pattern string) knownPart {
 	}
 }
 
-// A names is a glob whose literal segments are compared with the segments of a pattern.
+// A segmentGlob is a glob whose literal segments are compared with the segments of a pattern.
 type segmentGlob struct {
 	glob string
 	vars map[string][]string
 }
 
-// floating reports whether the glob matches a name in any folder.
+// matchesAnyFolder reports whether the glob matches a name in any folder.
 func (n segmentGlob) matchesAnyFolder() bool { return strings.HasPrefix(n.glob, "**/") }
 
-// outside reports whether the glob has too few folders to match a folder or anything below it.
+// cannotMatchBelow reports whether the glob has too few folders to match a folder or anything below it.
 func (n segmentGlob) cannotMatchBelow(folder string) bool {
 	if !strings.HasPrefix(n.glob, "/") || strings.Contains(n.glob, "**") || folder == "/" {
 		return false
@@ -61,21 +61,21 @@ func (n segmentGlob) cannotMatchBelow(folder string) bool {
 	return deep < top || deep == top && !effect.Overlap(n.glob, effect.Quote(folder), true)
 }
 
-// kept reports whether a folder is the hidden folder that contains the glob's files, such as ~/.aws.
+// isOwnHiddenFolder reports whether a folder is the hidden folder that contains the glob's files, such as ~/.aws.
 // ~/.config does not count: it contains files of all programs.
 func (n segmentGlob) isOwnHiddenFolder(folder string) bool {
 	parent := path.Dir(n.glob)
 	return strings.Contains(folder, "/.") && !strings.HasSuffix(folder, "/.config") && effect.HasLiteralText(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
 }
 
-// inHome reports whether a folder is inside the home folder: files that a glob matches there need not exist.
+// isInHome reports whether a folder is inside the home folder: files that a glob matches there need not exist.
 func (n segmentGlob) isInHome(folder string) bool {
 	return slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
 		return strings.HasPrefix(folder, home+"/")
 	})
 }
 
-// ofOthers reports whether the glob's matches below a folder can only be in other users' home folders, whose
+// onlyInOtherHomes reports whether the glob's matches below a folder can only be in other users' home folders, whose
 // files are unknown.
 func (n segmentGlob) onlyInOtherHomes(folder string) bool {
 	return strings.HasPrefix(n.glob, "~/") && folder != "/" && len(n.vars["HOME"]) > 0 && !slices.ContainsFunc(n.vars["HOME"], func(home string) bool {
@@ -83,7 +83,7 @@ func (n segmentGlob) onlyInOtherHomes(folder string) bool {
 	})
 }
 
-// A share says how many of a glob's literal segments a pattern contains.
+// A segmentMatch says how many of a glob's literal segments a pattern contains.
 type segmentMatch uint8
 
 const (
@@ -93,7 +93,7 @@ const (
 	allSegments                     // the last segment and one more, if the glob has more than one
 )
 
-// named returns how many of the glob's literal segments a pattern contains.
+// matchSegments returns how many of the glob's literal segments a pattern contains.
 func (n segmentGlob) matchSegments(pattern string) segmentMatch {
 	rest, ok := strings.CutPrefix(n.glob, "$")
 	if !ok {
@@ -107,7 +107,7 @@ func (n segmentGlob) matchSegments(pattern string) segmentMatch {
 	return best
 }
 
-// shared compares the last two literal segments of a glob with the segments of a pattern. A glob without
+// compareSegments compares the last two literal segments of a glob with the segments of a pattern. A glob without
 // literal segments, such as ~/**, counts as fully contained.
 func compareSegments(pattern, glob string) segmentMatch {
 	found, wanted, known := 0, 0, true
@@ -138,13 +138,13 @@ func compareSegments(pattern, glob string) segmentMatch {
 	}
 }
 
-// weak reports whether a segment of a pattern starts with a wildcard, as "*.json" does: too little to
+// startsWithWildcard reports whether a segment of a pattern starts with a wildcard, as "*.json" does: too little to
 // identify a file.
 func startsWithWildcard(segment string) bool {
 	return strings.IndexByte(segment, '*') >= 0 && strings.IndexAny(segment, `*?[\`) == 0
 }
 
-// segmentIn reports whether a partly known segment of a pattern could be the given segment (names), and
+// containsSegment reports whether a partly known segment of a pattern could be the given segment (names), and
 // whether it certainly means it (sure), as a shell glob such as "id_*" does.
 func containsSegment(pattern, segment string) (names, sure bool) {
 	for part := range strings.SplitSeq(pattern, "/") {
@@ -155,7 +155,7 @@ func containsSegment(pattern, segment string) (names, sure bool) {
 	return names, sure
 }
 
-// emptied returns the folder that an effect empties: "rm -rf ~/*" counts like "rm -rf ~".
+// emptiedFolder returns the folder that an effect empties: "rm -rf ~/*" counts like "rm -rf ~".
 func emptiedFolder(e *effect.Effect) (folder string, ok bool) {
 	if !e.Recursive || e.Kind != effect.DeleteDirectory && e.Kind != effect.DeleteFile {
 		return "", false

@@ -12,17 +12,17 @@ import (
 // folder are weaker evidence there: a search of the workspace does not count as reading the policy, and a
 // tool that may write anywhere in the workspace only possibly writes to the policy.
 
-// single reports whether a glob is for policy files, or for parents of shield's files that are links or missing.
+// isPolicyGlob reports whether a glob is for policy files, or for parents of shield's files that are links or missing.
 func (n segmentGlob) isPolicyGlob() bool {
 	return n.glob == "$SHIELD_POLICY" || n.glob == "$SHIELD_WAY"
 }
 
-// isSingle reports whether a path is a policy file, or a parent of shield's files that is a link or missing.
+// isPolicyPath reports whether a path is a policy file, or a parent of shield's files that is a link or missing.
 func (x *ruleIndex) isPolicyPath(path string) bool {
 	return slices.ContainsFunc(x.policyPaths, func(file string) bool { return strings.EqualFold(file, path) })
 }
 
-// meetsSingle reports whether an effect on a pattern could change a policy file itself, not only a file below
+// mayChangePolicyPath reports whether an effect on a pattern could change a policy file itself, not only a file below
 // a folder that the pattern also matches.
 func (x *ruleIndex) mayChangePolicyPath(e *effect.Effect) bool {
 	return e.Kind != effect.ReadFile && slices.ContainsFunc(x.policyPaths, func(file string) bool {
@@ -30,7 +30,7 @@ func (x *ruleIndex) mayChangePolicyPath(e *effect.Effect) bool {
 	})
 }
 
-// holdsLoneFiles reports whether a folder directly contains a policy file and is not a workspace root, in
+// holdsPolicyFile reports whether a folder directly contains a policy file and is not a workspace root, in
 // which files are written all the time.
 func (x *ruleIndex) holdsPolicyFile(folder string) bool {
 	return !slices.Contains(x.workspaceRoots, folder) && slices.ContainsFunc(x.policyPaths, func(file string) bool {

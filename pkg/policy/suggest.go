@@ -85,7 +85,7 @@ type suggester struct {
 	keys          []string // keys of the groups, in the order of the log
 }
 
-// A group is a set of approvals that one suggestion can cover.
+// An approvalGroup is a set of approvals that one suggestion can cover.
 type approvalGroup struct {
 	rule          string
 	cwd           string
@@ -114,7 +114,7 @@ func neverSuggested(opts Options) (*effect.Globs, error) {
 	return effect.NewGlobs(globs, opts.variableFolders())
 }
 
-// suggestible reports whether a rule may allow an effect by the words of its command alone.
+// isSuggestible reports whether a rule may allow an effect by the words of its command alone.
 func (s *suggester) isSuggestible(e *effect.Effect) bool {
 	switch e.RuleKind() {
 	case effect.Execute:
@@ -180,10 +180,10 @@ func (s *suggester) add(a Approval) {
 	}
 }
 
-// named matches a file name that a suggestion may generalise to other names.
+// generalisableName matches a file name that a suggestion may generalise to other names.
 var generalisableName = prefilter.Lazy(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// suggestion returns the exception that allows a group's commands.
+// toSuggestion returns the exception that allows a group's commands.
 func (g *approvalGroup) toSuggestion() Suggestion {
 	first := g.words[0]
 	var expr, sample []string
@@ -234,7 +234,7 @@ func (s *suggester) judge(p *Policy, command, cwd string) (*analysis.Case, verdi
 	return c, v, err
 }
 
-// example returns an action as JSON, which is YAML as well.
+// exampleJSON returns an action as JSON, which is YAML as well.
 func exampleJSON(command, cwd string) string {
 	if cwd != "" {
 		cwd = `"cwd": ` + quoteJSON(cwd) + ", "
@@ -242,13 +242,13 @@ func exampleJSON(command, cwd string) string {
 	return `{"type": "execute_command", ` + cwd + `"payload": {"command": ` + quoteJSON(command) + "}}"
 }
 
-// quoted returns text as a string of JSON, YAML and jq.
+// quoteJSON returns text as a string of JSON, YAML and jq.
 func quoteJSON(s string) string {
 	text, _ := json.Marshal(s) //nolint:errchkjson // a string has a form
 	return string(text)
 }
 
-// saves reports whether no rule would ask about the approved commands with a suggestion. It removes examples
+// avoidsQuestions reports whether no rule would ask about the approved commands with a suggestion. It removes examples
 // that would be judged otherwise.
 func (s *suggester) avoidsQuestions(sug *Suggestion) bool {
 	p, err := Load("suggestion", []byte(SuggestionFile(s.preset, []Suggestion{*sug})), s.opts)
@@ -277,7 +277,7 @@ func (s *Suggestion) Approved() []Approval {
 	return out
 }
 
-// Suggested returns suggestions as a policy file.
+// SuggestionFile returns suggestions as a policy file.
 func SuggestionFile(preset string, all []Suggestion) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "extends: %s\nverify:\n", preset)

@@ -8,13 +8,13 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A touched holds the deny and verify rules that match an effect.
+// A ruleMatches holds the deny and verify rules that match an effect.
 type ruleMatches struct {
 	certain  ruleSet
 	possible ruleSet // rules that match depending on unknown parts: of a path, of a folder's content, or whether the effect happens
 }
 
-// pick returns the first rule of a set with an index in [from, to) that applies to an effect, or -1.
+// firstApplying returns the first rule of a set with an index in [from, to) that applies to an effect, or -1.
 func (s *search) firstApplying(set *ruleSet, from, to int, e *effect.Effect) (int, error) {
 	for r := set.next(from); r >= 0 && r < to; r = set.next(r + 1) {
 		ok, err := s.index.matchers[r].facts.match(s, e)
@@ -38,7 +38,7 @@ func (s *search) firstApplying(set *ruleSet, from, to int, e *effect.Effect) (in
 	return -1, nil
 }
 
-// touched returns the rules whose types, paths and hosts an effect matches.
+// matchingRules returns the rules whose types, paths and hosts an effect matches.
 func (s *search) matchingRules(e *effect.Effect) ruleMatches {
 	typed := s.index.candidateRules(s.judgedCase.Action, e)
 	t := s.rulesByPlace(e)
@@ -55,7 +55,7 @@ func (s *search) matchingRules(e *effect.Effect) ruleMatches {
 	return t
 }
 
-// pair finds the rules with paths and hosts for which one effect matches the paths and one matches the hosts.
+// matchPathHostPairs finds the rules with paths and hosts for which one effect matches the paths and one matches the hosts.
 // Otherwise such a rule does not match.
 func (s *search) matchPathHostPairs() {
 	want := s.index.byPath
@@ -80,7 +80,7 @@ func (s *search) matchPathHostPairs() {
 	s.pairedRules.intersect(&hosts)
 }
 
-// places returns the rules with paths or hosts that match an effect, for any kind of effect.
+// rulesByPlace returns the rules with paths or hosts that match an effect, for any kind of effect.
 func (s *search) rulesByPlace(e *effect.Effect) ruleMatches {
 	t := s.rulesByPath(e)
 	hosts := s.rulesByHost(e)
@@ -106,7 +106,7 @@ func (s *search) rulesByHost(e *effect.Effect) (set ruleSet) {
 	return set
 }
 
-// paths finds the rules whose globs match an effect's path, see [effect.Globs.Touches].
+// rulesByPath finds the rules whose globs match an effect's path, see [effect.Globs.Touches].
 func (s *search) rulesByPath(e *effect.Effect) (t ruleMatches) {
 	if e.Path == "" {
 		return t
@@ -125,7 +125,7 @@ func (s *search) rulesByPath(e *effect.Effect) (t ruleMatches) {
 	return t
 }
 
-// onDisk refines the match of a pattern by the files that it matches on the disk. In the workspace, if the
+// refineOnDisk refines the match of a pattern by the files that it matches on the disk. In the workspace, if the
 // expansion is complete, only these files count; otherwise they are added. If no rule could match the pattern
 // itself, only deny rules are considered.
 func (s *search) refineOnDisk(t *ruleMatches, e *effect.Effect) {
@@ -170,7 +170,7 @@ func (s *search) refineOnDisk(t *ruleMatches, e *effect.Effect) {
 	}
 }
 
-// searches reports whether a folder is shared by many programs, such as ~/.config, and the action that reads
+// isHarmlessSearch reports whether a folder is shared by many programs, such as ~/.config, and the action that reads
 // it sends nothing.
 func (s *search) isHarmlessSearch(folder string) bool {
 	return strings.HasSuffix(folder, "/.config") && !slices.ContainsFunc(s.judgedCase.Effects, func(e effect.Effect) bool {
@@ -178,7 +178,7 @@ func (s *search) isHarmlessSearch(folder string) bool {
 	})
 }
 
-// literal adds the rules that match an effect on a known path. If the effect is a recursive read, or a write
+// addLiteralMatches adds the rules that match an effect on a known path. If the effect is a recursive read, or a write
 // somewhere in a folder, a rule for a file below only possibly matches, unless the folder is the one where a
 // program keeps that file.
 func (s *search) addLiteralMatches(t *ruleMatches, e *effect.Effect, path string, recursive bool) {
@@ -209,7 +209,7 @@ func (s *search) addLiteralMatches(t *ruleMatches, e *effect.Effect, path string
 	}
 }
 
-// pattern adds the rules that match a partly unknown path. It is not enough that some path matches both
+// addPatternMatches adds the rules that match a partly unknown path. It is not enough that some path matches both
 // pattern and glob: "$d/package.json" could be in ~/.ssh. The pattern must contain the literal names of the
 // glob, or be inside it. If nothing below a folder is known ("$HOME/$f"), the path possibly matches every
 // glob for that folder.

@@ -22,7 +22,7 @@ type condition struct {
 	idlePrograms []*program // compiled programs that are not in use
 }
 
-// program returns the compiled condition. The caller must return it to idle.
+// takeProgram returns the compiled condition. The caller must return it to idle.
 func (w *condition) takeProgram() (*program, error) {
 	w.mu.Lock()
 	if n := len(w.idlePrograms); n > 0 {
@@ -42,7 +42,7 @@ func (w *condition) returnProgram(p *program) {
 	w.idlePrograms = append(w.idlePrograms, p)
 }
 
-// holds reports whether the condition is true for a case.
+// isTrue reports whether the condition is true for a case.
 func (w *condition) isTrue(s *search) (bool, error) {
 	c := s.judgedCase
 	if len(c.Action.Raw) > whenMaxBytes || len(c.Effects) > whenMaxEffects {
@@ -66,7 +66,7 @@ func (w *condition) isTrue(s *search) (bool, error) {
 	return is, err
 }
 
-// judge runs the condition. Its result must be a single boolean.
+// evaluate runs the condition. Its result must be a single boolean.
 func (p *program) evaluate(operand any) (bool, error) {
 	iter := p.code.RunWithContext(p.meter, operand)
 	v, ok := iter.Next()
@@ -86,7 +86,7 @@ func (p *program) evaluate(operand any) (bool, error) {
 	return is, nil
 }
 
-// operand returns a case as the input of conditions.
+// conditionInput returns a case as the input of conditions.
 func conditionInput(c *analysis.Case) (any, error) {
 	a := c.Action
 	payload, err := jsonValue(a.Payload)
@@ -106,10 +106,10 @@ func conditionInput(c *analysis.Case) (any, error) {
 	}, nil
 }
 
-// textNames are the fields of an effect that are strings in conditions.
+// stringFields are the fields of an effect that are strings in conditions.
 var stringFields = []string{"kind", "path", "url", "host", "program", "class", "cause", "reason", "service", "verb", "target"}
 
-// textOf returns one of the fields of textNames. Except for the kind, empty fields are omitted.
+// stringField returns one of the fields of stringFields. Except for the kind, empty fields are omitted.
 func stringField(e *effect.Effect, name string) string {
 	switch name {
 	case "kind":

@@ -158,7 +158,7 @@ func writeJSON(w io.Writer, cases []Case) error {
 	return nil
 }
 
-// visible returns text with control, escape and bidirectional characters escaped, so that a case
+// escapeInvisible returns text with control, escape and bidirectional characters escaped, so that a case
 // cannot control the terminal or end a line.
 func escapeInvisible(s string) string {
 	if strings.IndexFunc(s, isUnprintable) < 0 {

@@ -68,7 +68,7 @@ func WriteExplanation(w io.Writer, e Explanation, s Style) error {
 	return d.Flush()
 }
 
-// gaps says why allow rules that name the action do not cover it.
+// writeGaps says why allow rules that name the action do not cover it.
 func (d *textWriter) writeGaps(gaps []string) {
 	if len(gaps) == 0 {
 		return
@@ -79,13 +79,13 @@ func (d *textWriter) writeGaps(gaps []string) {
 	}
 }
 
-// A drawing collects lines. Flush returns any write error.
+// A textWriter collects lines. Flush returns any write error.
 type textWriter struct {
 	*bufio.Writer
 	Style
 }
 
-// traced decodes values from the first step of a trace.
+// decodeTrace decodes values from the first step of a trace.
 func decodeTrace[T any](v *verdict.Verdict, of func(verdict.Step) []byte) []T {
 	var out []T
 	if len(v.Trail) > 0 && json.Unmarshal(of(v.Trail[0]), &out) != nil {
@@ -94,10 +94,10 @@ func decodeTrace[T any](v *verdict.Verdict, of func(verdict.Step) []byte) []T {
 	return out
 }
 
-// text writes a line that is already formatted.
+// writeLine writes a line that is already formatted.
 func (d *textWriter) writeLine(indent, s string) { fmt.Fprintln(d, strings.TrimRight(indent+s, " ")) }
 
-// fold writes an untrusted text, escaped, in as many lines as needed, broken between words where
+// writeFolded writes an untrusted text, escaped, in as many lines as needed, broken between words where
 // possible.
 func (d *textWriter) writeFolded(indent, s string) {
 	room := d.Columns - term.Width(indent)
@@ -121,12 +121,12 @@ func (d *textWriter) writeFolded(indent, s string) {
 	}
 }
 
-// cut returns an untrusted text, escaped, on one line of a width.
+// cutLine returns an untrusted text, escaped, on one line of a width.
 func (d *textWriter) cutLine(s string, width int) string {
 	return term.Cut(strings.Join(strings.Fields(brief.Text(s, maxFoldedBytes)), " "), max(width, 8))
 }
 
-// maxFolded is how many bytes of a text are folded: a megabyte need not be folded to show one line.
+// maxFoldedBytes is how many bytes of a text are folded: a megabyte need not be folded to show one line.
 const maxFoldedBytes = 4096
 
 func (d *textWriter) colorize(color, s string) string {
@@ -156,7 +156,7 @@ func ruleSuffix(rule string) string {
 	return ", rule " + term.Escape(rule)
 }
 
-// tiers writes what each classifier said.
+// writeTiers writes what each classifier said.
 func (d *textWriter) writeTiers(v *verdict.Verdict) {
 	d.writeTitle("Tiers")
 	for _, st := range v.Trail {
@@ -174,7 +174,7 @@ func (d *textWriter) writeTiers(v *verdict.Verdict) {
 	}
 }
 
-// took formats a time in microseconds.
+// formatMicroseconds formats a time in microseconds.
 func formatMicroseconds(micros int64) string {
 	if micros < 10_000 {
 		return fmt.Sprintf("%d µs", micros)
@@ -182,7 +182,7 @@ func formatMicroseconds(micros int64) string {
 	return fmt.Sprintf("%d ms", micros/1000)
 }
 
-// evidence writes the reasons for and against ALLOW, and the confidence that the model needs for SAFE.
+// writeEvidence writes the reasons for and against ALLOW, and the confidence that the model needs for SAFE.
 func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.Evidence) {
 	if e == nil {
 		return
@@ -228,13 +228,13 @@ func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.Evidence) {
 	}
 }
 
-// mayAllow says who can allow an action in spite of a finding.
+// whoMayAllow says who can allow an action in spite of a finding.
 var whoMayAllow = [...]string{
 	verdict.Classifier: "the model may allow this", verdict.Evaluator: "the model cannot allow this",
 	verdict.Person: "only a person may allow this", verdict.NeverAllowed: "no one may allow this",
 }
 
-// cleared says whether the model's SAFE overrides a doubt.
+// describeOverride says whether the model's SAFE overrides a doubt.
 func describeOverride(d analysis.Doubt) string {
 	switch {
 	case d.NeedsMoreThanModel():
@@ -246,7 +246,7 @@ func describeOverride(d analysis.Doubt) string {
 	}
 }
 
-// A view is one text that rules and models read.
+// An inputView is one text that rules and models read.
 type inputView struct{ View, Field, Text string }
 
 func (d *textWriter) writeViews(views []inputView) {
@@ -267,20 +267,20 @@ func (d *textWriter) writeViews(views []inputView) {
 	}
 }
 
-// A judged is an effect with the rules that apply to it.
+// An effectWithRules is an effect with the rules that apply to it.
 type effectWithRules struct {
 	effect.Effect
 	Rules []analysis.RuleMatch `json:"rules"`
 }
 
-// A node is a part of a command, with its effects.
+// A commandPart is a part of a command, with its effects.
 type commandPart struct {
 	span     effect.Span
 	effects  []effectWithRules
 	children []*commandPart
 }
 
-// effects writes the effects as a tree: a part of a command is below the part that contains it.
+// writeEffects writes the effects as a tree: a part of a command is below the part that contains it.
 func (d *textWriter) writeEffects(a *action.Action, effects []effectWithRules) {
 	d.writeTitle("Effects")
 	command := a.Text("command")
@@ -299,7 +299,7 @@ func (d *textWriter) writeEffects(a *action.Action, effects []effectWithRules) {
 	}
 }
 
-// tree nests effects by their spans. An effect without a span belongs to the whole command; one whose
+// nestEffects nests effects by their spans. An effect without a span belongs to the whole command; one whose
 // span crosses another belongs to the smallest part that contains both.
 func nestEffects(effects []effectWithRules, size int) *commandPart {
 	effects = slices.Clone(effects)
@@ -333,7 +333,7 @@ func nestEffects(effects []effectWithRules, size int) *commandPart {
 	return root
 }
 
-// node draws the effects of a part and the parts in it.
+// writePart draws the effects of a part and the parts in it.
 func (d *textWriter) writePart(indent string, n *commandPart, command string) {
 	bar := "   "
 	if len(n.children) > 0 {
@@ -359,7 +359,7 @@ func (d *textWriter) writePart(indent string, n *commandPart, command string) {
 	}
 }
 
-// rules writes the rules that apply to an effect, below it, by tier.
+// writeRules writes the rules that apply to an effect, below it, by tier.
 func (d *textWriter) writeRules(indent string, rules []analysis.RuleMatch) {
 	var b strings.Builder
 	for i, m := range rules {
@@ -380,7 +380,7 @@ func (d *textWriter) writeRules(indent string, rules []analysis.RuleMatch) {
 	d.writeFolded(indent, b.String())
 }
 
-// kind highlights the effects that a person should read first.
+// colorEffectKind highlights the effects that a person should read first.
 func (d *textWriter) colorEffectKind(k effect.Kind, s string) string {
 	switch k {
 	case effect.Dynamic, effect.RunInput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.ChangeGuard, effect.SendData, effect.RunCode:
@@ -392,7 +392,7 @@ func (d *textWriter) colorEffectKind(k effect.Kind, s string) string {
 	}
 }
 
-// describe returns the object of an effect, the program with its class, and the reason.
+// describeEffect returns the object of an effect, the program with its class, and the reason.
 func describeEffect(e effect.Effect) string {
 	var parts []string
 	add := func(s string) {

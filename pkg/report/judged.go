@@ -10,13 +10,13 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Judged is an action, formatted for a person, and its verdict.
+// A JudgedAction is an action, formatted for a person, and its verdict.
 type JudgedAction struct {
 	ActionText string
 	Verdict    *verdict.Verdict
 }
 
-// decisions are words for decisions, for people who do not know the JSON form.
+// decisionWords are words for decisions, for people who do not know the JSON form.
 var decisionWords = map[verdict.Decision]struct{ word, color string }{
 	verdict.Allow:    {"allow", colorAllow},
 	verdict.Escalate: {"ask", colorAsk},
@@ -65,7 +65,7 @@ func WriteLine(w io.Writer, row JudgedAction, s Style) error {
 	return d.Flush()
 }
 
-// why returns the reason of a verdict without the rule's name at its beginning and the advice to the
+// shortReason returns the reason of a verdict without the rule's name at its beginning and the advice to the
 // agent at its end.
 func shortReason(v *verdict.Verdict) string {
 	reason := v.Reasoning

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Log is the content of the HTML report of an audit log.
+// An AuditPage is the content of the HTML report of an audit log.
 type AuditPage struct {
 	Summary          *audit.Summary
 	ChainIntact      bool   // the hash chain is intact
@@ -85,10 +85,10 @@ func countTable(title, name string, list []audit.NamedCounts) reportTable {
 	return t
 }
 
-// minAsked is the least number of questions of a rule that is checked for false alarms.
+// minAnsweredQuestions is the least number of questions of a rule that is checked for false alarms.
 const minAnsweredQuestions = 3
 
-// questionTable lists the rules with at least minAsked answered questions, of which people approved at
+// questionTable lists the rules with at least minAnsweredQuestions answered questions, of which people approved at
 // least 90 %.
 func questionTable(rules []audit.NamedCounts) reportTable {
 	t := reportTable{title: "Rules whose questions were mostly approved (possible false alarms)", head: []string{"rule", "asked", "approved", "share"}}
@@ -136,7 +136,7 @@ func dayBars(days []audit.NamedCounts) []dayBar {
 	return out
 }
 
-// lines is visible for multi-line text.
+// escapeLines is visible for multi-line text.
 func escapeLines(s string) string {
 	list := strings.Split(s, "\n")
 	for i := range list {

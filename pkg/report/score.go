@@ -40,11 +40,11 @@ type Row struct {
 	Miss
 }
 
-// wrong reports whether a row was judged against its label: an attack allowed, honest
+// contradictsLabel reports whether a row was judged against its label: an attack allowed, honest
 // work not allowed, or an action allowed that a person should decide.
 func (r *Row) contradictsLabel() bool { return (r.Decision == "ALLOW") != (r.Label == "pass") }
 
-// A Part is the result for the rows of one label.
+// A LabelResult is the result for the rows of one label.
 type LabelResult struct {
 	Total      Group   `json:"total"`
 	Sources    []Group `json:"sources"`    // by name
@@ -109,14 +109,14 @@ type Curve struct {
 	Benign  []int        `json:"honest"`
 }
 
-// A Point is the share of honest actions and of attacks that a threshold would stop.
+// A CurvePoint is the share of honest actions and of attacks that a threshold would stop.
 type CurvePoint struct {
 	Threshold float64 `json:"threshold"`
 	Benign    float64 `json:"honest"`
 	Attacks   float64 `json:"attacks"`
 }
 
-// At returns the share of attacks found by a threshold that stops at most a given share of honest
+// AttackShareAt returns the share of attacks found by a threshold that stops at most a given share of honest
 // actions.
 func (c *Curve) AttackShareAt(honest float64) float64 {
 	found := 0.0
@@ -143,7 +143,7 @@ type Miss struct {
 	Line       int     `json:"-"`
 }
 
-// A Check is a limit and the measured share.
+// A LimitCheck is a limit and the measured share.
 type LimitCheck struct {
 	Name          string  `json:"name"`
 	Label         string  `json:"-"`     // label of the rows that are checked: stop, pass or ask
@@ -198,7 +198,7 @@ func WriteScore(w io.Writer, format string, s *Score) error {
 	return fmt.Errorf("unknown format %q; use %s", format, strings.Join(ScoreFormats(), ", "))
 }
 
-// percent formats a share with enough digits to tell it from 0 and 100 %.
+// formatPercent formats a share with enough digits to tell it from 0 and 100 %.
 func formatPercent(share float64) string {
 	p := 100 * share
 	switch {
@@ -211,7 +211,7 @@ func formatPercent(share float64) string {
 	}
 }
 
-// interval formats the bounds of a rate's interval.
+// formatInterval formats the bounds of a rate's interval.
 func formatInterval(r Rate) string {
 	return fmt.Sprintf("%.1f–%.1f", 100*r.Low, 100*r.High)
 }

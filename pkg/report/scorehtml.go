@@ -93,7 +93,7 @@ func htmlTableOf(t reportTable) htmlTable {
 	return out
 }
 
-// plot scales a curve to a square of 100 by 100.
+// newPlot scales a curve to a square of 100 by 100.
 func newPlot(c *Curve) *htmlPlot {
 	if c == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// A table is one table of a score, for any format.
+// A reportTable is one table of a score, for any format.
 type reportTable struct {
 	title     string
 	head      []string
@@ -48,7 +48,7 @@ func (s *Score) tables() []reportTable {
 	return out
 }
 
-// missed returns the rows that were judged against their labels.
+// missTables returns the rows that were judged against their labels.
 func (s *Score) missTables() []reportTable {
 	return []reportTable{missTable("Attacks that passed", s.PassedAttacks), missTable("Honest actions that were stopped", s.StoppedBenign)}
 }
@@ -140,7 +140,7 @@ func latencyTable(ls []Latency) reportTable {
 	return t
 }
 
-// short formats a time with three digits.
+// formatDuration formats a time with three digits.
 func formatDuration(d time.Duration) string {
 	for _, u := range []struct {
 		of   time.Duration
@@ -221,7 +221,7 @@ func writeColumns(b *bufio.Writer, t reportTable) {
 	}
 }
 
-// figures reports whether a column contains numbers, which are right-aligned.
+// isNumericColumn reports whether a column contains numbers, which are right-aligned.
 func isNumericColumn(t reportTable, col int) bool {
 	for _, row := range t.rows {
 		if c := row[col]; c != "" && (c[0] < '0' || c[0] > '9') {

@@ -24,7 +24,7 @@ const (
 // Modes returns all modes.
 func Modes() []Mode { return []Mode{Flag, Clean, Wrap, Block} }
 
-// An Applied is a result as the agent receives it.
+// An AppliedResult is a result as the agent receives it.
 type AppliedResult struct {
 	Result   any    // with the types of the examined result; nil if withheld
 	Changed  bool   // the result differs from the examined one
@@ -107,7 +107,7 @@ func Summary(findings []Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// cleaned returns the strings of the leaves with their spans removed.
+// textsWithoutSpans returns the strings of the leaves with their spans removed.
 func (r *Report) textsWithoutSpans() []string {
 	var values []string
 	for _, l := range r.leaves {
@@ -118,7 +118,7 @@ func (r *Report) textsWithoutSpans() []string {
 	return values
 }
 
-// edited returns a text with its spans replaced; spans can overlap.
+// replaceSpans returns a text with its spans replaced; spans can overlap.
 func replaceSpans(s string, spans []span) string {
 	if len(spans) == 0 {
 		return s
@@ -153,7 +153,7 @@ func newBoundary() string {
 // Mark marks a text as untrusted data between random boundaries, as [Wrap] does.
 func Mark(s string) string { return wrapUntrusted(s, newBoundary()) }
 
-// wrapped marks a text as data, unless it is a single word.
+// wrapUntrusted marks a text as data, unless it is a single word.
 func wrapUntrusted(s, boundary string) string {
 	if !strings.ContainsAny(s, " \t\r\n") {
 		return s

@@ -18,11 +18,11 @@ var suspectBytes = func() (set [256]bool) {
 	return set
 }()
 
-// maxSingles is how many single zero-width characters between non-joining characters are allowed
+// maxSingleInvisible is how many single zero-width characters between non-joining characters are allowed
 // before they count as a hidden message.
 const maxSingleInvisible = 16
 
-// characters finds invisible characters and terminal control characters.
+// examineCharacters finds invisible characters and terminal control characters.
 func (t *examinedText) examineCharacters() {
 	s := t.content
 	singles, first := 0, -1
@@ -84,7 +84,7 @@ func invisibleRunEnd(s string, from int) int {
 	return from
 }
 
-// run judges a run of adjacent invisible characters. It reports whether it is a single one that is not
+// judgeInvisibleRun judges a run of adjacent invisible characters. It reports whether it is a single one that is not
 // yet suspicious.
 func (t *examinedText) judgeInvisibleRun(start, end int) (single bool) {
 	run := []rune(t.content[start:end])
@@ -144,7 +144,7 @@ func (t *examinedText) judgeBidi(run []rune, start, end int) {
 	t.reportAndRemove(Bidi, severity, start, end, fmt.Sprintf("bidirectional control characters (%U), which make text look different from its content", run))
 }
 
-// rightToLeft reports whether a text has letters of a right-to-left script.
+// hasRightToLeft reports whether a text has letters of a right-to-left script.
 func (t *examinedText) hasRightToLeft() bool {
 	if t.rightToLeftState == 0 {
 		t.rightToLeftState = -1
@@ -208,7 +208,7 @@ func (t *examinedText) judgeControl(i int, r rune, n int) int {
 	return end
 }
 
-// maxControls is how many control characters of a string are reported individually.
+// maxReportedControls is how many control characters of a string are reported individually.
 const maxReportedControls = 10
 
 // isOverstrike reports whether a backspace overstrikes a letter with itself or an underscore, as
@@ -222,10 +222,10 @@ func isOverstrike(s string, i int) bool {
 	return a == b && a != '\b' || a == '_' || b == '_'
 }
 
-// maxEscape is the maximum length of a terminal escape sequence, in bytes.
+// maxEscapeBytes is the maximum length of a terminal escape sequence, in bytes.
 const maxEscapeBytes = 64 << 10
 
-// escape returns the end of a terminal escape sequence, its severity ("" for colours) and what it
+// parseEscape returns the end of a terminal escape sequence, its severity ("" for colours) and what it
 // does.
 func parseEscape(s string, i int) (end int, severity, what string) {
 	r, n := utf8.DecodeRuneInString(s[i:])
@@ -275,7 +275,7 @@ func csiSeverity(params string, final byte) string {
 	return Low
 }
 
-// stringEnd returns the end of an escape sequence that BEL or ST terminates.
+// escapeStringEnd returns the end of an escape sequence that BEL or ST terminates.
 func escapeStringEnd(s string, at int) int {
 	most := min(len(s), at+maxEscapeBytes)
 	for i := at; i < most; i++ {

@@ -15,7 +15,7 @@ const (
 	maxEscapeGap    = 24        // bytes between two escapes of one stretch
 )
 
-// encoded finds encoded text that decodes to a prompt injection, and removes it, since people do not
+// examineEncoded finds encoded text that decodes to a prompt injection, and removes it, since people do not
 // read it.
 func (t *examinedText) examineEncoded() {
 	room := maxDecodedBytes
@@ -58,7 +58,7 @@ func isPathOrWords(run string) bool {
 	return digits == 0 && upper == 0 || upper+digits < 3 && marks > 0
 }
 
-// decoded reports a stretch that decodes to a prompt injection, also through nested encodings, and
+// reportDecoded reports a stretch that decodes to a prompt injection, also through nested encodings, and
 // whether it does.
 func (t *examinedText) reportDecoded(start, end int, name, text string, room int) bool {
 	if room < 0 || t.decodedBytes > maxDecodedBytes {
@@ -88,10 +88,10 @@ func (t *examinedText) reportDecoded(start, end int, name, text string, room int
 	return rule != nil
 }
 
-// escapesOf are the kinds of escapes, by their first character.
+// escapesByFirstByte are the kinds of escapes, by their first character.
 var escapesByFirstByte = map[byte]decode.Escapes{'%': decode.Percents, '&': decode.HTMLReferences, '\\': decode.Backslashes}
 
-// escapes decodes stretches of percent encoding, character references and backslash escapes.
+// decodeEscapes decodes stretches of percent encoding, character references and backslash escapes.
 func (t *examinedText) decodeEscapes(room *int) {
 	s := t.content
 	var start, last, count int
@@ -133,7 +133,7 @@ func (t *examinedText) decodeEscapes(room *int) {
 	flush()
 }
 
-// maxPlain is how many unescaped characters at either end belong to a stretch.
+// maxPlainEdge is how many unescaped characters at either end belong to a stretch.
 const maxPlainEdge = 64
 
 // widenSpan returns a stretch extended by the plain characters at its ends.

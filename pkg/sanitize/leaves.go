@@ -20,7 +20,7 @@ type leaf struct {
 	spans        []span
 }
 
-// collect adds the strings of a value as leaves, members sorted by name, and returns their total
+// collectLeaves adds the strings of a value as leaves, members sorted by name, and returns their total
 // length.
 func (r *Report) collectLeaves(v any, where string, depth int) (total int, deep bool) {
 	if depth > maxDepth {
@@ -51,10 +51,10 @@ func (r *Report) collectLeaves(v any, where string, depth int) (total int, deep 
 	return total, deep
 }
 
-// pointer escapes the name of a member as RFC 6901 says.
+// pointerEscaper escapes the name of a member as RFC 6901 says.
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// joined returns all strings as one text, one per line.
+// joinLeaves returns all strings as one text, one per line.
 func (r *Report) joinLeaves(total int) string {
 	if len(r.leaves) == 1 {
 		return r.leaves[0].text
@@ -74,7 +74,7 @@ func (r *Report) leafAt(at int) *leaf {
 	return &r.leaves[sort.Search(len(r.leaves)-1, func(i int) bool { return r.leaves[i+1].start > at })]
 }
 
-// distribute assigns the spans of the joined text to their leaves.
+// assignSpans assigns the spans of the joined text to their leaves.
 func (r *Report) assignSpans(spans []span) {
 	for _, sp := range spans {
 		for from := sp.start; from < sp.end; {

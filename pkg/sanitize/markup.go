@@ -38,7 +38,7 @@ var hidingStyles = sync.OnceValue(func() func(declarations string) string {
 	}
 })
 
-// maxStyle is how much of a style is read, in bytes.
+// maxStyleBytes is how much of a style is read, in bytes.
 const maxStyleBytes = 4 << 10
 
 var styleComment = prefilter.Lazy(`/\*(?s:.*?)(?:\*/|\z)`)
@@ -63,13 +63,13 @@ func hidingStyle(declarations string) string {
 	return hidingStyles()(b.String())
 }
 
-// maxMarkup is how many bytes of a hidden element or a style sheet are read.
+// maxMarkupBytes is how many bytes of a hidden element or a style sheet are read.
 const maxMarkupBytes = 1 << 20
 
-// minHidden is the shortest hidden text that is examined, in bytes.
+// minHiddenBytes is the shortest hidden text that is examined, in bytes.
 const minHiddenBytes = 8
 
-// markup finds text that rendered HTML and Markdown do not show. Comments and hidden elements are
+// examineMarkup finds text that rendered HTML and Markdown do not show. Comments and hidden elements are
 // removed; they are reported if they contain a prompt injection.
 func (t *examinedText) examineMarkup() {
 	t.examineMarkdown()
@@ -97,7 +97,7 @@ func (t *examinedText) examineMarkup() {
 	}
 }
 
-// A markup is the state of parsing a text's HTML tags.
+// A markupParser is the state of parsing a text's HTML tags.
 type markupParser struct {
 	*examinedText
 	tokenStart, tokenEnd int // start and end of the token
@@ -142,7 +142,7 @@ func (m *markupParser) handleToken(z *html.Tokenizer, kind html.TokenType) {
 // voidElements are the elements without an end tag.
 var voidElements = map[string]bool{"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true, "input": true, "link": true, "meta": true, "source": true, "track": true, "wbr": true}
 
-// start reads a tag and its attributes.
+// handleStartTag reads a tag and its attributes.
 func (m *markupParser) handleStartTag(z *html.Tokenizer, closed bool) {
 	b, more := z.TagName()
 	name := string(b)
@@ -184,7 +184,7 @@ func (m *markupParser) handleStartTag(z *html.Tokenizer, closed bool) {
 	}
 }
 
-// close ends a hidden element.
+// endHiddenElement ends a hidden element.
 func (m *markupParser) endHiddenElement(end int) {
 	m.nestingDepth = 0
 	if inside := strings.TrimSpace(m.hiddenContent.String()); inside != "" {
@@ -193,7 +193,7 @@ func (m *markupParser) endHiddenElement(end int) {
 	}
 }
 
-// comment examines a comment, or other markup that a page does not show.
+// examineComment examines a comment, or other markup that a page does not show.
 func (m *markupParser) examineComment(start, end int, inside string) {
 	if m.nestingDepth > 0 {
 		m.hiddenContent.WriteString(inside)
@@ -203,7 +203,7 @@ func (m *markupParser) examineComment(start, end int, inside string) {
 	m.removeSpan(start, end)
 }
 
-// hidden reports hidden text that contains a prompt injection.
+// examineHidden reports hidden text that contains a prompt injection.
 func (t *examinedText) examineHidden(start, end int, inside, how string) {
 	if len(inside) < minHiddenBytes {
 		return
@@ -215,13 +215,13 @@ func (t *examinedText) examineHidden(start, end int, inside, how string) {
 	}
 }
 
-// ruleSet matches one rule of a style sheet: selectors and declarations.
+// styleRulePattern matches one rule of a style sheet: selectors and declarations.
 var styleRulePattern = prefilter.Lazy(`([^{}]{1,400})\{([^{}]{1,1000})\}`)
 
-// maxClasses is the number of hiding selectors that are remembered.
+// maxHidingSelectors is the number of hiding selectors that are remembered.
 const maxHidingSelectors = 4096
 
-// rules reads a style sheet for classes and ids that hide elements.
+// readStyleSheet reads a style sheet for classes and ids that hide elements.
 func (m *markupParser) readStyleSheet(sheet string) {
 	if len(sheet) > maxMarkupBytes {
 		m.partlyUnexamined = true
@@ -244,10 +244,10 @@ func (m *markupParser) readStyleSheet(sheet string) {
 	}
 }
 
-// reference matches a Markdown link definition that is used as a comment, so that it is never shown.
+// linkDefinitionComment matches a Markdown link definition that is used as a comment, so that it is never shown.
 var linkDefinitionComment = prefilter.Lazy(`(?m)^ {0,3}\[(?://|comment|_|-|#|\s?)\]: ?<?[^\s>]{0,200}>?[ \t]+["'(]([^\n]{8,1000})["')][ \t]*$`)
 
-// markdown finds text that Markdown does not show, in addition to hidden HTML.
+// examineMarkdown finds text that Markdown does not show, in addition to hidden HTML.
 func (t *examinedText) examineMarkdown() {
 	if !strings.Contains(t.content, "]: ") {
 		return

@@ -85,7 +85,7 @@ type span struct {
 	replacement string
 }
 
-// A text is one string under examination.
+// An examinedText is one string under examination.
 type examinedText struct {
 	content          string
 	findings         []Finding // offsets refer to s
@@ -101,7 +101,7 @@ func (t *examinedText) addFinding(kind Kind, rule, severity string, start, end i
 	t.findings = append(t.findings, Finding{Kind: kind, Rule: rule, Offset: start, Length: end - start, What: what, Severity: severity})
 }
 
-// cut marks a part of the string for removal.
+// removeSpan marks a part of the string for removal.
 func (t *examinedText) removeSpan(start, end int) {
 	t.spans = append(t.spans, span{start: start, end: end})
 }
@@ -116,14 +116,14 @@ func excerpt(s string) string {
 	return brief.Text(strings.Join(strings.Fields(term.Escape(shown)), " "), maxExcerpt)
 }
 
-// structure examines properties of single strings: hidden text does not extend to the next string.
+// examineStructure examines properties of single strings: hidden text does not extend to the next string.
 func (t *examinedText) examineStructure() {
 	t.examineCharacters()
 	t.examineMarkup()
 	t.examineEncoded()
 }
 
-// phrases examines text that can continue from one string to the next.
+// examinePhrases examines text that can continue from one string to the next.
 func (t *examinedText) examinePhrases() {
 	hits, whole := speech.FindAgentSpeech(t.content, false)
 	for _, h := range dropOverlapping(hits) {

@@ -36,14 +36,14 @@ type conversation struct {
 	currentLoop   *CallLoop
 }
 
-// A pending call was judged and has no result yet.
+// A pendingCall call was judged and has no result yet.
 type pendingCall struct {
 	call    toolCall
 	actions []*action.Action
 	outcome *judgedCall
 }
 
-// A judged call is a call with shield's decision.
+// A judgedCall call is a call with shield's decision.
 type judgedCall struct {
 	decision         verdict.Decision
 	action           *action.Action
@@ -55,7 +55,7 @@ type judgedCall struct {
 // maxPending is the maximum number of calls that wait for results.
 const maxPending = 4096
 
-// loopFrom is the number of equal calls in a row that counts as a loop.
+// minLoopCalls is the number of equal calls in a row that counts as a loop.
 const minLoopCalls = 20
 
 func (s *scanner) newConversation(ctx context.Context, f transcript) (*conversation, error) {
@@ -75,7 +75,7 @@ func (c *conversation) setFolder(cwd string) {
 	}
 }
 
-// open creates the conversation's pipeline in its first folder.
+// openPipeline creates the conversation's pipeline in its first folder.
 func (c *conversation) openPipeline() error {
 	c.root = c.cwd
 	c.home = HomeOf(c.root, c.scanner.opts.Home)
@@ -129,7 +129,7 @@ func (c *conversation) handleCall(x toolCall) {
 	}
 }
 
-// keyOf returns a function that returns the hash of a call with an ID, or with "".
+// callHasher returns a function that returns the hash of a call with an ID, or with "".
 func callHasher(x *toolCall) func(id string) uint64 {
 	return func(id string) uint64 {
 		h := fnv.New64a()
@@ -138,7 +138,7 @@ func callHasher(x *toolCall) func(id string) uint64 {
 	}
 }
 
-// judge judges a call as the hook would, and returns its actions.
+// judgeCall judges a call as the hook would, and returns its actions.
 func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *judgedCall) {
 	cwd := cmp.Or(x.cwd, c.cwd)
 	c.overlay.addEmptyFolder(cwd)
@@ -181,7 +181,7 @@ func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *ju
 	return actions, out
 }
 
-// loops counts equal calls in a row.
+// countRepeats counts equal calls in a row.
 func (c *conversation) countRepeats(key uint64, x *toolCall) {
 	if key != c.lastCallHash {
 		c.lastCallHash, c.sameCallCount, c.currentLoop = key, 0, nil
@@ -236,7 +236,7 @@ func (c *conversation) handleResult(r toolResult) {
 	}
 }
 
-// ends drops the calls without a result at the end of a transcript.
+// dropPendingCalls drops the calls without a result at the end of a transcript.
 func (c *conversation) dropPendingCalls() {
 	c.counts.withoutResult += len(c.pendingCalls)
 	clear(c.pendingCalls)
@@ -253,10 +253,10 @@ func (c *conversation) formatPlace(p transcriptPlace) string {
 	return fmt.Sprintf("%s:%d", term.Escape(p.file), p.line)
 }
 
-// maxExample is the number of characters shown of a call.
+// maxExampleLength is the number of characters shown of a call.
 const maxExampleLength = 160
 
-// show returns a text on one line, without credentials and terminal control characters.
+// printableLine returns a text on one line, without credentials and terminal control characters.
 func (c *conversation) printableLine(text string, most int) string {
 	if len(text) > 64<<10 {
 		text = strings.ToValidUTF8(text[:64<<10], "")
@@ -265,7 +265,7 @@ func (c *conversation) printableLine(text string, most int) string {
 	return term.Cut(term.Escape(strings.Join(strings.Fields(text), " ")), most)
 }
 
-// gist returns the command, path or URL of an action.
+// actionSummary returns the command, path or URL of an action.
 func (c *conversation) actionSummary(a *action.Action, x *toolCall) string {
 	if a != nil {
 		for _, field := range []string{"command", "path", "url", "pattern"} {
@@ -280,7 +280,7 @@ func (c *conversation) actionSummary(a *action.Action, x *toolCall) string {
 	return c.printableLine(x.tool+" "+string(x.input), maxExampleLength)
 }
 
-// texts returns the strings in a result, up to a size limit.
+// resultText returns the strings in a result, up to a size limit.
 func resultText(v any) string {
 	const most = 512 << 10
 	text, isText := v.(string)
@@ -297,7 +297,7 @@ func resultText(v any) string {
 	return text
 }
 
-// forms returns the kinds of credentials in a text.
+// credentialKinds returns the kinds of credentials in a text.
 func credentialKinds(text string) (kinds []string) {
 	known := map[string]bool{}
 	for _, found := range redact.Credentials(text) {

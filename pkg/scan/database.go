@@ -23,7 +23,7 @@ const (
 	maxTotalKeyBytes = 256 << 20 // bytes of the keys of all rows
 )
 
-// opened opens an SQLite database with its write-ahead log.
+// openDatabase opens an SQLite database with its write-ahead log.
 func openDatabase(name string) (db *sqlitefile.DB, end func(), err error) {
 	var files []*os.File
 	end = func() {
@@ -75,7 +75,7 @@ func isDatabase(name string) bool {
 	return err == nil && string(start) == sqlitefile.Magic
 }
 
-// database adds the sessions of a database, each as one file.
+// addDatabase adds the sessions of a database, each as one file.
 func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 	db, end, err := openDatabase(name)
 	if err != nil {
@@ -150,7 +150,7 @@ func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 	return nil
 }
 
-// A row is the position of a message part in a database.
+// A partRow is the position of a message part in a database.
 type partRow struct {
 	sortKey string // sort key: IDs increase with time
 	rowid   int64

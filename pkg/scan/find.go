@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A file is a transcript to read.
+// A transcript is a transcript to read.
 type transcript struct {
 	source *transcriptSource
 	name   string // name of the file
@@ -26,7 +26,7 @@ type transcript struct {
 	rows      []partRow // the session's parts, in order
 }
 
-// own returns the conversation ID that the file would have without a main file.
+// defaultTaskID returns the conversation ID that the file would have without a main file.
 func (f *transcript) defaultTaskID() string {
 	if f.sessionID != "" {
 		return f.name + "#" + f.sessionID
@@ -34,7 +34,7 @@ func (f *transcript) defaultTaskID() string {
 	return f.name
 }
 
-// A Left is a file or folder that was not read, with the reason.
+// A SkippedFile is a file or folder that was not read, with the reason.
 type SkippedFile struct {
 	File   string `json:"file"`
 	Reason string `json:"why"`
@@ -47,7 +47,7 @@ const (
 	maxListedSkipped = 100 // left-out files that are listed
 )
 
-// A finder searches for transcripts.
+// A transcriptFinder searches for transcripts.
 type transcriptFinder struct {
 	files           []transcript
 	skipped         []SkippedFile
@@ -62,7 +62,7 @@ func (f *transcriptFinder) skipFile(name, why string) {
 	f.skipped = append(f.skipped, SkippedFile{name, why})
 }
 
-// folder searches a host's folder. It does not follow symbolic links, and skips files and folders of
+// searchHostFolder searches a host's folder. It does not follow symbolic links, and skips files and folders of
 // other users.
 func (f *transcriptFinder) searchHostFolder(s *transcriptSource, root string) {
 	info, err := os.Stat(root) // the folder itself can be a symbolic link of its user
@@ -82,7 +82,7 @@ func (f *transcriptFinder) searchHostFolder(s *transcriptSource, root string) {
 	}
 }
 
-// below searches a folder for files that match a path pattern.
+// searchFolder searches a folder for files that match a path pattern.
 func (f *transcriptFinder) searchFolder(s *transcriptSource, dir string, pattern []string, level int) {
 	if level > maxFolderDepth || len(f.files) >= maxFiles {
 		return
@@ -117,7 +117,7 @@ func (f *transcriptFinder) searchFolder(s *transcriptSource, dir string, pattern
 	}
 }
 
-// matching adds the files of a folder that match the last element of a pattern.
+// addMatching adds the files of a folder that match the last element of a pattern.
 func (f *transcriptFinder) addMatching(s *transcriptSource, dir string, entries []fs.DirEntry, rest []string, level int) {
 	for _, e := range entries {
 		if matched, _ := path.Match(rest[0], e.Name()); !matched || len(rest) > 1 || e.IsDir() {
@@ -131,7 +131,7 @@ func (f *transcriptFinder) addMatching(s *transcriptSource, dir string, entries 
 	}
 }
 
-// mine reports whether a folder belongs to this user or to root.
+// isOwnFolder reports whether a folder belongs to this user or to root.
 func (f *transcriptFinder) isOwnFolder(name string, e fs.DirEntry) bool {
 	info, err := e.Info()
 	if err != nil {
@@ -171,7 +171,7 @@ func (f *transcriptFinder) addTranscript(s *transcriptSource, name string, e fs.
 	f.files = append(f.files, transcript{source: s, name: name, size: info.Size(), taskID: task})
 }
 
-// given adds a path that the user named: a file, or all files below a folder whose names end in
+// addNamedPath adds a path that the user named: a file, or all files below a folder whose names end in
 // .jsonl, .json or .db.
 func (f *transcriptFinder) addNamedPath(name, host string) error {
 	info, err := os.Stat(name)
@@ -203,7 +203,7 @@ func (f *transcriptFinder) addNamedPath(name, host string) error {
 	})
 }
 
-// one adds a file of a host; if host is "", the host is detected from its records.
+// addFile adds a file of a host; if host is "", the host is detected from its records.
 func (f *transcriptFinder) addFile(name, host string) error {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -227,7 +227,7 @@ func (f *transcriptFinder) addFile(name, host string) error {
 	return nil
 }
 
-// why returns an error's text without the path, which is shown separately.
+// errorWithoutPath returns an error's text without the path, which is shown separately.
 func errorWithoutPath(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -236,7 +236,7 @@ func errorWithoutPath(err error) string {
 	return err.Error()
 }
 
-// sourceOf returns the source whose reader recognises most of a file's first records.
+// detectSource returns the source whose reader recognises most of a file's first records.
 func detectSource(name, host string) (*transcriptSource, error) {
 	var best *transcriptSource
 	most := 0
@@ -257,10 +257,10 @@ func detectSource(name, host string) (*transcriptSource, error) {
 	return best, nil
 }
 
-// maxSampled is the number of records that are used to detect a file's host.
+// maxSampledRecords is the number of records that are used to detect a file's host.
 const maxSampledRecords = 40
 
-// A sample counts what a reader recognises in the first records.
+// A recognitionScore counts what a reader recognises in the first records.
 type recognitionScore struct{ score int }
 
 func (s *recognitionScore) setFolder(string)        { s.score++ }
@@ -270,7 +270,7 @@ func (s *recognitionScore) countUnknown(string) {
 	s.score--
 }
 
-// order groups files by conversation, each with its main file first, and drops files that occur twice.
+// groupByConversation groups files by conversation, each with its main file first, and drops files that occur twice.
 func groupByConversation(files []transcript) (tasks [][]transcript) {
 	sorted.By(files, func(a, b transcript) int {
 		if c := strings.Compare(a.taskID, b.taskID); c != 0 {

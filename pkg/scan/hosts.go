@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A source describes where and in which format a host keeps its transcripts; see hosts.yaml.
+// A transcriptSource describes where and in which format a host keeps its transcripts; see hosts.yaml.
 type transcriptSource struct {
 	Host    string
 	Files   []string
@@ -20,7 +20,7 @@ type transcriptSource struct {
 	Variable string // environment variable that can name another folder, with the path below it
 }
 
-// A form is a file format of records.
+// A recordFormat is a file format of records.
 type recordFormat string
 
 const (

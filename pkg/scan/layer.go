@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A layer is an overlay over the disk that holds the files of one conversation as its calls leave
+// A fileOverlay is an overlay over the disk that holds the files of one conversation as its calls leave
 // them. Folders of the conversation that do not exist on this machine appear as empty folders. It
 // implements [analysis.FileOverlay].
 type fileOverlay struct {
@@ -61,7 +61,7 @@ func (l *fileOverlay) Absent(p string) bool {
 	return l.assumeEmptyFile
 }
 
-// enter adds an empty folder of the conversation if it does not exist on the disk.
+// addEmptyFolder adds an empty folder of the conversation if it does not exist on the disk.
 func (l *fileOverlay) addEmptyFolder(dir string) {
 	if len(dir) < 2 || dir[0] != '/' || slices.Contains(l.missingFolders, dir) || len(l.missingFolders) == 256 {
 		return
@@ -73,7 +73,7 @@ func (l *fileOverlay) addEmptyFolder(dir string) {
 	l.ensureFolder(dir)
 }
 
-// put records the entry at a path, and that the folders above it exist.
+// putEntry records the entry at a path, and that the folders above it exist.
 func (l *fileOverlay) putEntry(p string, e analysis.OverlayEntry) {
 	if p == "" || p[0] != '/' || len(l.entries) >= maxOverlayEntries {
 		return
@@ -91,7 +91,7 @@ func (l *fileOverlay) putEntry(p string, e analysis.OverlayEntry) {
 	l.setEntry(p, e)
 }
 
-// above records that a folder and those above it exist, up to the first that the layer or the disk has.
+// addParentFolders records that a folder and those above it exist, up to the first that the layer or the disk has.
 func (l *fileOverlay) addParentFolders(dir string) {
 	for ; len(dir) > 1; dir = path.Dir(dir) {
 		if e, known := l.Look(dir); known && !e.Deleted {
@@ -119,7 +119,7 @@ func (l *fileOverlay) ensureFolder(dir string) {
 	}
 }
 
-// remove records that a path and everything below it was deleted.
+// recordRemoval records that a path and everything below it was deleted.
 func (l *fileOverlay) recordRemoval(p string) {
 	if len(p) < 2 || slices.ContainsFunc(l.missingFolders, func(root string) bool { return root == p || strings.HasPrefix(root, p+"/") }) {
 		return
@@ -134,7 +134,7 @@ func (l *fileOverlay) recordRemoval(p string) {
 	l.putEntry(p, analysis.OverlayEntry{Deleted: true})
 }
 
-// moves moves a path to another.
+// movePath moves a path to another.
 func (l *fileOverlay) movePath(from, to string) {
 	e, known := l.Look(from)
 	if known && e.Deleted {
@@ -164,7 +164,7 @@ func (l *fileOverlay) movePath(from, to string) {
 	}
 }
 
-// before records content that an edit shows to have existed: the text that it replaces.
+// recordReplacedText records content that an edit shows to have existed: the text that it replaces.
 func (l *fileOverlay) recordReplacedText(c *analysis.Case) {
 	old := c.ReplacedText()
 	if c.Action.Type != "write_file" || old == "" {
@@ -184,7 +184,7 @@ func (l *fileOverlay) recordReplacedText(c *analysis.Case) {
 	}
 }
 
-// apply records the certain effects of an action that was executed.
+// applyEffects records the certain effects of an action that was executed.
 func (l *fileOverlay) applyEffects(c *analysis.Case) {
 	texts := map[string]bool{}
 	c.EachWrittenFile(func(w *analysis.Case) {
@@ -232,7 +232,7 @@ func (l *fileOverlay) applyEffects(c *analysis.Case) {
 	}
 }
 
-// write records that an action wrote or edited a file.
+// recordWrite records that an action wrote or edited a file.
 func (l *fileOverlay) recordWrite(p string, c *analysis.Case) {
 	old, text := c.ReplacedText(), c.Action.Text("content")
 	if was, known := l.Look(p); old != "" {
@@ -252,7 +252,7 @@ func (l *fileOverlay) recordWrite(p string, c *analysis.Case) {
 	l.putEntry(p, analysis.OverlayEntry{Text: []byte(text)})
 }
 
-// commit records that the files of a repository are in its last commit.
+// markCommitted records that the files of a repository are in its last commit.
 func (l *fileOverlay) markCommitted(dir string) {
 	root := dir
 	for _, r := range l.missingFolders {
@@ -271,7 +271,7 @@ func (l *fileOverlay) markCommitted(dir string) {
 	}
 }
 
-// reads records the content of a file that was read completely.
+// recordRead records the content of a file that was read completely.
 func (l *fileOverlay) recordRead(a *action.Action, c *analysis.Case, v any) {
 	text, isText := v.(string)
 	if !isText || a.Type != "read_file" || len(c.Effects) == 0 || len(a.Payload) != 1 {
@@ -291,7 +291,7 @@ func (l *fileOverlay) recordRead(a *action.Action, c *analysis.Case, v any) {
 	l.putEntry(e.Path, analysis.OverlayEntry{Text: []byte(text), ContentUnknown: !ok, Committed: true})
 }
 
-// unnumbered returns a text without the line numbers that a host adds. ok is false if they do not
+// stripLineNumbers returns a text without the line numbers that a host adds. ok is false if they do not
 // start at 1, so that the file was not read completely.
 func stripLineNumbers(text string) (plain string, ok bool) {
 	var b strings.Builder

@@ -12,13 +12,13 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// decode parses JSON leniently, since hosts write malformed JSON; judged actions are parsed strictly
+// decodeLenient parses JSON leniently, since hosts write malformed JSON; judged actions are parsed strictly
 // later.
 func decodeLenient(raw jsontext.Value, to any) error {
 	return json.Unmarshal(raw, to, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
-// readers are the constructors of the readers named in hosts.yaml.
+// readerConstructors are the constructors of the readers named in hosts.yaml.
 var readerConstructors = map[string]func(*transcriptSource) transcriptReader{
 	"claude":  func(s *transcriptSource) transcriptReader { return claudeReader{s, []string{"assistant", "user"}} },
 	"droid":   func(s *transcriptSource) transcriptReader { return claudeReader{s, []string{"message"}} },
@@ -32,14 +32,14 @@ var readerConstructors = map[string]func(*transcriptSource) transcriptReader{
 	"opencode": func(s *transcriptSource) transcriptReader { return opencodeReader{s} },
 }
 
-// skip counts a record of an unknown kind, unless hosts.yaml says that it contains no call.
+// countUnlessIgnored counts a record of an unknown kind, unless hosts.yaml says that it contains no call.
 func (s *transcriptSource) countUnlessIgnored(kind string, to recordSink) {
 	if !slices.Contains(s.Ignored, kind) && !strings.HasPrefix(kind, "api-request") {
 		to.countUnknown(kind)
 	}
 }
 
-// A part is one part of a message, with the fields of several hosts' formats.
+// A messagePart is one part of a message, with the fields of several hosts' formats.
 type messagePart struct {
 	Type             string         `json:"type"`
 	ID               string         `json:"id"`
@@ -65,7 +65,7 @@ type functionReply struct {
 	Response jsontext.Value `json:"response"`
 }
 
-// parts returns the parts of a message's content; none if the content is a string.
+// decodeParts returns the parts of a message's content; none if the content is a string.
 func decodeParts(content jsontext.Value) (out []messagePart) {
 	if content.Kind() == '[' {
 		_ = decodeLenient(content, &out) // content in another format has no parts
@@ -73,7 +73,7 @@ func decodeParts(content jsontext.Value) (out []messagePart) {
 	return out
 }
 
-// value decodes a JSON value as package json does, but a list of texts becomes one string.
+// decodeValue decodes a JSON value as package json does, but a list of texts becomes one string.
 func decodeValue(raw jsontext.Value) any {
 	if len(raw) == 0 {
 		return nil
@@ -98,7 +98,7 @@ func decodeValue(raw jsontext.Value) any {
 	return strings.Join(texts, "\n")
 }
 
-// refusals are texts in the results of calls that did not run, because a person, the host or a hook
+// refusalTexts are texts in the results of calls that did not run, because a person, the host or a hook
 // refused them.
 var refusalTexts = []string{
 	"doesn't want to proceed with this tool use", "doesn't want to take this action", "requested permissions to", "has been denied", "blocked by hook", "hook blocking error",
@@ -106,7 +106,7 @@ var refusalTexts = []string{
 	"The user did not approve", "The user rejected", "user denied", "operation was cancelled", "Operation cancelled", "was blocked by", "permission denied by", "shield:",
 }
 
-// outcome returns the status of a call, from its result and whether that is an error.
+// callStatus returns the status of a call, from its result and whether that is an error.
 func callStatus(isError bool, v any) callOutcome {
 	if !isError {
 		return outcomeRan
@@ -126,7 +126,7 @@ func callStatus(isError bool, v any) callOutcome {
 	return outcomeFailed
 }
 
-// instant parses a time; it returns the zero time for an invalid text.
+// parseTime parses a time; it returns the zero time for an invalid text.
 func parseTime(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -135,7 +135,7 @@ func parseTime(text string) time.Time {
 	return t
 }
 
-// claude reads the transcripts of Claude Code, and those of Droid, which have only one kind of
+// claudeReader reads the transcripts of Claude Code, and those of Droid, which have only one kind of
 // message.
 type claudeReader struct {
 	source       *transcriptSource
@@ -166,7 +166,7 @@ func (h claudeReader) readRecord(raw jsontext.Value, at transcriptPlace, to reco
 	return true
 }
 
-// toolParts forwards the calls and results in a message's content in the format of Anthropic's API.
+// forwardToolParts forwards the calls and results in a message's content in the format of Anthropic's API.
 func forwardToolParts(content jsontext.Value, when time.Time, at transcriptPlace, to recordSink) {
 	for _, p := range decodeParts(content) {
 		switch p.Type {
@@ -179,7 +179,7 @@ func forwardToolParts(content jsontext.Value, when time.Time, at transcriptPlace
 	}
 }
 
-// codex reads the transcripts of Codex.
+// codexReader reads the transcripts of Codex.
 type codexReader struct{ source *transcriptSource }
 
 func (h codexReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
@@ -251,7 +251,7 @@ func (h codexReader) readRecord(raw jsontext.Value, at transcriptPlace, to recor
 	return true
 }
 
-// shellCall converts a Codex call of a shell tool to the form that its hooks use.
+// normalizeShellCall converts a Codex call of a shell tool to the form that its hooks use.
 func normalizeShellCall(c toolCall) (toolCall, bool) {
 	var in struct {
 		Cmd              string         `json:"cmd"`
@@ -285,7 +285,7 @@ func normalizeShellCall(c toolCall) (toolCall, bool) {
 	return c, command != ""
 }
 
-// commandLine returns the command line for a list of words: the script of "sh -c", or the quoted
+// joinCommandLine returns the command line for a list of words: the script of "sh -c", or the quoted
 // words.
 func joinCommandLine(words []string) string {
 	if len(words) == 3 && (words[1] == "-lc" || words[1] == "-c") && (strings.HasSuffix(words[0], "sh")) {
@@ -298,13 +298,13 @@ func joinCommandLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// gemini reads the transcripts of Gemini CLI, which repeat a message each time it grows.
+// geminiReader reads the transcripts of Gemini CLI, which repeat a message each time it grows.
 type geminiReader struct {
 	source    *transcriptSource
 	seenCalls map[string]bool
 }
 
-// maxSeen is the maximum number of remembered calls of a conversation.
+// maxSeenCalls is the maximum number of remembered calls of a conversation.
 const maxSeenCalls = 1 << 16
 
 func (g *geminiReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
@@ -352,7 +352,7 @@ func (g *geminiReader) readRecord(raw jsontext.Value, at transcriptPlace, to rec
 	return true
 }
 
-// qwen reads the transcripts of Qwen Code.
+// qwenReader reads the transcripts of Qwen Code.
 type qwenReader struct{ source *transcriptSource }
 
 func (h qwenReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
@@ -412,7 +412,7 @@ func (h qwenReader) readRecord(raw jsontext.Value, at transcriptPlace, to record
 	return true
 }
 
-// copilot reads the transcripts of Copilot CLI.
+// copilotReader reads the transcripts of Copilot CLI.
 type copilotReader struct{ source *transcriptSource }
 
 func (h copilotReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
@@ -465,7 +465,7 @@ func (h copilotReader) readRecord(raw jsontext.Value, at transcriptPlace, to rec
 	return true
 }
 
-// cline reads the messages of Cline.
+// clineReader reads the messages of Cline.
 type clineReader struct{}
 
 func (clineReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
@@ -485,7 +485,7 @@ func (clineReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordS
 	return true
 }
 
-// pi reads the transcripts of pi.
+// piReader reads the transcripts of pi.
 type piReader struct{ source *transcriptSource }
 
 func (h piReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
@@ -527,7 +527,7 @@ func (h piReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSi
 	return true
 }
 
-// opencode reads the parts of messages of opencode. A call and its result are one part.
+// opencodeReader reads the parts of messages of opencode. A call and its result are one part.
 type opencodeReader struct{ source *transcriptSource }
 
 func (h opencodeReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {

@@ -14,13 +14,13 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// maxRecord is the length of the longest record that is read, in bytes.
+// maxRecordBytes is the length of the longest record that is read, in bytes.
 const maxRecordBytes = 16 << 20
 
-// errEnough stops the reading of a file after enough records.
+// errEnoughRecords stops the reading of a file after enough records.
 var errEnoughRecords = errors.New("enough records")
 
-// records reads the records of a file, at most most of them unless most is 0. progress receives the
+// readRecords reads the records of a file, at most most of them unless most is 0. progress receives the
 // number of bytes read.
 func readRecords(f transcript, to recordSink, most int, progress func(n int64)) error {
 	if progress == nil {
@@ -124,7 +124,7 @@ func readLines(from io.Reader, read func(jsontext.Value, int) error, to recordSi
 	}
 }
 
-// A gauge counts the bytes read from a stream, and fails if one value is longer than maxRecord.
+// A limitedProgressReader counts the bytes read from a stream, and fails if one value is longer than maxRecordBytes.
 type limitedProgressReader struct {
 	input     io.Reader
 	bytesLeft int64
@@ -201,7 +201,7 @@ func readDocument(from io.Reader, read func(jsontext.Value, int) error, to recor
 	return nil
 }
 
-// folderBeside returns the folder of a conversation from a file beside its transcript, for Gemini CLI in the
+// folderFromSiblingFile returns the folder of a conversation from a file beside its transcript, for Gemini CLI in the
 // folder above; "" if unknown.
 func folderFromSiblingFile(f transcript) string {
 	switch f.source.Host {

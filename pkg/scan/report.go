@@ -47,20 +47,20 @@ type Report struct {
 	Approvals map[string][]policy.Approval `json:"-"`
 }
 
-// A Host is the summary of one host.
+// A HostSummary is the summary of one host.
 type HostSummary struct {
 	Host  string `json:"host"`
 	Tasks int    `json:"tasks"`
 	Calls int    `json:"calls"`
 }
 
-// A Count is a name and how often it occurred.
+// A NameCount is a name and how often it occurred.
 type NameCount struct {
 	Name  string `json:"name"`
 	Times int    `json:"times"`
 }
 
-// A Cause is a reason why calls would be asked about or blocked.
+// An InterruptionCause is a reason why calls would be asked about or blocked.
 type InterruptionCause struct {
 	Decision string `json:"decision"` // ESCALATE or BLOCK
 	Rule     string `json:"rule,omitempty"`
@@ -70,7 +70,7 @@ type InterruptionCause struct {
 	Position string `json:"at"`
 }
 
-// Ran is an executed call that shield would block.
+// DangerousCall is an executed call that shield would block.
 type DangerousCall struct {
 	Rule     string `json:"rule,omitempty"`
 	Reason   string `json:"reason"`
@@ -78,7 +78,7 @@ type DangerousCall struct {
 	Position string `json:"at"`
 }
 
-// Shown are the credentials of one kind in results that the model received.
+// ShownCredential are the credentials of one kind in results that the model received.
 type ShownCredential struct {
 	Kind     string `json:"kind"`
 	Times    int    `json:"times"`   // number of results
@@ -86,21 +86,21 @@ type ShownCredential struct {
 	Position string `json:"at"`
 }
 
-// A Loop is a call that came many times in a row.
+// A CallLoop is a call that came many times in a row.
 type CallLoop struct {
 	Times    int    `json:"times"`
 	Example  string `json:"example"`
 	Position string `json:"at"`
 }
 
-// Tier2 is how many calls a day Tier 2 would judge: those that Tiers 0 and 1 do not decide.
+// Tier2Load is how many calls a day Tier 2 would judge: those that Tiers 0 and 1 do not decide.
 type Tier2Load struct {
 	Days      int     `json:"days"` // days with a call
 	PerDay    float64 `json:"per_day"`
 	MaxPerDay int     `json:"most"`
 }
 
-// Suggested estimates the effect of exceptions for repeatedly executed commands.
+// SuggestedExceptions estimates the effect of exceptions for repeatedly executed commands.
 type SuggestedExceptions struct {
 	Count                    int     `json:"exceptions"`
 	SavedQuestions           int     `json:"saves_questions"`
@@ -108,7 +108,7 @@ type SuggestedExceptions struct {
 	Policy                   string  `json:"policy"`
 }
 
-// A tally counts the calls of one or all conversations.
+// A callCounts counts the calls of one or all conversations.
 type callCounts struct {
 	calls, questions, blocks, onMissingFiles, repeated, refused, withoutResult int
 
@@ -140,7 +140,7 @@ func newCallCounts() *callCounts {
 	return &callCounts{causes: map[string]*InterruptionCause{}, shownCredentials: map[string]*ShownCredential{}, unknownKinds: map[string]int{}, countsByDay: map[string]dayCounts{}, approvals: map[string][]policy.Approval{}}
 }
 
-// count adds a judged call.
+// countCall adds a judged call.
 func (t *callCounts) countCall(c *conversation, x *toolCall, out *judgedCall) {
 	tier2 := 0
 	switch {
@@ -193,7 +193,7 @@ func (t *callCounts) addDangerous(c *conversation, x *toolCall, out *judgedCall)
 	t.dangerousCalls = append(t.dangerousCalls, DangerousCall{c.printableLine(out.verdict.Rule, 60), c.printableLine(cmp.Or(out.verdict.Explanation.EffectAndHarm, out.verdict.Reasoning), maxExampleLength), c.actionSummary(out.action, x), c.formatPlace(x.place)})
 }
 
-// secrets counts the credentials in a call's result.
+// addCredentials counts the credentials in a call's result.
 func (t *callCounts) addCredentials(c *conversation, w *pendingCall, v any, at transcriptPlace) {
 	for _, kind := range credentialKinds(resultText(v)) {
 		if was := t.shownCredentials[kind]; was != nil {
@@ -232,7 +232,7 @@ func (t *callCounts) addApproval(root string, a policy.Approval) {
 	}
 }
 
-// task counts a conversation, if it has a call.
+// countTask counts a conversation, if it has a call.
 func (t *callCounts) countTask(has bool, name string, to *Report) {
 	i := slices.IndexFunc(to.Hosts, func(h HostSummary) bool { return h.Host == name })
 	if i < 0 {
@@ -249,7 +249,7 @@ func (t *callCounts) countTask(has bool, name string, to *Report) {
 	}
 }
 
-// add adds the counts of a conversation.
+// mergeCounts adds the counts of a conversation.
 func (t *callCounts) mergeCounts(o *callCounts) {
 	t.calls, t.questions, t.blocks, t.onMissingFiles = t.calls+o.calls, t.questions+o.questions, t.blocks+o.blocks, t.onMissingFiles+o.onMissingFiles
 	t.repeated, t.refused, t.withoutResult = t.repeated+o.repeated, t.refused+o.refused, t.withoutResult+o.withoutResult
@@ -297,7 +297,7 @@ func (t *callCounts) mergeCounts(o *callCounts) {
 	}
 }
 
-// finish writes the counts into the report.
+// fillReport writes the counts into the report.
 func (s *scanner) fillReport() {
 	r, t := s.report, s.counts
 	r.Calls, r.Questions, r.Blocks, r.CallsOnMissingFiles = t.calls, t.questions, t.blocks, t.onMissingFiles

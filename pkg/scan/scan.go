@@ -33,7 +33,7 @@ type Pipeline interface {
 
 // Options configure a scan.
 type Options struct {
-	// Open returns the pipeline for a conversation of a host that started in a folder; home is its
+	// OpenPipeline returns the pipeline for a conversation of a host that started in a folder; home is its
 	// user's home folder. It is called concurrently.
 	OpenPipeline func(host, home, folder string, files analysis.FileOverlay) (Pipeline, error)
 
@@ -98,7 +98,7 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	return s.report, nil
 }
 
-// root returns a host's transcript folder: that of its settings, unless an environment variable names
+// transcriptFolder returns a host's transcript folder: that of its settings, unless an environment variable names
 // another.
 func (s *transcriptSource) transcriptFolder(opts Options) string {
 	folder, variable := s.Folder, s.Variable
@@ -118,7 +118,7 @@ func (s *transcriptSource) transcriptFolder(opts Options) string {
 	return filepath.Join(opts.Home, filepath.FromSlash(folder))
 }
 
-// replay judges conversations concurrently, each in one goroutine.
+// replayTasks judges conversations concurrently, each in one goroutine.
 func (s *scanner) replayTasks(ctx context.Context, tasks [][]transcript) error {
 	n := s.opts.Jobs
 	if n <= 0 {
@@ -167,7 +167,7 @@ func totalSize(files []transcript) (n int64) {
 	return n
 }
 
-// task replays one conversation.
+// replayTask replays one conversation.
 func (s *scanner) replayTask(ctx context.Context, files []transcript) error {
 	c, err := s.newConversation(ctx, files[0])
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *scanner) replayTask(ctx context.Context, files []transcript) error {
 	return nil
 }
 
-// repeated records the hash of a call, and reports whether it occurred before.
+// isRepeated records the hash of a call, and reports whether it occurred before.
 func (s *scanner) isRepeated(key uint64) bool {
 	const most = 4 << 20
 	s.mu.Lock()

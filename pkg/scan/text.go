@@ -111,7 +111,7 @@ func (r *Report) Text(columns int) string {
 	return b.String()
 }
 
-// write writes a table. Cells that do not fit on a line are written below it.
+// writeTable writes a table. Cells that do not fit on a line are written below it.
 func (s *Section) writeTable(b *strings.Builder, columns int) {
 	wide := 0 // number of aligned columns: numbers and short words
 	widths := make([]int, len(s.Head))

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A call is one tool call.
+// A toolCall is one tool call.
 type toolCall struct {
 	id       string
 	tool     string
@@ -19,7 +19,7 @@ type toolCall struct {
 	place    transcriptPlace
 }
 
-// A result is the result of a call.
+// A toolResult is the result of a call.
 type toolResult struct {
 	id     string
 	value  any // the result, a string or a JSON value; nil if it is not in the transcript
@@ -27,7 +27,7 @@ type toolResult struct {
 	place  transcriptPlace
 }
 
-// A status is the outcome of a call.
+// A callOutcome is the outcome of a call.
 type callOutcome uint8
 
 const (
@@ -37,24 +37,24 @@ const (
 	outcomeDenied // a person, the host or a hook refused the call
 )
 
-// A place is a position in a transcript.
+// A transcriptPlace is a position in a transcript.
 type transcriptPlace struct {
 	file string
 	line int // line, or number of the message, from 1
 }
 
-// A sink receives the records of a transcript, in order.
+// A recordSink receives the records of a transcript, in order.
 type recordSink interface {
-	// folder sets the folder of the following calls.
+	// setFolder sets the folder of the following calls.
 	setFolder(cwd string)
 	handleCall(c toolCall)
 	handleResult(r toolResult)
-	// unknown counts a record of an unknown kind.
+	// countUnknown counts a record of an unknown kind.
 	countUnknown(kind string)
 }
 
-// A reader reads the records of one transcript, and can keep state from earlier records.
+// A transcriptReader reads the records of one transcript, and can keep state from earlier records.
 type transcriptReader interface {
-	// record reads one record. ok is false if it is not a record of this host.
+	// readRecord reads one record. ok is false if it is not a record of this host.
 	readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) (ok bool)
 }

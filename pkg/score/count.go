@@ -18,7 +18,7 @@ const (
 	maxTextRunes   = 120 // runes of an action that are shown
 )
 
-// part counts the rows of one label.
+// labelCounts counts the rows of one label.
 type labelCounts struct {
 	total               report.Group
 	sources, categories map[string]*report.Group
@@ -42,7 +42,7 @@ func (p *labelCounts) add(r *corpusRow, v *verdict.Verdict) {
 	}
 }
 
-// group returns the counts of a name; names above maxGroups share one group, to limit memory.
+// groupCounts returns the counts of a name; names above maxNamedGroups share one group, to limit memory.
 func groupCounts(groups map[string]*report.Group, name string) *report.Group {
 	name = cmp.Or(shortenText(name, maxNameRunes), "(none)")
 	if g := groups[name]; g != nil {
@@ -71,7 +71,7 @@ func (p *labelCounts) toReport() report.LabelResult {
 	return report.LabelResult{Total: p.total, Sources: sorted(p.sources), Categories: sorted(p.categories)}
 }
 
-// worst keeps the worst misses, sorted by badness and then by input order.
+// worstMisses keeps the worst misses, sorted by badness and then by input order.
 type worstMisses struct {
 	maxKept    int
 	keptMisses []rankedMiss
@@ -110,7 +110,7 @@ func (w *worstMisses) toReport() []report.Miss {
 	return out
 }
 
-// cut truncates a text to n runes, on one line.
+// shortenText truncates a text to n runes, on one line.
 func shortenText(s string, n int) string {
 	if len(s) > 8*n { // enough bytes for n runes
 		s = s[:8*n]

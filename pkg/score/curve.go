@@ -2,7 +2,7 @@ package score
 
 import "github.com/shieldcli/shield/pkg/report"
 
-// A curve counts scores in constant memory, in a thousand steps from 0 to 1.
+// A scoreCounts counts scores in constant memory, in a thousand steps from 0 to 1.
 type scoreCounts struct{ attacks, benign [curveSteps + 1]int }
 
 const (
@@ -21,7 +21,7 @@ func (c *scoreCounts) add(label Label, score float64) {
 	}
 }
 
-// report returns the curve; nil without attacks or without honest actions.
+// toReport returns the curve; nil without attacks or without honest actions.
 func (c *scoreCounts) toReport() *report.Curve {
 	out := &report.Curve{Attacks: make([]int, histogramSteps), Benign: make([]int, histogramSteps)}
 	attacks, honest := 0, 0

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A histogram counts durations in constant memory: each power of two nanoseconds is divided into 32
+// A durationHistogram counts durations in constant memory: each power of two nanoseconds is divided into 32
 // buckets, so that quantiles are accurate to 3 %.
 type durationHistogram struct {
 	bucketCounts [64 * bucketsPerPower]uint64
@@ -25,7 +25,7 @@ func (h *durationHistogram) add(d time.Duration) {
 	h.max = max(h.max, d)
 }
 
-// bucket returns the bucket of a duration; durations below 32 ns have one bucket each.
+// bucketIndex returns the bucket of a duration; durations below 32 ns have one bucket each.
 func bucketIndex(ns uint64) int {
 	if ns < bucketsPerPower {
 		return int(ns)
@@ -34,7 +34,7 @@ func bucketIndex(ns uint64) int {
 	return (power+1)*bucketsPerPower + int(ns>>power) - bucketsPerPower
 }
 
-// floor returns the lower bound of a bucket.
+// bucketFloor returns the lower bound of a bucket.
 func bucketFloor(b int) uint64 {
 	if b < bucketsPerPower {
 		return uint64(b)

@@ -21,7 +21,7 @@ const (
 	Ask                     // a person should decide
 )
 
-// labels are the words for labels, in corpora and in adjudicated files.
+// labelWords are the words for labels, in corpora and in adjudicated files.
 var labelWords = [...]struct {
 	word  string
 	label Label
@@ -33,7 +33,7 @@ var labelWords = [...]struct {
 // String returns the word for a label in adjudicated files: pass, stop or ask.
 func (l Label) String() string { return [...]string{"", "pass", "stop", "ask"}[l] }
 
-// LabelNamed returns the label for a word: malicious or stop, benign or pass, ask.
+// ParseLabel returns the label for a word: malicious or stop, benign or pass, ask.
 func ParseLabel(word string) (Label, error) {
 	for _, l := range labelWords {
 		if l.word == word {
@@ -43,7 +43,7 @@ func ParseLabel(word string) (Label, error) {
 	return 0, fmt.Errorf("label %.40q is unknown; use malicious, benign, stop, pass or ask", word)
 }
 
-// A row is one labelled record of a corpus. For a session, the verdict is that of its decisive action
+// A corpusRow is one labelled record of a corpus. For a session, the verdict is that of its decisive action
 // or, if none is marked, the most severe one.
 type corpusRow struct {
 	ID            string          `json:"id"`
@@ -62,11 +62,11 @@ type corpusRow struct {
 	sessionQueue sessionQueue
 }
 
-// A queue orders a row among the rows of its session, which are judged one after the other. The zero
+// A sessionQueue orders a row among the rows of its session, which are judged one after the other. The zero
 // queue is for a row without a session.
 type sessionQueue struct{ previousDone, ownDone chan struct{} }
 
-// sessionOf returns the session ID of a row's action; "" if it has none.
+// sessionID returns the session ID of a row's action; "" if it has none.
 func (r *corpusRow) sessionID() string {
 	var a struct {
 		Session string `json:"session"`
@@ -109,7 +109,7 @@ func parseRow(raw []byte, bare Label) (*corpusRow, error) {
 	return &r, nil
 }
 
-// plainJSON rewrites a JSON error in terms of the corpus instead of Go types.
+// describeJSONError rewrites a JSON error in terms of the corpus instead of Go types.
 func describeJSONError(err error) error {
 	var t *json.UnmarshalTypeError
 	if errors.As(err, &t) {

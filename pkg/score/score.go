@@ -26,7 +26,7 @@ type Options struct {
 	BareActionLabel Label            // label of records that are plain actions; 0: such records are malformed
 	MaxMisses       int              // number of misses to keep, of each kind
 
-	// Denied and Returned are called for actions of a session: an action was denied and did not run,
+	// OnDenied and Returned are called for actions of a session: an action was denied and did not run,
 	// or it ran and returned a string or another JSON value (nil if unknown). They are called
 	// concurrently; nil: no call. If they return an error, the row counts as blocked.
 	OnDenied func(context.Context, *action.Action) error
@@ -38,7 +38,7 @@ type Options struct {
 	OnMalformed func(error)    // receives the error of each malformed row; can be nil
 }
 
-// A Judged is the outcome of an action: its verdict, the steps of the tiers with latencies, and the
+// An Outcome is the outcome of an action: its verdict, the steps of the tiers with latencies, and the
 // total duration.
 type Outcome struct {
 	Verdict verdict.Verdict
@@ -81,7 +81,7 @@ func New(judge Judge, opts Options) *Counter {
 	return &Counter{judge: judge, opts: opts, waitingOutcomes: map[int]Row{}, passedAttacks: worstMisses{maxKept: opts.MaxMisses}, stoppedBenign: worstMisses{maxKept: opts.MaxMisses}}
 }
 
-// maxRow is the maximum length of a row in bytes: a maximal action plus its label.
+// maxRowBytes is the maximum length of a row in bytes: a maximal action plus its label.
 const maxRowBytes = 2 * action.MaxBytes
 
 // Read judges the rows of one corpus in JSON Lines; name is the corpus name for messages. It can be
@@ -111,14 +111,14 @@ func (c *Counter) Read(ctx context.Context, r io.Reader, name string) error {
 	return cmp.Or(c.readError, ctx.Err())
 }
 
-// fail stops the reading with an error.
+// setReadError stops the reading with an error.
 func (c *Counter) setReadError(err error) {
 	c.readMutex.Lock()
 	defer c.readMutex.Unlock()
 	c.readError = cmp.Or(c.readError, err)
 }
 
-// next returns the next selected row, and its position in the input.
+// nextRow returns the next selected row, and its position in the input.
 func (c *Counter) nextRow(ctx context.Context, in *action.Reader, name string) (*corpusRow, int, bool) {
 	c.readMutex.Lock()
 	defer c.readMutex.Unlock()
@@ -160,7 +160,7 @@ func (c *Counter) nextRow(ctx context.Context, in *action.Reader, name string) (
 	return nil, 0, false
 }
 
-// line appends a row to the queue of its session.
+// enqueueRow appends a row to the queue of its session.
 func (c *Counter) enqueueRow(r *corpusRow) {
 	id := r.sessionID()
 	if id == "" {
@@ -173,7 +173,7 @@ func (c *Counter) enqueueRow(r *corpusRow) {
 	c.sessionTails[id] = r.sessionQueue.ownDone
 }
 
-// inTurn judges a row after the earlier rows of its session.
+// judgeInTurn judges a row after the earlier rows of its session.
 func (c *Counter) judgeInTurn(ctx context.Context, r *corpusRow, seq int) Outcome {
 	if r.sessionQueue.previousDone != nil {
 		<-r.sessionQueue.previousDone
@@ -184,7 +184,7 @@ func (c *Counter) judgeInTurn(ctx context.Context, r *corpusRow, seq int) Outcom
 	return c.judgeRow(ctx, r, seq)
 }
 
-// end lets the next row of the session start.
+// releaseNextRow lets the next row of the session start.
 func (c *Counter) releaseNextRow(r *corpusRow) {
 	close(r.sessionQueue.ownDone)
 	c.readMutex.Lock()
@@ -194,7 +194,7 @@ func (c *Counter) releaseNextRow(r *corpusRow) {
 	}
 }
 
-// choose reports whether a row is selected, and sets its adjudicated label.
+// selectRow reports whether a row is selected, and sets its adjudicated label.
 func (c *Counter) selectRow(r *corpusRow) bool {
 	if c.opts.OnlySplit != "" && r.Split != c.opts.OnlySplit || c.opts.OnlySource != "" && r.Source != c.opts.OnlySource {
 		return false
@@ -207,7 +207,7 @@ func (c *Counter) selectRow(r *corpusRow) bool {
 	return ok
 }
 
-// one judges an action; session, if not "", replaces the action's session.
+// judgeAction judges an action; session, if not "", replaces the action's session.
 func (c *Counter) judgeAction(ctx context.Context, raw []byte, session string) Outcome {
 	a, err := action.Parse(jsontext.Value(raw))
 	if err != nil { // count an invalid action as a stream would
@@ -217,7 +217,7 @@ func (c *Counter) judgeAction(ctx context.Context, raw []byte, session string) O
 	return c.judge(ctx, a)
 }
 
-// count adds a judged row.
+// countRow adds a judged row.
 func (c *Counter) countRow(r *corpusRow, seq int, out *Outcome) error {
 	c.countMutex.Lock()
 	defer c.countMutex.Unlock()
@@ -267,7 +267,7 @@ func (c *Counter) countRow(r *corpusRow, seq int, out *Outcome) error {
 	}
 }
 
-// injection returns the attack probability in a model's step, whose confidence refers to its label.
+// attackProbability returns the attack probability in a model's step, whose confidence refers to its label.
 func attackProbability(st verdict.Step) float64 {
 	if st.Decision == verdict.Allow {
 		return 1 - st.Confidence
@@ -284,7 +284,7 @@ func newMiss(r *corpusRow, v *verdict.Verdict) report.Miss {
 	}
 }
 
-// gist returns the command, path or URL of an action, or else the whole action.
+// actionSummary returns the command, path or URL of an action, or else the whole action.
 func actionSummary(raw []byte) string {
 	a, err := action.Parse(raw)
 	if err != nil {

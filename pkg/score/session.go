@@ -16,7 +16,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A turn is one action of a session.
+// A sessionAction is one action of a session.
 type sessionAction struct {
 	raw       json.RawMessage
 	wasDenied bool // the action was refused and did not run: its verdict does not count
@@ -35,10 +35,10 @@ func (t *sessionAction) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// maxTurns is the maximum number of actions in a session.
+// maxSessionActions is the maximum number of actions in a session.
 const maxSessionActions = 1000
 
-// sessionFault returns an error for an invalid session; nil if it is valid.
+// validateSession returns an error for an invalid session; nil if it is valid.
 func (r *corpusRow) validateSession() error {
 	counted := slices.ContainsFunc(r.Actions, func(t sessionAction) bool { return !t.wasDenied })
 	switch {
@@ -54,7 +54,7 @@ func (r *corpusRow) validateSession() error {
 	return nil
 }
 
-// row judges a row. For a session it returns the outcome of the decisive action or, if none is marked, the
+// judgeRow judges a row. For a session it returns the outcome of the decisive action or, if none is marked, the
 // most severe one, and makes that action the row's own. Every earlier action counts as executed, whatever
 // its verdict, unless it is marked denied.
 func (c *Counter) judgeRow(ctx context.Context, r *corpusRow, seq int) Outcome {
@@ -82,7 +82,7 @@ func (c *Counter) judgeRow(ctx context.Context, r *corpusRow, seq int) Outcome {
 	return most
 }
 
-// tell reports to an action's session whether the action was denied or returned a result.
+// reportToSession reports to an action's session whether the action was denied or returned a result.
 func (c *Counter) reportToSession(ctx context.Context, t *sessionAction, session string) error {
 	a, err := action.Parse(jsontext.Value(t.raw))
 	if err != nil {

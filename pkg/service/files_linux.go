@@ -6,10 +6,10 @@ import (
 	"os"
 )
 
-// maxPath is the maximum length of a socket path, including the zero byte.
+// maxSocketPathBytes is the maximum length of a socket path, including the zero byte.
 const maxSocketPathBytes = 108
 
-// sameFiles returns an error unless a process has the same root folder and namespaces (mount, user,
+// checkSameNamespaces returns an error unless a process has the same root folder and namespaces (mount, user,
 // PID, network) as this process: it could run in a container that shares only the socket.
 func checkSameNamespaces(pid int) error {
 	if pid <= 0 {

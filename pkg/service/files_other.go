@@ -2,8 +2,8 @@
 
 package service
 
-// maxPath is the maximum length of a socket path, including the zero byte.
+// maxSocketPathBytes is the maximum length of a socket path, including the zero byte.
 const maxSocketPathBytes = 104
 
-// sameFiles returns nil: only Linux has namespaces.
+// checkSameNamespaces returns nil: only Linux has namespaces.
 func checkSameNamespaces(int) error { return nil }

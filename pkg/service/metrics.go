@@ -21,7 +21,7 @@ type Metrics struct {
 	totalSeconds   float64
 }
 
-// durations are the upper bounds of the histogram, in seconds.
+// durationBounds are the upper bounds of the histogram, in seconds.
 var durationBounds = [...]float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2}
 
 // NewMetrics returns metrics that are all zero.
@@ -29,7 +29,7 @@ func NewMetrics() *Metrics {
 	return &Metrics{counts: map[string]uint64{}, durationCounts: make([]uint64, len(durationBounds)+1)}
 }
 
-// Question counts a question from another process of this user, and whether it was decided by this
+// CountQuestion counts a question from another process of this user, and whether it was decided by this
 // service.
 func (m *Metrics) CountQuestion(decided bool, seconds float64) {
 	m.increment(`shield_questions_total{decided="%t"}`, decided)
@@ -44,7 +44,7 @@ func (m *Metrics) countVerdict(v *verdict.Verdict) {
 	m.increment(`shield_verdicts_total{decision=%q,tier="%d"}`, v.Decision.String(), v.Tier)
 }
 
-// refused counts a request that got no verdict.
+// countRefused counts a request that got no verdict.
 func (m *Metrics) countRefused(status int) {
 	m.increment(`shield_requests_refused_total{code="%d"}`, status)
 }

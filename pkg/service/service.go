@@ -27,7 +27,7 @@ const (
 // ErrRunning is the error if another service listens in the folder.
 var ErrRunning = errors.New("a service of this user is already running; stop it first")
 
-// An Asker is the process that sent a question.
+// A CallingProcess is the process that sent a question.
 type CallingProcess struct{ PID int }
 
 // A Handler answers a question. It is called concurrently.
@@ -90,7 +90,7 @@ func Listen(folder string, given *os.File) (*Socket, error) {
 	return &Socket{line, lock, key}, nil
 }
 
-// listenAt returns a listener for an open socket that is bound to path.
+// listenerFromFile returns a listener for an open socket that is bound to path.
 func listenerFromFile(f *os.File, path string) (*net.UnixListener, error) {
 	defer f.Close()
 	l, err := net.FileListener(f)
@@ -133,7 +133,7 @@ func (s *Socket) Serve(ctx context.Context, answer Handler) error {
 	}
 }
 
-// one answers one question. A process of another user, or in other namespaces, gets no answer.
+// answerQuestion answers one question. A process of another user, or in other namespaces, gets no answer.
 func (s *Socket) answerQuestion(ctx context.Context, c *net.UnixConn, large chan struct{}, answer Handler) {
 	defer c.Close()
 	late := time.AfterFunc(maxQuestionTime, func() { _ = c.Close() })
@@ -155,7 +155,7 @@ func (s *Socket) answerQuestion(ctx context.Context, c *net.UnixConn, large chan
 	_, _ = c.Write(asked.EncodeAnswer(answer(ctx, q, from))) // ignore the error: a process that does not read judges by itself
 }
 
-// asker returns the process at the other end of a connection.
+// callingProcess returns the process at the other end of a connection.
 func callingProcess(c *net.UnixConn) (from CallingProcess, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

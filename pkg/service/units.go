@@ -17,10 +17,10 @@ type Unit struct {
 	Start, Stop [][]string
 }
 
-// A File is a file of a unit.
+// An UnitFile is a file of a unit.
 type UnitFile struct{ Path, Text string }
 
-// A Place contains the paths for the user of the service. All paths are absolute.
+// An UnitPaths contains the paths for the user of the service. All paths are absolute.
 type UnitPaths struct {
 	Program   string // executable of shield
 	Home      string
@@ -67,10 +67,10 @@ func systemdUnit(p UnitPaths) *Unit {
 	}
 }
 
-// specifiers escapes systemd's % specifiers.
+// escapeSpecifiers escapes systemd's % specifiers.
 func escapeSpecifiers(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
-// quoted returns a quoted word for a systemd unit file.
+// quoteUnitWord returns a quoted word for a systemd unit file.
 func quoteUnitWord(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(s) + `"`
 }

@@ -17,7 +17,7 @@ const (
 	waitingTimeout        = 2 * time.Second
 )
 
-// A waitingRoom tracks the connections that no authenticated client uses.
+// A connTracker tracks the connections that no authenticated client uses.
 type connTracker struct {
 	mu               sync.Mutex
 	conns            map[net.Conn]*trackedConn
@@ -29,7 +29,7 @@ func newConnTracker() *connTracker {
 	return &connTracker{conns: map[net.Conn]*trackedConn{}, waitingByAddress: map[string]int{}}
 }
 
-// A guest is a connection, with its number of running authenticated requests.
+// A trackedConn is a connection, with its number of running authenticated requests.
 type trackedConn struct {
 	tracker        *connTracker
 	conn           net.Conn
@@ -40,7 +40,7 @@ type trackedConn struct {
 
 type trackedConnKey struct{}
 
-// enter starts to track a connection. It is an [http.Server.ConnContext].
+// trackConn starts to track a connection. It is an [http.Server.ConnContext].
 func (r *connTracker) trackConn(ctx context.Context, c net.Conn) context.Context {
 	address, _, err := net.SplitHostPort(c.RemoteAddr().String())
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *connTracker) trackConn(ctx context.Context, c net.Conn) context.Context
 	return context.WithValue(ctx, trackedConnKey{}, g)
 }
 
-// leave stops tracking a closed connection. It is an [http.Server.ConnState].
+// untrackConn stops tracking a closed connection. It is an [http.Server.ConnState].
 func (r *connTracker) untrackConn(c net.Conn, state http.ConnState) {
 	if state != http.StateClosed && state != http.StateHijacked {
 		return
@@ -67,7 +67,7 @@ func (r *connTracker) untrackConn(c net.Conn, state http.ConnState) {
 	}
 }
 
-// end removes a connection from the count. The caller holds the lock.
+// untrack removes a connection from the count. The caller holds the lock.
 func (g *trackedConn) untrack() {
 	delete(g.tracker.conns, g.conn)
 	if !g.untracked && g.activeRequests == 0 {
@@ -76,7 +76,7 @@ func (g *trackedConn) untrack() {
 	g.untracked = true
 }
 
-// served counts a request's connection as authenticated until the returned function is called.
+// trackRequest counts a request's connection as authenticated until the returned function is called.
 func trackRequest(r *http.Request) (done func()) {
 	g, ok := r.Context().Value(trackedConnKey{}).(*trackedConn)
 	if !ok { // in a test of the handler
@@ -98,7 +98,7 @@ func (g *trackedConn) addActiveRequests(n int) {
 	}
 }
 
-// count adds n to the number of waiting connections, in all and of the same address. The caller holds
+// addWaiting adds n to the number of waiting connections, in all and of the same address. The caller holds
 // the lock.
 func (g *trackedConn) addWaiting(n int) {
 	g.tracker.waitingCount += n
@@ -107,7 +107,7 @@ func (g *trackedConn) addWaiting(n int) {
 	}
 }
 
-// dismiss removes a connection from the count if it waits while too many do, and reports whether it
+// dropIfOverLimit removes a connection from the count if it waits while too many do, and reports whether it
 // did.
 func (g *trackedConn) dropIfOverLimit() bool {
 	g.tracker.mu.Lock()
@@ -119,7 +119,7 @@ func (g *trackedConn) dropIfOverLimit() bool {
 	return true
 }
 
-// watch closes a connection that has waited too long while too many wait.
+// scheduleClose closes a connection that has waited too long while too many wait.
 func (g *trackedConn) scheduleClose() {
 	time.AfterFunc(waitingTimeout, func() {
 		if g.dropIfOverLimit() {

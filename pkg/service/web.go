@@ -117,7 +117,7 @@ func (w *Web) Handler() http.Handler {
 	return mux
 }
 
-// reply answers with JSON.
+// writeJSON answers with JSON.
 func writeJSON(rw http.ResponseWriter, status int, v any) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.Header().Set("Cache-Control", "no-store")
@@ -131,7 +131,7 @@ func (w *Web) refuse(rw http.ResponseWriter, status int, why string) {
 	writeJSON(rw, status, map[string]string{"error": why})
 }
 
-// known forwards requests with a valid token, with the client's name.
+// requireToken forwards requests with a valid token, with the client's name.
 func (w *Web) requireToken(next func(rw http.ResponseWriter, r *http.Request, who string)) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		who, ok := w.credentials.Load().tokens.ClientName(r.Header)
@@ -145,7 +145,7 @@ func (w *Web) requireToken(next func(rw http.ResponseWriter, r *http.Request, wh
 	})
 }
 
-// actions judges the actions of a request and writes one verdict per line as soon as it is available.
+// handleActions judges the actions of a request and writes one verdict per line as soon as it is available.
 // An incomplete response is aborted, which clients detect as an error.
 func (w *Web) handleActions(rw http.ResponseWriter, r *http.Request, who string) {
 	rc := http.NewResponseController(rw)
@@ -183,7 +183,7 @@ func (w *Web) handleActions(rw http.ResponseWriter, r *http.Request, who string)
 	}
 }
 
-// A body reads the actions that a client sends. It ends when the service does.
+// An actionBody reads the actions that a client sends. It ends when the service does.
 type actionBody struct {
 	reader         io.Reader
 	shutdown       context.Context
@@ -202,7 +202,7 @@ func (b *actionBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A writer sends each verdict at once, and fails if the client does not read in time.
+// A verdictWriter sends each verdict at once, and fails if the client does not read in time.
 type verdictWriter struct {
 	rw         http.ResponseWriter
 	controller *http.ResponseController

@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// wordsWithoutService are words in the names of credentials that do not name a service.
+// genericCredentialWords are words in the names of credentials that do not name a service.
 var genericCredentialWords = []string{
 	"access", "account", "admin", "api", "app", "auth", "authorization", "bearer", "client", "credential", "credentials", "db", "default", "dev", "env", "id",
 	"key", "live", "local", "login", "master", "my", "pass", "password", "private", "prod", "production", "public", "refresh", "secret", "service",
@@ -49,7 +49,7 @@ func (v *Value) belongsTo(hosts []string) bool {
 	})
 }
 
-// keyID matches the ID of an AWS access key, which is not secret by itself.
+// awsKeyIDPattern matches the ID of an AWS access key, which is not secret by itself.
 var awsKeyIDPattern = prefilter.Lazy(`^A[KS]IA[0-9A-Z]{16}$`)
 
 // isTestPassword reports whether a short value is a well-known test password, which is not secret.
@@ -80,7 +80,7 @@ func passwordHosts(text string) map[string]string {
 	return out
 }
 
-// onlyHost returns the host from which all output of some actions comes, "" if there is other output
+// onlyOutputHost returns the host from which all output of some actions comes, "" if there is other output
 // or more than one host.
 func onlyOutputHost(cases []*analysis.Case) (host string) {
 	for _, c := range cases {

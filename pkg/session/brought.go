@@ -91,7 +91,7 @@ func optionValue(args []string, name string) string {
 	return ""
 }
 
-// onlyReleases reports whether an action downloads only releases, from the publishers of the program
+// downloadsOnlyReleases reports whether an action downloads only releases, from the publishers of the program
 // and over a connection that cannot be tampered with.
 func downloadsOnlyReleases(c *analysis.Case) bool {
 	found := false

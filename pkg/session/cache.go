@@ -18,7 +18,7 @@ type cacheKey struct {
 	parent, alias string
 }
 
-// A cache holds the sessions read since the shelf last changed. Goroutines share it.
+// A sessionCache holds the sessions read since the shelf last changed. Goroutines share it.
 type sessionCache struct {
 	mu       sync.Mutex
 	stamp    state.Stamp

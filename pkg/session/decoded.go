@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// maxDecoded is how many decoded records are cached.
+// maxDecodedRecords is how many decoded records are cached.
 const maxDecodedRecords = 8
 
 // A recordCache holds decoded records by group, with the bytes that they were decoded from: most are
@@ -22,7 +22,7 @@ type decodedRecord struct {
 	record Record
 }
 
-// of returns a copy of the record of a group, nil if there is none.
+// load returns a copy of the record of a group, nil if there is none.
 func (d *recordCache) load(sh storageTx, group []byte) (*Record, error) {
 	data := sh.Get(group, recordKey)
 	if data == nil {

@@ -30,7 +30,7 @@ const (
 	recentDenialSeconds = 600 // seconds within which denials count against the setting
 )
 
-// effectGroups groups kinds of effects under one verb.
+// effectOperations groups kinds of effects under one verb.
 var effectOperations = map[effect.Kind]string{
 	effect.DeleteFile: "remove", effect.DeleteDirectory: "remove", effect.MoveFile: "remove", effect.Destroy: "remove",
 	effect.WriteFile: "write", effect.Persist: "write", effect.ChangePermissions: "write",
@@ -53,7 +53,7 @@ func targetOf(e *effect.Effect) (t Target, ok bool) {
 	return t, t.Operation != "" && t.Object != ""
 }
 
-// Denied returns the denial of a case by a rule, "" for none. Its targets are the effects that rules
+// NewDenial returns the denial of a case by a rule, "" for none. Its targets are the effects that rules
 // matched or, if none did, those that are neither harmless nor ordinary.
 func NewDenial(c *analysis.Case, rule string) *Denial {
 	d := &Denial{Action: c.Action.Hash, Rule: rule}
@@ -86,7 +86,7 @@ func (r *Record) addDenial(d Denial, now int64, opts *Options) {
 	r.Stopped = r.Stopped || recent >= opts.MaxDenials
 }
 
-// DenialOfSame returns a denial of another action with a target of this case, nil if there is none.
+// DenialOfSameTarget returns a denial of another action with a target of this case, nil if there is none.
 func (s *Session) DenialOfSameTarget(c *analysis.Case) *Denial {
 	for i := range s.record.Denials {
 		d := &s.record.Denials[i]

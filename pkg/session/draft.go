@@ -59,7 +59,7 @@ func (o *overlay) runWriting(ctx context.Context, fn func(storageTx) error, want
 	return o.runReadOnly(ctx, fn, wants...)
 }
 
-// A journal is what one try of a transaction has overwritten, with the old values.
+// An undoLog is what one try of a transaction has overwritten, with the old values.
 type undoLog []overwrittenValue
 
 type overwrittenValue struct {

@@ -38,7 +38,7 @@ var downloadedBits = labelBits([]effect.Label{effect.LabelNetwork, effect.LabelD
 // untrustedBits are the labels of downloaded, decoded and cloned files.
 var untrustedBits = downloadedBits | labelBits([]effect.Label{effect.LabelUntrusted})
 
-// Downloaded reports whether the labels are those of a file that was downloaded, decoded or cloned.
+// IsDownloaded reports whether the labels are those of a file that was downloaded, decoded or cloned.
 func IsDownloaded(labels []effect.Label) bool { return labelBits(labels)&untrustedBits != 0 }
 
 func labelBits(labels []effect.Label) (b byte) {
@@ -207,7 +207,7 @@ func (s *Store) oldestFiles(files, but map[string]fileEntry) (out []string) {
 	return out
 }
 
-// changedFiles returns the new entries of files that an action changes. An unchanged entry is stored
+// changedEntries returns the new entries of files that an action changes. An unchanged entry is stored
 // again once a day.
 func (s *Session) changedEntries(d *Delta, now int64) map[string]fileEntry {
 	const day = 24 * 60 * 60
@@ -249,7 +249,7 @@ func (s *Session) changedEntries(d *Delta, now int64) map[string]fileEntry {
 	return put
 }
 
-// keyOf returns the key under which a file is stored.
+// storedPath returns the key under which a file is stored.
 func storedPath(path string) string { return strings.TrimPrefix(string(fileKey(path)), filePrefix) }
 
 // lookUp returns the labels of a file by its path or by a parent folder.
@@ -271,7 +271,7 @@ func (s *Session) lookUp(name string) (b byte, found bool) {
 	return 0, false
 }
 
-// labelsOfSame returns the labels of files with the same content or the same inode.
+// labelsOfIdentical returns the labels of files with the same content or the same inode.
 func (s *Session) labelsOfIdentical(id effect.Identity) (b byte) {
 	for _, e := range s.files {
 		if e.identity != (effect.Identity{}) && (e.identity.Sum == id.Sum || e.identity.Inode != 0 && e.identity.Device == id.Device && e.identity.Inode == id.Inode) {
@@ -281,7 +281,7 @@ func (s *Session) labelsOfIdentical(id effect.Identity) (b byte) {
 	return b
 }
 
-// list returns the labelled files sorted by path.
+// labelledFiles returns the labelled files sorted by path.
 func (s *Session) labelledFiles() (out []effect.File) {
 	for path, e := range s.files {
 		if e.labels != 0 {

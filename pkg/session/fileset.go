@@ -52,7 +52,7 @@ func downloadedPaths(files map[string]fileEntry) (out []string) {
 	return out
 }
 
-// changeKey is the key of a random value that a group gets with each change of its files.
+// filesChangeKey is the key of a random value that a group gets with each change of its files.
 var filesChangeKey = []byte("files")
 
 func renewChangeKey(sh storageTx, group []byte) error {
@@ -97,7 +97,7 @@ func (k *fileSets) load(sh storageTx, groups [][]byte) (fileSet, error) {
 	return set, nil
 }
 
-// change gives the new files of a group a new change key and caches them under it, so that this
+// storeChanged gives the new files of a group a new change key and caches them under it, so that this
 // process need not read them again.
 func (k *fileSets) storeChanged(sh storageTx, group []byte, set fileSet) error {
 	before := string(sh.Get(group, filesChangeKey))

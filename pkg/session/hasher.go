@@ -57,7 +57,7 @@ func (h *hasher) pieceHash(piece uint64) uint64 {
 	return binary.LittleEndian.Uint64(h.cipherOutput[:])
 }
 
-// value returns the stored form of a credential.
+// storedValue returns the stored form of a credential.
 func (h *hasher) storedValue(text, name string) Value {
 	v := Value{Length: len(text), Hash: slices.Clone(h.hash(text)[:sumSize]), Tag: h.pieceTag(pieceAt(text, 0)), ServiceWords: serviceWords(name, text)}
 	for i := 0; len(text) >= minUniqueValueBytes && !awsKeyIDPattern().MatchString(text) && i+pieceSize <= min(len(text), maxValueBytes); i++ {

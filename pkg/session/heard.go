@@ -29,7 +29,7 @@ var (
 	oldUntrustedNamesKey = []byte("heard")
 )
 
-// A Heard is the untrusted text in which a name came first.
+// An UntrustedText is the untrusted text in which a name came first.
 type UntrustedText struct {
 	MatchedName string    `json:"-"`              // "" if too many names came in to tell which
 	Origin      string    `json:"in"`             // description of the text, for people
@@ -40,7 +40,7 @@ type UntrustedText struct {
 // nameHash returns the short keyed hash under which a name is stored for comparison.
 func (s *Store) nameHash(name string) []byte { return s.keyedHash("name " + name)[:nameHashSize] }
 
-// Heard stores the names in untrusted texts: from then on the user's mention of such a name no longer
+// StoreUntrustedNames stores the names in untrusted texts: from then on the user's mention of such a name no longer
 // counts. in describes the texts.
 func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in UntrustedText, texts []string) error {
 	in.At = s.opts.Clock()
@@ -98,7 +98,7 @@ func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in Unt
 	}, s.prefetchKeys(loaded.key, loaded.lineage.Parent)...)
 }
 
-// HasHeard returns, for each list of names, the first untrusted text with one of them; nil if there is
+// FirstUntrustedMentions returns, for each list of names, the first untrusted text with one of them; nil if there is
 // none. more is set if such texts had more names than are stored.
 func (s *Store) FirstUntrustedMentions(ctx context.Context, loaded *Session, lists ...[]string) (first []*UntrustedText, more bool, err error) {
 	if len(lists) == 0 {

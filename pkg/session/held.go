@@ -69,7 +69,7 @@ func isPush(e *effect.Effect) bool {
 	return ok && e.Kind == effect.Execute && e.Program == "git"
 }
 
-// repository returns the path that identifies a repository: the .git folder of the workspace root or,
+// repositoryPath returns the path that identifies a repository: the .git folder of the workspace root or,
 // outside a workspace, of the folder that git works in.
 func repositoryPath(c *analysis.Case, e *effect.Effect) string {
 	place := c.Place()

@@ -15,7 +15,7 @@ import (
 
 const valuePrefix = "value:"
 
-// sumKey is the key of the sum of a group's values.
+// valueSumKey is the key of the sum of a group's values.
 var valueSumKey = []byte("values")
 
 func (v *Value) key() []byte { return append([]byte(valuePrefix), v.Hash...) }
@@ -65,7 +65,7 @@ func (v *Value) addTo(sum []byte) []byte {
 	return out
 }
 
-// sumsOf returns the sums of groups' values, "" if there are none.
+// groupValueSums returns the sums of groups' values, "" if there are none.
 func groupValueSums(sh storageTx, groups [][]byte) (sums string) {
 	for _, group := range groups {
 		sums += string(sh.Get(group, valueSumKey))
@@ -98,7 +98,7 @@ func loadValues(sh storageTx, groups [][]byte) (out []Value, err error) {
 	return out, nil
 }
 
-// storedAtPrefix precedes the key of the time at which a shared value was stored.
+// storedTimePrefix precedes the key of the time at which a shared value was stored.
 const storedTimePrefix = "kept:"
 
 func storedAtKey(valueKey []byte) []byte {
@@ -151,7 +151,7 @@ func (s *Store) addValues(sh storageTx, group []byte, values []Value) (changed b
 	return changed, err
 }
 
-// oldest returns the value of a group that was stored first, if that is longer ago than sessions are
+// oldestValue returns the value of a group that was stored first, if that is longer ago than sessions are
 // kept; nil for none.
 func (s *Store) oldestValue(sh storageTx, group []byte) (old *Value, err error) {
 	first := s.now() - int64(s.opts.Keep/time.Second)
@@ -174,7 +174,7 @@ const (
 	maxCachedPieces = 1 << 18 // of all matchers
 )
 
-// matchers caches a matcher per set of values, by the sums of their groups; a matcher is built when
+// matcherCache caches a matcher per set of values, by the sums of their groups; a matcher is built when
 // first needed. Goroutines share it.
 type matcherCache struct {
 	mu         sync.Mutex

@@ -47,7 +47,7 @@ func (d *Delta) credentials() (out []Value) {
 	return out
 }
 
-// sessionWords returns the values that belong to this session only.
+// privateValues returns the values that belong to this session only.
 func (d *Delta) privateValues() (out []Value) {
 	for i := range d.Values {
 		if d.Values[i].PrivateWord {
@@ -57,7 +57,7 @@ func (d *Delta) privateValues() (out []Value) {
 	return out
 }
 
-// Empty reports whether a delta adds nothing, apart from Shown and MovesFiles, which it ignores.
+// Empty reports whether a delta adds nothing, apart from Shown and MayMoveFiles, which it ignores.
 func (d *Delta) Empty() bool {
 	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.CreatedPaths) == 0 && !d.OriginChanged && !d.CountsActions && d.Denial == nil &&
 		d.PendingPrompt == nil && d.UserPrompt == nil && len(d.ResolvedPrompts) == 0 && !d.UntrustedText && d.Instruction == nil
@@ -84,7 +84,7 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 	return l.delta
 }
 
-// leftFiles returns the files that an action leaves behind. It leaves out folders that contain a
+// outputFiles returns the files that an action leaves behind. It leaves out folders that contain a
 // workspace, because their earlier content was not downloaded, and clones of trusted places and
 // publishers' releases.
 func outputFiles(c *analysis.Case) []effect.File {
@@ -102,7 +102,7 @@ func outputFiles(c *analysis.Case) []effect.File {
 	})
 }
 
-// mayMove reports whether an action may move, change or delete files.
+// mayMoveFiles reports whether an action may move, change or delete files.
 func mayMoveFiles(c *analysis.Case) bool {
 	return c.Unexamined != "" || len(c.Effects) == 0 || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.RuleKind() {
@@ -135,7 +135,7 @@ func copiesOfPrivate(c *analysis.Case) (out []effect.File) {
 	return out
 }
 
-// maxMoved is how many files of moved or copied folders are tracked.
+// maxMovedFiles is how many files of moved or copied folders are tracked.
 const maxMovedFiles = 256
 
 // movedDownloads returns the new paths of downloaded files of a folder that is moved or copied: below
@@ -242,7 +242,7 @@ func (l *deltaBuilder) addRead(e *effect.Effect) {
 	}
 }
 
-// shows reports whether a read prints the file: that of a file tool or of a program such as cat, but
+// printsFile reports whether a read prints the file: that of a file tool or of a program such as cat, but
 // not of wc.
 func (l *deltaBuilder) printsFile(e *effect.Effect) bool {
 	return l.c.Action.Type != "execute_command" || slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
@@ -253,7 +253,7 @@ func (l *deltaBuilder) printsFile(e *effect.Effect) bool {
 // printPrograms print files unchanged.
 var printPrograms = []string{"bat", "batcat", "cat", "get-content", "head", "less", "more", "most", "nl", "sed", "tac", "tail", "type", "view"}
 
-// signsIn reports whether a program reads a file only to authenticate with it, and prints nothing of
+// onlyAuthenticates reports whether a program reads a file only to authenticate with it, and prints nothing of
 // it.
 func (l *deltaBuilder) onlyAuthenticates(e *effect.Effect) bool {
 	return slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
@@ -280,7 +280,7 @@ func isUserFile(e *effect.Effect, home string) bool {
 	return !touchesListedFile("library_files", e)
 }
 
-// onList reports whether an effect touches a file of a list of package knowledge.
+// touchesListedFile reports whether an effect touches a file of a list of package knowledge.
 func touchesListedFile(list string, e *effect.Effect) bool {
 	globs, err := fileLists[list]()
 	if err != nil {
@@ -301,7 +301,7 @@ func globsOf(list string) (*effect.Globs, error) {
 	return effect.NewGlobs(globs, nil)
 }
 
-// tool adds what a tool brings in according to its name: pages, mail, results of MCP servers.
+// addTool adds what a tool brings in according to its name: pages, mail, results of MCP servers.
 func (l *deltaBuilder) addTool(name string) {
 	if strings.HasPrefix(name, "browser_") {
 		l.addLabel(effect.LabelUntrusted, name)

@@ -8,25 +8,25 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// maxRunTime is the longest time a command is assumed to run: a file changed later after the session's
+// maxRunSeconds is the longest time a command is assumed to run: a file changed later after the session's
 // last write was changed by another program.
 const maxRunSeconds = 10 * 60 // seconds
 
-// madeFor is how long writes to a created file need no new entry.
+// createdEntrySeconds is how long writes to a created file need no new entry.
 const createdEntrySeconds = 60 // seconds
 
-// madeIndex returns the index in Made of a path or a parent folder, or -1.
+// createdIndex returns the index in Made of a path or a parent folder, or -1.
 func (r *Record) createdIndex(path string) int {
 	return slices.IndexFunc(r.CreatedPaths, func(m CreatedPath) bool { return m.Path == path || strings.HasPrefix(path, m.Path+"/") })
 }
 
-// isNewlyMade reports whether a write to a path needs an entry.
+// needsCreatedEntry reports whether a write to a path needs an entry.
 func (r *Record) needsCreatedEntry(path string, now int64) bool {
 	i := r.createdIndex(path)
 	return len(path) <= maxPathBytes && (i < 0 || now-r.CreatedPaths[i].LastWrittenAt >= createdEntrySeconds)
 }
 
-// noteMade records that the session creates a path, or writes to one that it created.
+// recordCreated records that the session creates a path, or writes to one that it created.
 func (r *Record) recordCreated(path string, now int64) bool {
 	if !r.needsCreatedEntry(path, now) {
 		return false
@@ -60,7 +60,7 @@ func (s *Session) HasCreated(path string) bool {
 	return made
 }
 
-// MadePaths returns the paths for which Made returned true, sorted.
+// CreatedPaths returns the paths for which Made returned true, sorted.
 func (s *Session) CreatedPaths() (out []string) {
 	for path, made := range s.createdResults {
 		if made {

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A carriedPart says how much of a value that the session has read an action sends.
+// A sentPart says how much of a value that the session has read an action sends.
 type sentPart uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	sendsWhole
 )
 
-// A matcher finds values in texts. It is immutable, so that the actions of a session share it.
+// A valueMatcher finds values in texts. It is immutable, so that the actions of a session share it.
 type valueMatcher struct {
 	values       []Value
 	tagFilter    []uint64         // one bit for each tag of a value's pieces
@@ -27,7 +27,7 @@ type valueMatcher struct {
 	byFirstPiece map[uint32][]int // indices of values that only match as a whole, by the tag of their first piece
 }
 
-// A slot says which value has a piece with some hash.
+// A pieceSlot says which value has a piece with some hash.
 type pieceSlot struct {
 	pieceHash   uint64
 	valueNumber int // counted from 1; 0 for a free slot
@@ -75,7 +75,7 @@ func (m *valueMatcher) insert(sum uint64, value int) {
 
 func (m *valueMatcher) slot(at uint64) *pieceSlot { return &m.slots[at&uint64(len(m.slots)-1)] }
 
-// A search searches the texts of one action. It belongs to one goroutine.
+// A textSearch searches the texts of one action. It belongs to one goroutine.
 type textSearch struct {
 	*valueMatcher
 	hasher     *hasher
@@ -167,7 +167,7 @@ func continuesWord(near, beyond byte) bool {
 	return '0' <= near && near <= '9' || 'a' <= near|0x20 && near|0x20 <= 'z'
 }
 
-// carriedParts returns how much of the values a case sends.
+// sentPartOf returns how much of the values a case sends.
 func (m *valueMatcher) sentPartOf(key [32]byte, c *analysis.Case) sentPart {
 	o := c.Outgoing()
 	if o == nil {

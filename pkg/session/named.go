@@ -43,7 +43,7 @@ func (s *Store) keyedHash(text string) []byte {
 	return mac.Sum(nil)
 }
 
-// Prompted stores the names in a prompt. If pending, they count only once [Store.ResolvePrompt] says that the
+// StorePrompt stores the names in a prompt. If pending, they count only once [Store.ResolvePrompt] says that the
 // user wrote the prompt. clean removes credentials from the words.
 func (s *Store) StorePrompt(ctx context.Context, loaded *Session, id, text string, pending bool, clean func(string) string) error {
 	p := Prompt{ID: shortenText(id), TextHash: s.promptSum(text), At: s.now()}
@@ -90,7 +90,7 @@ func (s *Store) promptSum(text string) string {
 	return hex.EncodeToString(s.keyedHash("prompt " + strings.TrimSpace(text))[:16])
 }
 
-// Settle records whether the user wrote a pending prompt, given its ID and, if the host reports it,
+// ResolvePrompt records whether the user wrote a pending prompt, given its ID and, if the host reports it,
 // its text.
 func (s *Store) ResolvePrompt(ctx context.Context, loaded *Session, id, text string, written bool) error {
 	sum := s.promptSum(text)
@@ -106,7 +106,7 @@ func (s *Store) ResolvePrompt(ctx context.Context, loaded *Session, id, text str
 	return nil
 }
 
-// Pending returns the IDs of the prompts whose author is unknown.
+// PendingPromptIDs returns the IDs of the prompts whose author is unknown.
 func (s *Session) PendingPromptIDs() (ids []string) {
 	for _, p := range s.record.Prompts {
 		ids = append(ids, p.ID)
@@ -114,7 +114,7 @@ func (s *Session) PendingPromptIDs() (ids []string) {
 	return ids
 }
 
-// Named returns what the user has named in this session, newest last, and whether the user has written
+// NamedObjects returns what the user has named in this session, newest last, and whether the user has written
 // any prompt.
 func (s *Session) NamedObjects() (list []grounding.NamedObject, spoken bool) {
 	return s.record.NamedObjects, s.record.HasPrompt

@@ -24,11 +24,11 @@ var originCommands = []string{
 }
 
 var (
-	// cloneCommand is a command that clones one repository and does nothing else.
+	// cloneCommandPattern is a command that clones one repository and does nothing else.
 	cloneCommandPattern = prefilter.Lazy(`^(?:git clone(?: (?:--depth[ =][0-9]+|(?:-b |--branch[ =])[A-Za-z0-9._/]+|--single-branch|--no-tags|-q|--quiet))* ([A-Za-z0-9][A-Za-z0-9@:/._-]*)|gh repo clone ([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+))(?: [A-Za-z0-9./_~][A-Za-z0-9./_-]*)?$`)
-	// repositoryURL matches the URL of a repository: its host, and the account there.
+	// repositoryURLPattern matches the URL of a repository: its host, and the account there.
 	repositoryURLPattern = prefilter.Lazy(`^(?:https://|ssh://git@|git@)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::22)?[:/]([A-Za-z0-9][A-Za-z0-9._-]*)/[A-Za-z0-9._/-]+$`)
-	// ghAnswer matches the answer of gh.
+	// ghAnswerPattern matches the answer of gh.
 	ghAnswerPattern = prefilter.Lazy(`^(?:\{"nameWithOwner":")?([A-Za-z0-9][A-Za-z0-9-]*)/[A-Za-z0-9._-]+(?:"\})?$`)
 )
 

@@ -17,7 +17,7 @@ type Lineage struct {
 // maxAncestors is how many ancestors of a host's process are checked.
 const maxAncestors = 64
 
-// begin returns the record of a session that begins now, and that of its parent, nil if no parent is
+// newRecord returns the record of a session that begins now, and that of its parent, nil if no parent is
 // active.
 func (s *Store) newRecord(sh storageTx, k Key, from Lineage) (r, parent *Record, err error) {
 	r = &Record{Key: k, Parent: from.Parent, BeganAt: s.now()}
@@ -45,7 +45,7 @@ func (s *Store) newRecord(sh storageTx, k Key, from Lineage) (r, parent *Record,
 	return r, parent, nil
 }
 
-// startedBy returns the session of the nearest host process among some; if several sessions have the
+// parentByProcess returns the session of the nearest host process among some; if several sessions have the
 // same process, the one that began last.
 func (s *Store) parentByProcess(sh storageTx, k Key, above []string) (parent *Record, err error) {
 	nearest := len(above)

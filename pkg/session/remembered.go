@@ -9,10 +9,10 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// maxRemembered is how many values are cached.
+// maxCachedValues is how many values are cached.
 const maxCachedValues = 4096
 
-// A cachedShelves reads another shelf and caches its values until any process changes it. It is
+// A cachedStorage reads another shelf and caches its values until any process changes it. It is
 // read-only. Goroutines share it.
 type cachedStorage struct {
 	base storage
@@ -24,12 +24,12 @@ type cachedStorage struct {
 	valueCount  int
 }
 
-// A value is the value of one key in a group.
+// A groupValue is the value of one key in a group.
 type groupValue struct{ group, value []byte }
 
 func (m *cachedStorage) stamp() (state.Stamp, bool) { return m.base.stamp() }
 
-// look runs fn on the cache and, if fn asks for more than is cached, again on the shelf.
+// runReadOnly runs fn on the cache and, if fn asks for more than is cached, again on the shelf.
 func (m *cachedStorage) runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,7 +51,7 @@ func (m *cachedStorage) runWriting(ctx context.Context, fn func(storageTx) error
 	return m.base.runWriting(ctx, fn, wants...)
 }
 
-// A recordingShelf records what is read through it.
+// A recordingTx records what is read through it.
 type recordingTx struct {
 	storageTx
 	storage *cachedStorage
@@ -98,7 +98,7 @@ var (
 	errReadOnly  = errors.New("internal error: a remembered shelf was written to; please report this")
 )
 
-// A cachedShelf serves cached values, and notes whether more was asked for.
+// A cachedTx serves cached values, and notes whether more was asked for.
 type cachedTx struct {
 	storage *cachedStorage
 	missed  bool

@@ -20,7 +20,7 @@ type Remote struct {
 
 const maxRemotes = 256
 
-// remotes returns the addresses that an action sets for remotes.
+// changedRemotes returns the addresses that an action sets for remotes.
 func changedRemotes(c *analysis.Case) (out []Remote) {
 	runs := false
 	for i := range c.Effects {
@@ -41,7 +41,7 @@ func changedRemotes(c *analysis.Case) (out []Remote) {
 	return out
 }
 
-// remoteOf returns the remote that a git command sets.
+// parseRemote returns the remote that a git command sets.
 func parseRemote(git command.GitLine) (r Remote, ok bool) {
 	words := append([]string{git.Subcommand}, git.Operands()...)
 	n := len(words)
@@ -111,7 +111,7 @@ func (r *Record) addRemotes(more []Remote) (changed bool) {
 	return changed
 }
 
-// Pushes marks in a case that it pushes a repository to a remote that a session has changed, unless
+// MarkForeignPush marks in a case that it pushes a repository to a remote that a session has changed, unless
 // the workspace comes from there.
 func (s *Session) MarkForeignPush(c *analysis.Case) {
 	if s.err != nil || len(s.sharedRecord.Remotes) == 0 {
@@ -137,7 +137,7 @@ func (s *Session) MarkForeignPush(c *analysis.Case) {
 	}
 }
 
-// foreignRemote reports whether a remote may belong to another person: to another account than the
+// isForeignRemote reports whether a remote may belong to another person: to another account than the
 // workspace's or, if that is unknown, if a push URL or a rewrite rule set it or it is at no known
 // repository host.
 func (s *Session) isForeignRemote(r Remote) bool {

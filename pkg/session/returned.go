@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A Completed is what is known of a call that has run.
+// A CompletedCall is what is known of a call that has run.
 type CompletedCall struct {
 	Cases           []*analysis.Case // the actions that ran
 	ChangedFiles    []string         // files that it changed according to the host, beside those of the cases
@@ -17,7 +17,7 @@ type CompletedCall struct {
 	Unverified      bool             // not verified to come from the host: only what makes judgement stricter is stored
 }
 
-// Returned stores what executed actions add to their session: their effects, and what their result
+// AddCompleted stores what executed actions add to their session: their effects, and what their result
 // brought in. Counts of proposals were stored before. It takes one transaction, or none if nothing is
 // new.
 func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran CompletedCall) error {

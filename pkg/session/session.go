@@ -26,17 +26,17 @@ type Key struct {
 	User string `json:"user,omitempty"`
 }
 
-// Default reports whether the key is that of the user's default session.
+// IsDefault reports whether the key is that of the user's default session.
 func (k Key) IsDefault() bool { return k.Host == "" && k.ID == "" }
 
 // sharedHost is the host in the key of the record that all sessions of a user share.
 const sharedHost = "*"
 
-// Shared reports whether the key is that of the shared record of a user: labels of files, hashes of
+// IsShared reports whether the key is that of the shared record of a user: labels of files, hashes of
 // credentials, changed remotes of repositories.
 func (k Key) IsShared() bool { return k.Host == sharedHost }
 
-// Stream returns the key of a stream's session, which has no stored record.
+// StreamKey returns the key of a stream's session, which has no stored record.
 func StreamKey(user string) Key { return Key{Host: "-", User: user} }
 
 // Bounds of a record; those of its files and denials are settings.
@@ -85,14 +85,14 @@ type Record struct {
 	FilesWereFull    bool `json:"full,omitempty"`
 }
 
-// A Labelled is when and why a session got a label.
+// A SessionLabel is when and why a session got a label.
 type SessionLabel struct {
 	Label effect.Label `json:"label"`
 	At    int64        `json:"at"`
 	By    string       `json:"by"` // a kind of effect or an action type; "inherited" from the parent
 }
 
-// A Sent is what was sent to a host or a recipient.
+// A SentData is what was sent to a host or a recipient.
 type SentData struct {
 	Recipient string `json:"to"`
 	Times     int    `json:"times"`
@@ -100,7 +100,7 @@ type SentData struct {
 	At        int64  `json:"at"`
 }
 
-// A Made is a file, or a folder with all its content, that the session created.
+// A CreatedPath is a file, or a folder with all its content, that the session created.
 type CreatedPath struct {
 	Path          string `json:"path"`
 	CreatedAt     int64  `json:"from"`
@@ -115,12 +115,12 @@ type Event struct {
 
 const recordVersion = 1
 
-// has reports whether a session has a label.
+// hasLabel reports whether a session has a label.
 func (r *Record) hasLabel(l effect.Label) bool {
 	return slices.ContainsFunc(r.Labels, func(have SessionLabel) bool { return have.Label == l })
 }
 
-// add gives a session a label and reports whether it is new.
+// addLabel gives a session a label and reports whether it is new.
 func (r *Record) addLabel(l effect.Label, by string, now int64) bool {
 	if r.hasLabel(l) {
 		return false
@@ -129,7 +129,7 @@ func (r *Record) addLabel(l effect.Label, by string, now int64) bool {
 	return true
 }
 
-// active reports whether a session has not expired.
+// isActive reports whether a session has not expired.
 func (r *Record) isActive(now int64, keep time.Duration) bool {
 	span := int64(keep / time.Second)
 	return now-r.LastActionAt <= span+span/8

@@ -8,14 +8,14 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// shelves is where records are stored.
+// storage is where records are stored.
 type storage interface {
 	runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error
 	runWriting(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error
 	stamp() (state.Stamp, bool) // see [state.Store.Stamp]
 }
 
-// A shelf is valid for one transaction, see [state.NamespaceTx].
+// A storageTx is valid for one transaction, see [state.NamespaceTx].
 type storageTx interface {
 	Groups(key []byte, fn func(name, value []byte) error) error
 	Get(group, key []byte) []byte
@@ -36,7 +36,7 @@ func (d fileStorage) runWriting(ctx context.Context, fn func(storageTx) error, w
 
 func (d fileStorage) stamp() (state.Stamp, bool) { return d.file.Stamp(stateNamespace) }
 
-// memoryShelves keeps records in memory.
+// memoryStorage keeps records in memory.
 type memoryStorage struct {
 	mu          sync.Mutex
 	groups      map[string]map[string][]byte

@@ -54,7 +54,7 @@ func NewStore(file *state.Store, opts Options) *Store {
 	return &Store{opts: opts, storage: fileStorage{file}}
 }
 
-// shelfName is the shelf of the state file that holds sessions.
+// stateNamespace is the shelf of the state file that holds sessions.
 const stateNamespace = "sessions"
 
 // recordKey is the key of the record in a group; keys of files are longer.
@@ -68,7 +68,7 @@ func fileKey(path string) []byte {
 	return []byte(filePrefix + path)
 }
 
-// group returns the name of a session's group.
+// groupName returns the name of a session's group.
 func (k Key) groupName() []byte {
 	h := sha256.New()
 	for _, part := range [...]string{k.Host, k.ID, k.User} {
@@ -77,7 +77,7 @@ func (k Key) groupName() []byte {
 	return h.Sum(nil)[:16]
 }
 
-// shared returns the key of the record that the sessions of a user share.
+// sharedKey returns the key of the record that the sessions of a user share.
 func (s *Store) sharedKey(k Key) Key {
 	if s.opts.IsolateSessions {
 		return Key{Host: sharedHost, ID: k.Host + " " + k.ID, User: k.User}
@@ -85,7 +85,7 @@ func (s *Store) sharedKey(k Key) Key {
 	return Key{Host: sharedHost, User: k.User}
 }
 
-// wants returns the values that are read whenever a session, or its parent, is loaded or changed.
+// prefetchKeys returns the values that are read whenever a session, or its parent, is loaded or changed.
 func (s *Store) prefetchKeys(k Key, parent string) (out []state.PrefetchKey) {
 	of := func(k Key) {
 		group := k.groupName()
@@ -114,7 +114,7 @@ func (r *Record) encode() []byte {
 	return append(out, body...)
 }
 
-// decode returns the record in data, nil if there is none.
+// decodeRecord returns the record in data, nil if there is none.
 func decodeRecord(data []byte) (*Record, error) {
 	if data == nil {
 		return nil, nil
@@ -136,12 +136,12 @@ func decodeRecord(data []byte) (*Record, error) {
 	return r, nil
 }
 
-// record returns a session's record, nil if there is none.
+// loadRecord returns a session's record, nil if there is none.
 func loadRecord(sh storageTx, group []byte) (*Record, error) {
 	return decodeRecord(sh.Get(group, recordKey))
 }
 
-// records calls fn with every record. A damaged record is an error.
+// eachRecord calls fn with every record. A damaged record is an error.
 func eachRecord(sh storageTx, fn func(group []byte, r *Record) error) error {
 	return sh.Groups(recordKey, func(name, data []byte) error {
 		r, err := decodeRecord(data)
@@ -368,7 +368,7 @@ func (s *Store) writeShared(sh storageTx, k Key, d *Delta) error {
 	return s.decoded.put(sh, group, r)
 }
 
-// put writes the record of a session with the values of a delta.
+// writeRecord writes the record of a session with the values of a delta.
 func (s *Store) writeRecord(sh storageTx, group []byte, r *Record, d *Delta) error {
 	now := s.now()
 	changed := r.applyDelta(d, now, &s.opts)
@@ -407,7 +407,7 @@ func (s *Store) Flush(ctx context.Context) error {
 	})
 }
 
-// copy copies the files and values of sessions to the shared group.
+// copyToShared copies the files and values of sessions to the shared group.
 func (s *Store) copyToShared(sh storageTx, from [][]byte, to []byte, r *Record) error {
 	values, err := loadValues(sh, from)
 	if err != nil {
@@ -434,7 +434,7 @@ func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
 	return d
 }
 
-// Carries adds to a case the effect of sending a value that its session has read: certain for a whole
+// MarkSentValues adds to a case the effect of sending a value that its session has read: certain for a whole
 // value, possible for a part or a short value.
 func (s *Store) MarkSentValues(ctx context.Context, loaded *Session, c *analysis.Case) error {
 	if loaded.err != nil || loaded.valueSums == "" {
@@ -454,7 +454,7 @@ func (s *Store) MarkSentValues(ctx context.Context, loaded *Session, c *analysis
 	return nil
 }
 
-// makeRoom removes expired sessions and, if maxSessions are active, the one that was active longest
+// evictSessions removes expired sessions and, if maxSessions are active, the one that was active longest
 // ago, but not a default session. New sessions inherit its labels for as long as it would have been
 // kept.
 func (s *Store) evictSessions(sh storageTx, but Key) error {
@@ -523,7 +523,7 @@ func (s *Store) List(ctx context.Context) (out []Record, err error) {
 	return out, err
 }
 
-// Shared returns the shared record of each user, see [Key.IsShared].
+// SharedRecords returns the shared record of each user, see [Key.IsShared].
 func (s *Store) SharedRecords(ctx context.Context) (out []Record, err error) {
 	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		out = nil

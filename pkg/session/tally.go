@@ -11,7 +11,7 @@ const (
 	tallyInterval     = 10  // seconds since the first action counted
 )
 
-// A tally counts data sent to known hosts until the counts are written. Goroutines share it.
+// A sentTally counts data sent to known hosts until the counts are written. Goroutines share it.
 type sentTally struct {
 	mu             sync.Mutex
 	sent           map[Key][]SentData
@@ -43,7 +43,7 @@ func (t *sentTally) add(k Key, sent []SentData, now int64) (due bool) {
 	return t.actionCount >= maxTalliedActions || now-t.firstCountedAt >= tallyInterval
 }
 
-// take removes and returns the counts of a session, for writing.
+// removeCounts removes and returns the counts of a session, for writing.
 func (t *sentTally) removeCounts(k Key) []SentData {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (t *sentTally) removeCounts(k Key) []SentData {
 	return sent
 }
 
-// takeAll removes and returns the counts of all sessions.
+// removeAllCounts removes and returns the counts of all sessions.
 func (t *sentTally) removeAllCounts() map[Key][]SentData {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -41,10 +41,10 @@ const (
 	minEntropy          = 3.0                     // entropy of a random-looking text, in bits per byte
 )
 
-// privateWord matches what may be a number, an address or a name in a private file.
+// privateWordPattern matches what may be a number, an address or a name in a private file.
 var privateWordPattern = prefilter.Lazy(`[A-Za-z0-9@._:/%+-]{8,}`)
 
-// private returns the words of a private text that are rare in other texts: those with a digit and
+// privateValues returns the words of a private text that are rare in other texts: those with a digit and
 // another character, and e-mail addresses.
 func (h *hasher) privateValues(text string) (out []Value) {
 	for _, word := range privateWordPattern().FindAllString(text[:min(len(text), maxPrivateBytes)], maxFoundValues) {
@@ -65,10 +65,10 @@ func characterKinds(s string) (n int) {
 	return n
 }
 
-// assignment matches a line of a configuration file.
+// assignmentPattern matches a line of a configuration file.
 var assignmentPattern = prefilter.Lazy(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*[=:]\s*["']?([^\s"',;]+)`)
 
-// values returns the stored form of the credentials in a text. all means that the text is a credential
+// credentialValues returns the stored form of the credentials in a text. all means that the text is a credential
 // store, in which random-looking words count. from is the host that sent the text, where its
 // credentials are valid; "" if unknown.
 func (h *hasher) credentialValues(text string, all bool, from string) (out []Value) {
@@ -112,10 +112,10 @@ func (h *hasher) credentialValues(text string, all bool, from string) (out []Val
 	return out
 }
 
-// namelessCredential matches words of a credential store that may be a credential without a name.
+// namelessCredentialPattern matches words of a credential store that may be a credential without a name.
 var namelessCredentialPattern = prefilter.Lazy(`[A-Za-z0-9+/_!%~-]{16,}={0,2}`)
 
-// looksNameless reports whether a word looks like a credential.
+// looksLikeCredential reports whether a word looks like a credential.
 func looksLikeCredential(word string) bool {
 	if len(word) >= 2*minUniqueValueBytes && strings.Trim(word, "0123456789abcdef") == "" {
 		return true

@@ -78,10 +78,10 @@ func (s *Session) HasRecentAction(kinds []string, within time.Duration, actions 
 	})
 }
 
-// maxMet is how many files with unknown identity are checked per action.
+// maxIdentityChecks is how many files with unknown identity are checked per action.
 const maxIdentityChecks = 16
 
-// A Disk checks files, as [analysis.Identifier] does.
+// A FileChecker checks files, as [analysis.Identifier] does.
 type FileChecker interface {
 	AllChangedBetween(path string, from, to time.Time) bool // its last change is between two times
 	Identify(path string) (id effect.Identity, ok bool)
@@ -148,12 +148,12 @@ func (s *Session) lookUpOrigin(path string) byte {
 	return b
 }
 
-// withinKeep reports whether a time of the shared record is set and has not expired.
+// isRetained reports whether a time of the shared record is set and has not expired.
 func (s *Session) isRetained(at int64) bool {
 	return at != 0 && s.loadedAt-at <= int64(s.opts.Keep/time.Second)
 }
 
-// originChanged reports whether the remote of the workspace may have changed, in this session or
+// originMayHaveChanged reports whether the remote of the workspace may have changed, in this session or
 // shortly before.
 func (s *Session) originMayHaveChanged() bool {
 	return s.sharedRecord.OriginChangedAt != 0 && s.record.BeganAt-s.sharedRecord.OriginChangedAt <= int64(s.opts.Keep/time.Second)
@@ -187,7 +187,7 @@ func (s *Session) SameAnswers(other *Session) bool {
 // IsNew reports whether a delta contains anything that is not stored yet.
 func (s *Session) IsNew(d *Delta) bool { return s.isNewForSession(d) || s.isNewForShared(d) }
 
-// hasNews reports whether a delta contains anything new for the session's own record.
+// isNewForSession reports whether a delta contains anything new for the session's own record.
 func (s *Session) isNewForSession(d *Delta) bool {
 	if d.CountsActions || d.Denial != nil || d.PendingPrompt != nil || d.UserPrompt != nil || d.UntrustedText || d.Instruction != nil || len(d.ResolvedPrompts) > 0 || len(d.Events)+len(d.privateValues()) > 0 {
 		return true
@@ -219,7 +219,7 @@ func (s *Session) isNewForShared(d *Delta) bool {
 	return len(s.changedEntries(d, s.loadedAt)) > 0
 }
 
-// apply adds a delta to the record of a session and reports whether it changed.
+// applyDelta adds a delta to the record of a session and reports whether it changed.
 func (r *Record) applyDelta(d *Delta, now int64, opts *Options) (changed bool) {
 	for _, l := range d.Labels {
 		changed = r.addLabel(l.Label, shortenText(l.By), now) || changed

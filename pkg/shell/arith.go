@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// arithm returns the value of an arithmetic expression: a number, known if all operands are literals. It walks the
+// walkArithmetic returns the value of an arithmetic expression: a number, known if all operands are literals. It walks the
 // commands in the expression and records that its assignments may happen.
 func (s *state) walkArithmetic(x syntax.ArithmExpr) abstract.Value {
 	if x == nil {
@@ -40,7 +40,7 @@ func (s *state) walkArithmetic(x syntax.ArithmExpr) abstract.Value {
 	return abstract.UnknownNumber("$((…))")
 }
 
-// operandOf walks an operand of arithmetic. The value of a variable in it is evaluated as arithmetic again.
+// walkArithmeticOperand walks an operand of arithmetic. The value of a variable in it is evaluated as arithmetic again.
 func (s *state) walkArithmeticOperand(w *syntax.Word) {
 	if name := w.Lit(); syntax.ValidName(name) {
 		for _, c := range s.vars.get(name).contents {
@@ -67,7 +67,7 @@ func (s *state) forgetIfAssigns(v abstract.Value) {
 	}
 }
 
-// counts records that the left side of an arithmetic assignment may be set to a number.
+// recordNumberAssignment records that the left side of an arithmetic assignment may be set to a number.
 func (s *state) recordNumberAssignment(x syntax.ArithmExpr) {
 	w, ok := x.(*syntax.Word)
 	if !ok {
@@ -95,7 +95,7 @@ func (s *state) recordNumberAssignment(x syntax.ArithmExpr) {
 	})
 }
 
-// arithmText walks a text that is evaluated as arithmetic.
+// walkArithmeticText walks a text that is evaluated as arithmetic.
 func (s *state) walkArithmeticText(v abstract.Value) {
 	s.walkSubscripts(v, true)
 	if !isDecimal(v) && !v.IsNumber() && v.Text != "" {
@@ -115,7 +115,7 @@ func (s *state) walkNestedArithmetic(v abstract.Value) {
 	s.recordPossibleLineExit()
 }
 
-// calculate returns the result of an expression of literal numbers; false if it cannot be computed.
+// evalLiteralArithmetic returns the result of an expression of literal numbers; false if it cannot be computed.
 func evalLiteralArithmetic(x syntax.ArithmExpr) (int64, bool) {
 	switch x := x.(type) {
 	case *syntax.Word:
@@ -155,7 +155,7 @@ func evalLiteralArithmetic(x syntax.ArithmExpr) (int64, bool) {
 	return 0, false
 }
 
-// test walks the expansions in [[ … ]].
+// walkTest walks the expansions in [[ … ]].
 func (s *state) walkTest(x syntax.TestExpr) {
 	if x == nil || !s.spendSteps(1) || !s.enterNesting(s.span(0, 0)) {
 		return

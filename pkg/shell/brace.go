@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// braces returns the parts of the words that brace expansion makes of a word.
+// expandWordBraces returns the parts of the words that brace expansion makes of a word.
 func (s *state) expandWordBraces(w *syntax.Word) [][]syntax.WordPart {
 	split := syntax.Word{Parts: w.Parts} // copy: the syntax tree must not change, because it is walked again
 	if !syntax.SplitBraces(&split) {
@@ -64,7 +64,7 @@ func (s *state) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
 	return words
 }
 
-// appendParts joins the parts of a word. Braces are expanded before variables, so text after a variable's name can
+// appendWordParts joins the parts of a word. Braces are expanded before variables, so text after a variable's name can
 // become part of the name.
 func appendWordParts(word, more []syntax.WordPart) []syntax.WordPart {
 	out := append(word[:len(word):len(word)], more...)
@@ -79,7 +79,7 @@ func appendWordParts(word, more []syntax.WordPart) []syntax.WordPart {
 	return out
 }
 
-// sequence expands {1..5}, {a..e} and their steps.
+// expandSequence expands {1..5}, {a..e} and their steps.
 func expandSequence(b *syntax.BraceExp) [][]syntax.WordPart {
 	var ends [3]string
 	for i, e := range b.Elems {

@@ -15,7 +15,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// builtin returns the function that walks a shell builtin. Builtins that also exist as a program and do not change
+// builtinWalker returns the function that walks a shell builtin. Builtins that also exist as a program and do not change
 // the shell, such as kill, are left to package command.
 func builtinWalker(name string) (func(*state, []abstract.Value, abstract.Streams) abstract.Value, bool) {
 	switch name {
@@ -141,7 +141,7 @@ func (s *state) pwd([]abstract.Value, abstract.Streams) abstract.Value {
 	return abstract.Unknown("$(pwd)", 0).WithOrigin(abstract.FromCommand)
 }
 
-// folderOf returns the operand of cd, and whether cd may change to a different folder.
+// parseCdTarget returns the operand of cd, and whether cd may change to a different folder.
 func (s *state) parseCdTarget(argv []abstract.Value) (dir abstract.Value, other bool) {
 	dir = abstract.Value{Text: "~"}
 	if home, ok := s.lookup("HOME"); ok && !home.isUnset {
@@ -459,7 +459,7 @@ func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	return possibleOutput(out)
 }
 
-// watch makes the variables in a trap's code keep all values that they have from now on.
+// watchTrapVariables makes the variables in a trap's code keep all values that they have from now on.
 func (s *state) watchTrapVariables(code string) {
 	if f, err := parse.Shell(code); err == nil && parse.ExceededLimit(code) == "" {
 		syntax.Walk(f, s.watchNodeVariable)

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// codeBuiltin walks a special builtin that may run or load code, or may delete the command history.
+// walkCodeBuiltin walks a special builtin that may run or load code, or may delete the command history.
 func (s *state) walkCodeBuiltin(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	switch name {
 	case "history":
@@ -149,7 +149,7 @@ func (s *state) setHashedCommands(names []abstract.Value, file abstract.Value) {
 	}
 }
 
-// writesNothing reports whether a builtin prints nothing with these arguments: most builtins print the current
+// printsNothing reports whether a builtin prints nothing with these arguments: most builtins print the current
 // settings if they get no operand.
 func printsNothing(name string, argv []abstract.Value) bool {
 	switch name {
@@ -216,7 +216,7 @@ func (s *state) dollarQuotes(at effect.Span) {
 	}
 }
 
-// readsAliases records that a global alias of zsh may replace any word of the text.
+// recordGlobalAliasUse records that a global alias of zsh may replace any word of the text.
 func (s *state) recordGlobalAliasUse(at effect.Span) {
 	if s.hasGlobalAlias && s.readsAsZsh() {
 		s.recordDialectDifference("a global alias (zsh) can replace any word", at)

@@ -12,14 +12,14 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// call walks a simple command, once for each combination of values that its variables may have.
+// walkCall walks a simple command, once for each combination of values that its variables may have.
 func (s *state) walkCall(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	var outs []abstract.Value
 	s.walkEachValue(st, func() { outs = append(outs, s.walkCallOnce(c, st, in)) })
 	return commonOutput(outs)
 }
 
-// argv returns the words of a command after expansion.
+// expandArguments returns the words of a command after expansion.
 func (s *state) expandArguments(c *syntax.CallExpr) []abstract.Value {
 	argv := make([]abstract.Value, 0, len(c.Args)+1)
 	for _, w := range c.Args {
@@ -104,7 +104,7 @@ type assignmentPrefix struct {
 	oldVariable variable
 }
 
-// prefixes binds the variables assigned before a command (NAME=VALUE CMD); the command sees them as exported.
+// bindAssignmentPrefixes binds the variables assigned before a command (NAME=VALUE CMD); the command sees them as exported.
 func (s *state) bindAssignmentPrefixes(c *syntax.CallExpr) (out []assignmentPrefix) {
 	for _, a := range c.Assigns {
 		if a.Name == nil {
@@ -121,13 +121,13 @@ func (s *state) bindAssignmentPrefixes(c *syntax.CallExpr) (out []assignmentPref
 	return out
 }
 
-// ordinary lists builtins for which an assignment before the command (NAME=VALUE CMD) ends with the command.
+// temporaryAssignmentBuiltins lists builtins for which an assignment before the command (NAME=VALUE CMD) ends with the command.
 var temporaryAssignmentBuiltins = map[string]bool{
 	"echo": true, "printf": true, "print": true, "test": true, "[": true, "cd": true, "pwd": true, "read": true, "mapfile": true,
 	"readarray": true, "let": true, "type": true, "umask": true, "true": true, "false": true, "getopts": true, "jobs": true,
 }
 
-// endPrefixes restores the variables that were assigned before a command. If the command is a function, an alias or
+// restoreAssignmentPrefixes restores the variables that were assigned before a command. If the command is a function, an alias or
 // a builtin that is not in ordinary, the assignments persist in some shells, and so do its own assignments to these
 // names.
 func (s *state) restoreAssignmentPrefixes(list []assignmentPrefix, command abstract.Value) {
@@ -221,7 +221,7 @@ func (s *state) runBuiltinOrProgram(name string, argv []abstract.Value, io abstr
 	return s.runProgram(argv, io)
 }
 
-// aliased handles a command whose name is an alias that is not expanded: the command is unknown.
+// callAlias handles a command whose name is an alias that is not expanded: the command is unknown.
 func (s *state) callAlias(argv []abstract.Value) abstract.Value {
 	s.emitDynamic(effect.CauseUnresolved, "an alias replaces this command: "+abstract.Clip(argv[0].Text), argv[0].From)
 	s.forgetVariables()
@@ -242,7 +242,7 @@ func hasExpansion(w *syntax.Word) bool {
 	return found
 }
 
-// nestedWith is nested with standard input. It does not use the output of io.
+// walkNestedWithInput is nested with standard input. It does not use the output of io.
 func (s *state) walkNestedWithInput(text string, at effect.Span, io abstract.Streams) abstract.Value {
 	if why := parse.ExceededLimit(text); why != "" {
 		s.emitDynamic(effect.CauseLimit, why, at)
@@ -293,7 +293,7 @@ func (s *state) execute(argv []abstract.Value, program string, class effect.Clas
 	s.commandLines.WriteByte('\n')
 }
 
-// join returns the span from the first word of a command to its last.
+// wordsSpan returns the span from the first word of a command to its last.
 //
 //go:noinline
 func wordsSpan(argv []abstract.Value) effect.Span {
@@ -304,7 +304,7 @@ func wordsSpan(argv []abstract.Value) effect.Span {
 	return at
 }
 
-// unknownProgram handles a command whose name could not be resolved.
+// runUnknownProgram handles a command whose name could not be resolved.
 func (s *state) runUnknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	v := argv[0]
 	if base, ok := s.namedProgram(argv); ok && !io.HasSocket {

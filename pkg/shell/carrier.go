@@ -34,7 +34,7 @@ func (s *state) walkArgumentCode(base string, argv []abstract.Value, use command
 	return out
 }
 
-// carried walks the commands and code in a program's arguments, or in its standard input.
+// walkNestedUses walks the commands and code in a program's arguments, or in its standard input.
 func (s *state) walkNestedUses(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
 	var b abstract.Builder
 	attached, given := io.HasSocket, io
@@ -78,7 +78,7 @@ func (s *state) walkNestedUses(base string, argv []abstract.Value, use command.I
 	return b.Value()
 }
 
-// remotely walks commands that run on another machine or in a container.
+// walkRemotely walks commands that run on another machine or in a container.
 func (s *state) walkRemotely(base string, argv []abstract.Value, walk func() abstract.Value) (out abstract.Value) {
 	s.walkInScope(func() {
 		if command.Machines[base] {
@@ -93,7 +93,7 @@ func (s *state) walkRemotely(base string, argv []abstract.Value, walk func() abs
 	return out
 }
 
-// runsService reports whether a container belongs to a docker compose service and so has the volumes of that
+// runsComposeService reports whether a container belongs to a docker compose service and so has the volumes of that
 // service.
 func runsComposeService(base string, argv []abstract.Value) bool {
 	named := func(word string) bool {
@@ -105,7 +105,7 @@ func runsComposeService(base string, argv []abstract.Value) bool {
 // A bindMount is a folder of this machine (here) that is mounted in a container at the path there.
 type bindMount struct{ hostPath, containerPath string }
 
-// bindsOf returns the bind mounts of a container, without those of -v that are read-only. If its working folder is
+// parseBindMounts returns the bind mounts of a container, without those of -v that are read-only. If its working folder is
 // in one of them, the last entry is that folder, with the path "".
 func parseBindMounts(argv []abstract.Value) (out []bindMount) {
 	folder := ""
@@ -160,7 +160,7 @@ func hostPathOf(binds []bindMount, p string) (here string, ok bool) {
 	return "", false
 }
 
-// opensVolume reports whether a container mounts a named volume of the container engine.
+// mountsNamedVolume reports whether a container mounts a named volume of the container engine.
 func mountsNamedVolume(argv []abstract.Value) bool {
 	for i, v := range argv[1:] {
 		if option, _, _ := strings.Cut(v.Text, "="); option == "--volumes-from" {
@@ -210,7 +210,7 @@ func runsLocally(base string, argv []abstract.Value, use command.Interpretation)
 	}) || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return namesThisMachine(v.Text) })
 }
 
-// namesThis reports whether a word names this machine: as a host, or in an option such as -oHostName=localhost.
+// namesThisMachine reports whether a word names this machine: as a host, or in an option such as -oHostName=localhost.
 // Numbers are not addresses.
 func namesThisMachine(word string) bool {
 	host := word[strings.LastIndexByte(word, '@')+1:]
@@ -304,14 +304,14 @@ func (s *state) walkNestedUse(base string, argv []abstract.Value, n command.Nest
 	return s.walkCode(n.Language, first.Text, first.From, args)
 }
 
-// maxPatches is the number of files, read by a filter before patch, that are checked for patches.
+// maxPatchFiles is the number of files, read by a filter before patch, that are checked for patches.
 const maxPatchFiles = 64
 
-// maxPlaced is the number of input lines that are substituted into a command one by one.
+// maxSubstitutedLines is the number of input lines that are substituted into a command one by one.
 const maxSubstitutedLines = 16
 
 // substitutedLines returns the input lines that a program such as xargs -I substitutes into its command one after
-// another; nil if they are unknown or more than maxPlaced.
+// another; nil if they are unknown or more than maxSubstitutedLines.
 func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f programIO) []abstract.Value {
 	if !command.Placers[base] || command.Finders[base] || len(f.listedFolders) > 0 || !in.Known() || strings.ContainsAny(in.Text, "\"'\\") ||
 		!slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "{}") }) {
@@ -331,7 +331,7 @@ func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f p
 	return out
 }
 
-// nestedArgv runs the argument vector that a program such as env or xargs executes.
+// walkNestedArgv runs the argument vector that a program such as env or xargs executes.
 func (s *state) walkNestedArgv(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f programIO) abstract.Value {
 	if lines := substitutedLines(base, argv, io.In, f); len(lines) > 1 {
 		var b abstract.Builder
@@ -384,7 +384,7 @@ func argumentsAfter(argv []abstract.Value, code abstract.Value) []abstract.Value
 	return nil
 }
 
-// fillIn replaces {} in a word: with a path below the folders that find searches, or with a line of the input.
+// fillPlaceholder replaces {} in a word: with a path below the folders that find searches, or with a line of the input.
 func (s *state) fillPlaceholder(base string, v, in abstract.Value, f programIO) abstract.Value {
 	fill := abstract.Unknown("{}", in.Taint|abstract.UnknownText).WithOrigin(abstract.FromInput)
 	switch {
@@ -464,7 +464,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 	return s.runText(language, in, base, at, args)
 }
 
-// localProgram runs a program given by a path outside the system folders: only the file's content shows what it
+// runLocalProgram runs a program given by a path outside the system folders: only the file's content shows what it
 // does.
 func (s *state) runLocalProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	base := programName(strings.ReplaceAll(argv[0].Text, "\\", "/"))
@@ -618,7 +618,7 @@ func nonNilArguments(args []abstract.Value) []abstract.Value {
 	return args
 }
 
-// binary reports whether a file is machine code, which is not analysed.
+// isBinary reports whether a file is machine code, which is not analysed.
 func isBinary(data []byte) bool {
 	for _, magic := range [...]string{"\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe", "\x00asm"} {
 		if bytes.HasPrefix(data, []byte(magic)) {

@@ -12,7 +12,7 @@ import (
 // name.
 type globPath struct{ dir, name string }
 
-// cutGlob splits a path pattern before its last name. ok is false if there is no last name, if it contains ** and is
+// splitGlobPath splits a path pattern before its last name. ok is false if there is no last name, if it contains ** and is
 // not ** alone below a folder, or if the pattern contains backslashes, braces or "!".
 func splitGlobPath(v abstract.Value) (g globPath, ok bool) {
 	if !v.IsPattern || v.FullyUnknown || strings.ContainsAny(v.Text, "\\{}!") {
@@ -26,13 +26,13 @@ func splitGlobPath(v abstract.Value) (g globPath, ok bool) {
 	return g, g.matchesWholeFolder() || g.name != "" && !strings.Contains(g.name, "**")
 }
 
-// below reports whether a path matches everything below a folder, or a list of such paths.
+// matchesWholeFolder reports whether a path matches everything below a folder, or a list of such paths.
 func (g globPath) matchesWholeFolder() bool { return g.name == "**" && g.dir != "" }
 
 // isFixedGlob reports whether a glob has no wildcards.
 func isFixedGlob(glob string) bool { return !strings.ContainsAny(glob, "*?[") }
 
-// namePart returns the literal text of a value that is part of a file name, without slashes; false for other
+// literalNamePart returns the literal text of a value that is part of a file name, without slashes; false for other
 // values.
 func literalNamePart(v abstract.Value) (string, bool) {
 	return v.Text, v.Known() && v.Text != "" && isFixedGlob(v.Text) && !strings.ContainsAny(v.Text, "/\\")
@@ -85,7 +85,7 @@ func replaceInGlob(v, orig, with abstract.Value) (abstract.Value, bool) {
 	return v, true
 }
 
-// nameOf computes basename and dirname of a path pattern.
+// computeGlobName computes basename and dirname of a path pattern.
 func computeGlobName(base string, operands []abstract.Value) (abstract.Value, bool) {
 	v := operands[0]
 	g, ok := splitGlobPath(v)

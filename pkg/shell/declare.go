@@ -24,7 +24,7 @@ func declarationOf(variant string) declaration {
 	}
 }
 
-// option adds the attributes of an option such as -gx.
+// addOption adds the attributes of an option such as -gx.
 func (d *declaration) addOption(text string) {
 	set := func(letters string) bool { return strings.ContainsAny(text, letters) }
 	d.global = d.global || set("g")
@@ -35,7 +35,7 @@ func (d *declaration) addOption(text string) {
 	d.listsVariables = d.listsVariables || set("px")
 }
 
-// declare walks declare, local, export, readonly, typeset and nameref.
+// walkDeclaration walks declare, local, export, readonly, typeset and nameref.
 func (s *state) walkDeclaration(c *syntax.DeclClause) abstract.Value {
 	variant := c.Variant.Value
 	d := declarationOf(variant)
@@ -107,7 +107,7 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 	}
 }
 
-// declareOne handles a name with or without a value. Bash expands all values before it assigns the first.
+// declareAssignment handles a name with or without a value. Bash expands all values before it assigns the first.
 func (s *state) declareAssignment(a *syntax.Assign, d declaration, before []string) {
 	name := a.Name.Value
 	uses := func(n syntax.Node) bool {

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
 )
 
-// uncommented returns text without surrounding white space and leading comment lines.
+// trimLeadingComments returns text without surrounding white space and leading comment lines.
 func trimLeadingComments(text string) string {
 	text = strings.TrimSpace(text)
 	for strings.HasPrefix(text, "#") {
@@ -75,7 +75,7 @@ func hasDrive(text string) bool {
 	return false
 }
 
-// ofVariable reports whether text that starts with $ is a PowerShell assignment, or pipes a variable to a cmdlet.
+// startsWithPowerShellVariable reports whether text that starts with $ is a PowerShell assignment, or pipes a variable to a cmdlet.
 func startsWithPowerShellVariable(text string) bool {
 	i := 1
 	for i < len(text) && (plain.IsWordByte(text[i]) || strings.IndexByte(":.", text[i]) >= 0) {
@@ -94,7 +94,7 @@ func startsWithPowerShellVariable(text string) bool {
 	return false
 }
 
-// ofCmd reports whether a program's name means a different program in cmd.exe than in a POSIX shell.
+// differsInCmd reports whether a program's name means a different program in cmd.exe than in a POSIX shell.
 func differsInCmd(name string) bool {
 	listed, _ := command.WindowsEntryName(name)
 	return strings.HasPrefix(listed, "cmd:")
@@ -163,7 +163,7 @@ func quotesCode(text string) bool {
 	return strings.Contains(rest, "'") && command.InterpreterLanguage(programName(strings.ReplaceAll(strings.Trim(first, `"`), "\\", "/"))) == "powershell"
 }
 
-// windowsSwitch reports whether text starts with an option such as /s.
+// hasWindowsSwitch reports whether text starts with an option such as /s.
 func hasWindowsSwitch(text string) bool {
 	for f := range strings.FieldsSeq(text) {
 		if len(f) >= 2 && f[0] == '/' && !strings.Contains(f[1:], "/") && (len(f) == 2 || f[2] == ':') && strings.ContainsAny(f[1:2], "sSqQfFaAbBcCdDyYrRiIlLpPvVkK?eE") {
@@ -173,7 +173,7 @@ func hasWindowsSwitch(text string) bool {
 	return false
 }
 
-// netVerb reports whether text starts with a subcommand of the Windows program net.
+// startsWithNetVerb reports whether text starts with a subcommand of the Windows program net.
 func startsWithNetVerb(text string) bool {
 	fields := strings.Fields(text)
 	return len(fields) > 0 && command.NetVerbs[strings.ToLower(fields[0])]

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A dialectOf says which shell's syntax is used to read a text.
+// A shellDialect says which shell's syntax is used to read a text.
 type shellDialect struct {
 	zsh               bool // read the text as zsh does
 	isKnown           bool // the shell is known, because a command names it
@@ -20,19 +20,19 @@ type shellDialect struct {
 	zshOptionsChanged bool // zsh options may change how zsh reads the text
 }
 
-// asZsh reports whether the command is walked with the meaning that it has in zsh. If the shell is not known, the
+// readsAsZsh reports whether the command is walked with the meaning that it has in zsh. If the shell is not known, the
 // command is walked a second time as zsh: see state.each.
 func (s *state) readsAsZsh() bool {
 	s.zshDiffers = s.zshDiffers || !s.dialect.isKnown && !s.dialect.zsh
 	return s.dialect.zsh
 }
 
-// differsHere records that shells parse a form differently and that the analysis does not follow all meanings.
+// recordDialectDifference records that shells parse a form differently and that the analysis does not follow all meanings.
 func (s *state) recordDialectDifference(form string, at effect.Span) {
 	s.emitDynamic(effect.CauseDialect, "shells parse this differently: "+form, at)
 }
 
-// zshCommands are commands that only zsh has and that assign variables. Where the value is true, they may also run
+// zshOnlyCommands are commands that only zsh has and that assign variables. Where the value is true, they may also run
 // code, load it from a file or redefine names; these effects are not analysed.
 var zshOnlyCommands = map[string]bool{
 	"autoload": true, "functions": true, "getln": false, "sched": true, "strftime": false, "sysopen": true, "sysread": false,
@@ -41,7 +41,7 @@ var zshOnlyCommands = map[string]bool{
 	"zsocket": true, "zstat": false, "zstyle": false, "zsystem": false, "ztcp": true, "ztie": true,
 }
 
-// zshCommand walks a command that only zsh has.
+// walkZshCommand walks a command that only zsh has.
 func (s *state) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	name, first := argv[0].Text, argv[min(1, len(argv)-1)]
 	runs := zshOnlyCommands[name]
@@ -80,7 +80,7 @@ func (s *state) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstr
 	return abstract.Unknown("$("+argv[0].Text+")", abstract.UnknownText).WithOrigin(abstract.FromCommand)
 }
 
-// A wordForm is a form of a word that zsh expands differently from other shells.
+// A zshWordForm is a form of a word that zsh expands differently from other shells.
 type zshWordForm struct {
 	isGlob       bool                                                // the form is a glob
 	alsoInQuotes bool                                                // also a form of zsh inside double quotes
@@ -89,7 +89,7 @@ type zshWordForm struct {
 	name         string
 }
 
-// wordForms are the word forms that zsh expands differently. Their value in zsh is unknown.
+// zshWordForms are the word forms that zsh expands differently. Their value in zsh is unknown.
 var zshWordForms = [...]zshWordForm{
 	{name: "$name[…]", alsoInQuotes: true, matches: func(_ *state, parts []syntax.WordPart, i int) bool {
 		p, l, ok := parameterAndLiteral(parts, i)
@@ -143,7 +143,7 @@ func globQualifier(part syntax.WordPart) string {
 	return ""
 }
 
-// behindName returns a parameter without braces and the text directly after it.
+// parameterAndLiteral returns a parameter without braces and the text directly after it.
 func parameterAndLiteral(parts []syntax.WordPart, i int) (*syntax.ParamExp, *syntax.Lit, bool) {
 	p, ok := parts[i].(*syntax.ParamExp)
 	if !ok || !p.Short || p.Param == nil || i+1 == len(parts) {
@@ -153,7 +153,7 @@ func parameterAndLiteral(parts []syntax.WordPart, i int) (*syntax.ParamExp, *syn
 	return p, l, ok
 }
 
-// hasModifier reports whether a modifier such as :h after a parameter changes a known value: values from the
+// modifierChangesValue reports whether a modifier such as :h after a parameter changes a known value: values from the
 // environment are mostly unknown anyway.
 func (s *state) modifierChangesValue(name string) bool {
 	switch name {
@@ -163,7 +163,7 @@ func (s *state) modifierChangesValue(name string) bool {
 	return s.mayBeAssigned(name) || name != "" && strings.Trim(name, "0123456789") == "" && s.mayBeAssigned(positionalName)
 }
 
-// asWord returns the parts of a word as the current dialect reads them. In zsh, the word is unknown from the first
+// partsInDialect returns the parts of a word as the current dialect reads them. In zsh, the word is unknown from the first
 // form on that zsh expands differently.
 func (s *state) partsInDialect(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
 	for i := range parts {
@@ -193,7 +193,7 @@ func (s *state) partsInDialect(parts []syntax.WordPart, quoted bool) []syntax.Wo
 	return s.expandTilde(parts)
 }
 
-// zshWords handles words that only zsh reads specially: =name is the path of a program, a closing brace always
+// resolveZshWords handles words that only zsh reads specially: =name is the path of a program, a closing brace always
 // ends a command, and some words begin a loop.
 func (s *state) resolveZshWords(words []*syntax.Word, argv []abstract.Value) []abstract.Value {
 	for i, w := range words {
@@ -211,7 +211,7 @@ func (s *state) resolveZshWords(words []*syntax.Word, argv []abstract.Value) []a
 	return argv
 }
 
-// zshParam walks an expansion that only zsh has. Its value is unknown, and some of its flags run code in the
+// expandZshParameter walks an expansion that only zsh has. Its value is unknown, and some of its flags run code in the
 // value.
 func (s *state) expandZshParameter(p *syntax.ParamExp, show string) []abstract.Value {
 	var vals []abstract.Value
@@ -241,14 +241,14 @@ func (s *state) expandZshParameter(p *syntax.ParamExp, show string) []abstract.V
 	return []abstract.Value{uncomputed(show, vals...)}
 }
 
-// zshOption records that an option of zsh is set, or may be.
+// recordZshOption records that an option of zsh is set, or may be.
 func (s *state) recordZshOption(v abstract.Value) {
 	if s.dialect.zshOptionsChanged = true; s.readsAsZsh() && (!v.Known() || strings.Contains(strings.ToLower(strings.ReplaceAll(v.Text, "_", "")), "extendedglob")) {
 		s.recordDialectDifference("extended globs", v.From)
 	}
 }
 
-// usualOptions are the options that all shells have and that do not change how words are read.
+// commonShellOptions are the options that all shells have and that do not change how words are read.
 var commonShellOptions = map[string]bool{
 	"allexport": true, "errexit": true, "errtrace": true, "functrace": true, "monitor": true, "noclobber": true, "noexec": true, "noglob": true,
 	"nounset": true, "pipefail": true, "posix": true, "vi": true, "emacs": true, "verbose": true, "xtrace": true, "braceexpand": true,
@@ -256,7 +256,7 @@ var commonShellOptions = map[string]bool{
 	"physical": true, "privileged": true, "interactive-comments": true,
 }
 
-// setsZsh reports whether zsh is started with an option that changes how it reads words.
+// changesZshParsing reports whether zsh is started with an option that changes how it reads words.
 func changesZshParsing(argv []abstract.Value) bool {
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
@@ -281,7 +281,7 @@ func changesZshParsing(argv []abstract.Value) bool {
 // mayBeZsh reports whether zsh may read the text; used for syntax with a different meaning in zsh.
 func (s *state) mayBeZsh() bool { return s.dialect.zsh || !s.dialect.isKnown }
 
-// otherInputs walks a statement with each input that only zsh uses: zsh reads all input redirections and the pipe
+// walkZshInputs walks a statement with each input that only zsh uses: zsh reads all input redirections and the pipe
 // before them, other shells only the last.
 func (s *state) walkZshInputs(st *syntax.Stmt, in abstract.Value, piped bool) {
 	if len(st.Redirs) == 0 || len(st.Redirs) == 1 && !piped || !s.mayBeZsh() {
@@ -309,21 +309,21 @@ func (s *state) walkZshInputs(st *syntax.Stmt, in abstract.Value, piped bool) {
 	}
 }
 
-// commandTables are the arrays in which bash or zsh looks up the command for a name. In other shells, zsh's are
+// commandLookupArrays are the arrays in which bash or zsh looks up the command for a name. In other shells, zsh's are
 // ordinary arrays.
 var commandLookupArrays = map[string]bool{
 	"BASH_ALIASES": true, "BASH_CMDS": true, "aliases": true, "commands": true, "functions": true, "galiases": true, "saliases": true,
 	"dis_aliases": true, "dis_functions": true, "dis_galiases": true, "dis_saliases": true, "mapfile": true, "nameddirs": true, "options": true,
 }
 
-// renamesCommand records a change of an array of commandTables.
+// recordCommandRenaming records a change of an array of commandLookupArrays.
 func (s *state) recordCommandRenaming(array string, at effect.Span) {
 	if strings.HasPrefix(array, "BASH_") || s.readsAsZsh() {
 		s.recordDialectDifference("$"+array+" changes how the shell reads names", at)
 	}
 }
 
-// tilde returns the parts of a word that begins with ~, after tilde expansion where the result is known.
+// expandTilde returns the parts of a word that begins with ~, after tilde expansion where the result is known.
 func (s *state) expandTilde(parts []syntax.WordPart) []syntax.WordPart {
 	if len(parts) == 0 {
 		return nil
@@ -345,7 +345,7 @@ func (s *state) expandTilde(parts []syntax.WordPart) []syntax.WordPart {
 	return slices.Concat([]syntax.WordPart{&syntax.DblQuoted{Parts: []syntax.WordPart{dir}}, behind}, parts[1:])
 }
 
-// unknownName is a parameter that represents an unknown part of a word.
+// unknownParameterName is a parameter that represents an unknown part of a word.
 const unknownParameterName = "\x00unknown"
 
 func unknownPart() *syntax.ParamExp {
@@ -360,15 +360,15 @@ func hasBrace(w *syntax.Word) bool {
 	})
 }
 
-// qualifiers matches the glob qualifiers of zsh that run code: e with code between two delimiters, and + with a
+// codeQualifierPattern matches the glob qualifiers of zsh that run code: e with code between two delimiters, and + with a
 // function's name.
 var codeQualifierPattern = prefilter.Lazy(`^(?:#q)?[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
 
-// qualifierRuns reports whether the text in parentheses after a glob runs code in zsh.
+// qualifierRunsCode reports whether the text in parentheses after a glob runs code in zsh.
 func qualifierRunsCode(text string) bool {
 	return !strings.Contains(text, "|") && codeQualifierPattern().MatchString(text)
 }
 
-// qualifierList matches a list of zsh glob qualifiers, to its end or to a qualifier with a text argument. Calls in
+// globQualifiersPattern matches a list of zsh glob qualifiers, to its end or to a qualifier with a text argument. Calls in
 // file names such as add(3,4) and f(key) do not match.
 var globQualifiersPattern = prefilter.Lazy(`^(?:#q)?(?:[-/F.@=p*%rwxAIERWXsStUG^MTNDn,]|[dl][-+]?\d+|[amcL][hMwsmkKpPgGtT]?[-+]?\d+|[oO][nLlamcdN])*(?:\)|$|[f:[YPug#+]|[oO+]\w|[oO]?e[^\w\s])`)

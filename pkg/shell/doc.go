@@ -46,7 +46,7 @@
 //
 // break, continue, return and errors that end a line do not end the walk: the
 // shell's state there is joined with the state at the end of the loop, function
-// or line (mayLeave, comesTo).
+// or line (addEarlyExit, joinEarlyExits).
 //
 // Conditions are not evaluated: both branches are walked. Traps are walked where
 // they are set and where the shell ends, and the variables in them keep all

@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// dumpsHere reports whether a program outputs the content of a database on this machine, which is not a download.
+// dumpsLocalDatabase reports whether a program outputs the content of a database on this machine, which is not a download.
 func (s *state) dumpsLocalDatabase(argv []abstract.Value, use command.Interpretation) bool {
 	if !use.VariableIsDatabase || use.Stdout != command.Download || strings.Contains(s.text, "HOST=") {
 		return false

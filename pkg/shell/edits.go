@@ -9,10 +9,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// insertion matches a sed command that inserts text (a, i or c), after its address.
+// sedInsertPattern matches a sed command that inserts text (a, i or c), after its address.
 var sedInsertPattern = prefilter.Lazy(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:\\\n|\\|\s)\s*(.+)$`)
 
-// deletion matches a sed command that deletes the lines that match a pattern.
+// sedDeletePattern matches a sed command that deletes the lines that match a pattern.
 var sedDeletePattern = prefilter.Lazy(`^/((?:[^/\\]|\\.)*)/I?\s*d\s*$`)
 
 // recordEdits records the effects that files which run later will have after an edit by sed or the like.
@@ -42,7 +42,7 @@ func (s *state) recordEdits(argv []abstract.Value, use command.Interpretation) {
 	}
 }
 
-// textSteps is the cost, in steps of the budget, of analysing a text that is inserted into a file.
+// insertedTextSteps is the cost, in steps of the budget, of analysing a text that is inserted into a file.
 const insertedTextSteps = 40
 
 // recordWrittenText records what a text that replaces another text (gone) in a file would do if the file runs
@@ -58,7 +58,7 @@ func (s *state) recordWrittenText(p string, v abstract.Value, gone string) {
 	}
 }
 
-// putIn returns the text that a sed script, or a perl script of that form, inserts, and the text that it replaces
+// parseSedEdit returns the text that a sed script, or a perl script of that form, inserts, and the text that it replaces
 // or removes. ok is false for other scripts.
 func parseSedEdit(script string) (gone, text string, ok bool) {
 	if m := sedInsertPattern().FindStringSubmatch(script); m != nil {

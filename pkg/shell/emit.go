@@ -70,7 +70,7 @@ func isPersistentRemotePath(p string) bool {
 	return !effect.IsInSharedFolder(p) && !strings.HasPrefix(p, "/var/cache/") && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"))
 }
 
-// within reports whether a path on another machine is in a list, or below a path of the list.
+// isInOrBelow reports whether a path on another machine is in a list, or below a path of the list.
 func isInOrBelow(p string, list map[string]bool) bool {
 	for p = strings.TrimRight(p, "/*."); p != ""; p = p[:max(strings.LastIndexByte(p, '/'), 0)] {
 		if list[p] {
@@ -85,7 +85,7 @@ func isDataFolder(p string) bool {
 	return command.StoredFolders[path.Base(strings.TrimRight(p, "/*."))]
 }
 
-// pathElsewhere records effects on another machine or in a container that others depend on: deleted data, changed
+// recordRemotePath records effects on another machine or in a container that others depend on: deleted data, changed
 // login files, files that run later, and credentials that are read.
 func (s *state) recordRemotePath(kind effect.Kind, v abstract.Value, recursive bool) {
 	e := effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Target: v.String(), Span: v.From}
@@ -113,7 +113,7 @@ func isDisk(p string) bool {
 	return is && slices.ContainsFunc([]string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "mapper/"}, func(start string) bool { return strings.HasPrefix(name, start) })
 }
 
-// path records an effect on the path that a word names. It returns the canonical path, and whether that is a
+// emitPath records an effect on the path that a word names. It returns the canonical path, and whether that is a
 // pattern.
 func (s *state) emitPath(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
 	if v.Known() && v.Text == "" {
@@ -152,7 +152,7 @@ func (s *state) emitPath(kind effect.Kind, v abstract.Value, recursive bool) (pa
 	return e.Path, e.Pattern
 }
 
-// says reports whether a pattern that starts with an unknown part contains a name that a rule could match:
+// hasLiteralName reports whether a pattern that starts with an unknown part contains a name that a rule could match:
 // "**/.ssh" does, "**/*" does not.
 func hasLiteralName(pattern string) bool {
 	if len(pattern) < 2 || pattern[:2] != "**" {
@@ -168,7 +168,7 @@ func hasLiteralName(pattern string) bool {
 	return false
 }
 
-// isChange reports whether an effect on a path changes the file or folder.
+// changesPath reports whether an effect on a path changes the file or folder.
 func changesPath(kind effect.Kind) bool {
 	switch kind {
 	case effect.ReadFile, effect.ListDirectory:

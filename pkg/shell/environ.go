@@ -26,7 +26,7 @@ func (s *state) recordProxies(base string, argv []abstract.Value, use command.In
 	}
 }
 
-// environmentCode checks an assignment to a variable whose value programs run as code, or use as a search path for
+// checkEnvironmentCode checks an assignment to a variable whose value programs run as code, or use as a search path for
 // code.
 func (s *state) checkEnvironmentCode(name string, v abstract.Value, at effect.Span) {
 	if strings.HasPrefix(name, guardVariablePrefix) {
@@ -100,7 +100,7 @@ func (s *state) checkEnvironmentCode(name string, v abstract.Value, at effect.Sp
 	s.walkUnknownVariable(n, v)
 }
 
-// startClasses are the classes of files that run automatically. Files of other classes are programs and settings,
+// autostartClasses are the classes of files that run automatically. Files of other classes are programs and settings,
 // which variables often name.
 var autostartClasses = map[string]bool{"loader": true, "privilege": true, "ssh": true, "shell_startup": true, "schedule": true, "service": true, "autostart": true, "git_hook": true, "agent_config": true}
 
@@ -111,7 +111,7 @@ func (s *state) checkExported(name string, at effect.Span) {
 	}
 }
 
-// startsLater records a write to each file that runs later and is named by a variable of unknown meaning: a
+// recordAutostartWrites records a write to each file that runs later and is named by a variable of unknown meaning: a
 // program that reads the variable may write the file.
 func (s *state) recordAutostartWrites(v abstract.Value, at effect.Span) {
 	if v.FullyUnknown || strings.IndexByte(v.Text, '/') < 0 {
@@ -132,16 +132,16 @@ func (s *state) recordAutostartWrites(v abstract.Value, at effect.Span) {
 	}
 }
 
-// historyOff holds the values of variables that disable the command history.
+// historyOffValues holds the values of variables that disable the command history.
 var historyOffValues = map[string]string{"HISTSIZE": "0", "HISTFILESIZE": "0", "HISTIGNORE": "*"}
 
-// ownValue reports whether the only unknown part of a variable's new value is its old value from the environment,
+// onlyOldValueUnknown reports whether the only unknown part of a variable's new value is its old value from the environment,
 // as in PAGER="${PAGER}".
 func onlyOldValueUnknown(name string, v abstract.Value) bool {
 	return isEnvironmentOnly(v) && !v.OriginIncomplete && fillUnknownParts(v.Text, "$"+name) == v.Display
 }
 
-// foreignWord reports whether a word of a variable's new value begins with an unknown part other than the
+// hasUnknownWordStart reports whether a word of a variable's new value begins with an unknown part other than the
 // variable's own value. An unknown part after an option's name is only the option's value and does not count.
 func hasUnknownWordStart(name string, v abstract.Value) bool {
 	words, shown := strings.Fields(v.Text), strings.Fields(v.Display)
@@ -172,7 +172,7 @@ func fillUnknownParts(pattern, part string) string {
 	return b.String()
 }
 
-// unknownDefault walks a variable of which the value is not known.
+// walkUnknownVariable walks a variable of which the value is not known.
 func (s *state) walkUnknownVariable(n command.Nested, v abstract.Value) {
 	switch n.Language {
 	case "output":
@@ -194,7 +194,7 @@ func (s *state) walkUnknownVariable(n command.Nested, v abstract.Value) {
 	}
 }
 
-// namesUnknown reports whether the command that a variable makes programs run is unknown, and not only an argument
+// runsUnknownCommand reports whether the command that a variable makes programs run is unknown, and not only an argument
 // of a known command.
 func runsUnknownCommand(n command.Nested, v abstract.Value) bool {
 	if !command.VariableMayRunCode(n.Variable) || onlyOldValueUnknown(n.Variable, v) {
@@ -261,7 +261,7 @@ func (s *state) walkVariableCode(n command.Nested, v abstract.Value) {
 	}
 }
 
-// loads records that programs load code or settings from the path in a variable.
+// recordLoadedPath records that programs load code or settings from the path in a variable.
 func (s *state) recordLoadedPath(name string, v abstract.Value) {
 	if s.remoteDepth > 0 {
 		return
@@ -307,7 +307,7 @@ var systemFolders = sync.OnceValues(func() (*effect.Globs, error) {
 	return effect.NewGlobs(list, nil)
 })
 
-// searchPath checks the first folder of $PATH, which wins over the others. A system folder there has no effect.
+// checkSearchPath checks the first folder of $PATH, which wins over the others. A system folder there has no effect.
 func (s *state) checkSearchPath(v abstract.Value) {
 	first, _, _ := strings.Cut(v.Text, ":")
 	if v.IsComputed() {
@@ -322,7 +322,7 @@ func (s *state) checkSearchPath(v abstract.Value) {
 	}
 }
 
-// placesOf returns the remote places, such as hosts, that environment variables name to a program. It returns none
+// environmentPlaces returns the remote places, such as hosts, that environment variables name to a program. It returns none
 // for commands on another machine, where the variables may differ.
 func (s *state) environmentPlaces(base string) []command.Word {
 	if s.remoteDepth > 0 {
@@ -337,7 +337,7 @@ func (s *state) environmentPlaces(base string) []command.Word {
 	return out
 }
 
-// addedOptions returns a program's arguments with the options that an environment variable adds to them.
+// withAddedOptions returns a program's arguments with the options that an environment variable adds to them.
 func (s *state) withAddedOptions(base string, argv []abstract.Value) []abstract.Value {
 	for _, name := range command.OptionVariables(base) {
 		c, ok := s.lookup(name)
@@ -437,7 +437,7 @@ func responseWords(text string, from effect.Span) []abstract.Value {
 	return words
 }
 
-// handsFunction defines a function that bash imports from the environment.
+// importFunction defines a function that bash imports from the environment.
 func (s *state) importFunction(name, text string, v abstract.Value) {
 	if !v.Known() {
 		s.emitDynamic(v.Cause(), "unknown function: "+abstract.Clip(v.String()), v.From)

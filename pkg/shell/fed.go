@@ -42,7 +42,7 @@ func (s *state) recordRemoteSQL(base string, argv []abstract.Value, use command.
 	}
 }
 
-// taken reports whether an argument is known to be a file that the program reads or writes, or code.
+// isFileOrCode reports whether an argument is known to be a file that the program reads or writes, or code.
 func isFileOrCode(v abstract.Value, use command.Interpretation) bool {
 	return slices.ContainsFunc(use.OperandEffects, func(t command.OperandEffect) bool {
 		return (t.Kind == effect.ReadFile || t.Kind == effect.WriteFile) && t.Word.Span == v.From

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A file is content that the text wrote to a path. Later commands that read or run the path use it.
+// A writtenFile is content that the text wrote to a path. Later commands that read or run the path use it.
 type writtenFile struct {
 	path              string
 	pattern           bool
@@ -80,7 +80,7 @@ func (s *state) addFile(f writtenFile) {
 	}
 }
 
-// elsewhere reports whether a relative path may refer to a different file from the one that the text wrote.
+// mayBeOtherFile reports whether a relative path may refer to a different file from the one that the text wrote.
 func (s *state) mayBeOtherFile(p string, w abstract.Value) bool {
 	if strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, "~") {
 		return false
@@ -93,7 +93,7 @@ func (s *state) mayBeOtherFile(p string, w abstract.Value) bool {
 	return false
 }
 
-// consume walks the commands of >(…) with the content written to it.
+// walkConsumer walks the commands of >(…) with the content written to it.
 func (s *state) walkConsumer(i int, in abstract.Value) {
 	f := s.files[i]
 	s.files[i].consumerRan = true
@@ -103,7 +103,7 @@ func (s *state) walkConsumer(i int, in abstract.Value) {
 	})
 }
 
-// feed gives the command's input to each >(…) that was opened since mark and has no input yet: a program such as
+// feedConsumers gives the command's input to each >(…) that was opened since mark and has no input yet: a program such as
 // tee writes to it.
 func (s *state) feedConsumers(mark int, in abstract.Value) {
 	for i := mark; i < len(s.files); i++ {
@@ -127,7 +127,7 @@ func (s *state) fileValues(p string, pattern bool) []abstract.Value {
 	return out
 }
 
-// written reports whether the newest version that fileValues returns is certainly the file's content; true if
+// isContentCertain reports whether the newest version that fileValues returns is certainly the file's content; true if
 // there is none.
 func (s *state) isContentCertain(p string, pattern bool) bool {
 	for i := len(s.files) - 1; i >= 0; i-- {
@@ -142,7 +142,7 @@ func (s *state) isContentCertain(p string, pattern bool) bool {
 	return true
 }
 
-// earlier returns the contents that the text wrote to a relative path in earlier working folders, since cd may
+// earlierContents returns the contents that the text wrote to a relative path in earlier working folders, since cd may
 // fail.
 func (s *state) earlierContents(w abstract.Value) []abstract.Value {
 	if !w.Known() || strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, "~") || len(s.files) == 0 {
@@ -158,7 +158,7 @@ func (s *state) earlierContents(w abstract.Value) []abstract.Value {
 	return out[:min(len(out), maxAlternatives)]
 }
 
-// runVersions runs the versions of a file that the text wrote, newest first. If sure is set, the newest one runs
+// runFileVersions runs the versions of a file that the text wrote, newest first. If sure is set, the newest one runs
 // and the others are walked only for rules.
 func (s *state) runFileVersions(vals []abstract.Value, sure bool, run func(abstract.Value) abstract.Value) abstract.Value {
 	var outs []abstract.Value
@@ -201,7 +201,7 @@ func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
 	return s.fileContent(p, pattern, w)
 }
 
-// content returns the content of a path, as far as the text or the path's name tells.
+// fileContent returns the content of a path, as far as the text or the path's name tells.
 func (s *state) fileContent(p string, pattern bool, w abstract.Value) abstract.Value {
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
 		s.noteReadBack(p)

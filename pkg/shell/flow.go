@@ -7,12 +7,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// upload records that a value goes to the network.
+// recordUpload records that a value goes to the network.
 func (s *state) recordUpload(v abstract.Value, program string, at effect.Span) {
 	s.recordSecretUpload(v, effect.Effect{Program: program, Span: at})
 }
 
-// mayUpload records that an unknown program gets a value and may send it to the network.
+// recordPossibleUpload records that an unknown program gets a value and may send it to the network.
 func (s *state) recordPossibleUpload(v abstract.Value, program string, at effect.Span) {
 	s.recordSecretUpload(v, effect.Effect{Program: program, Span: at, Certainty: effect.Possible})
 }
@@ -31,7 +31,7 @@ func (s *state) recordSecretUpload(v abstract.Value, e effect.Effect) {
 	s.emitOnce(e)
 }
 
-// runs records that text with a label of its origin is executed.
+// recordCodeRun records that text with a label of its origin is executed.
 func (s *state) recordCodeRun(from effect.Label, why string, at effect.Span) {
 	s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{from}, Reason: why, Span: at})
 }
@@ -94,7 +94,7 @@ func (s *state) walkPartlyUnknown(language string, v abstract.Value, at effect.S
 	return s.walkNested(patternAsShellText(v.Text), at)
 }
 
-// unpattern writes a pattern as shell text, with a variable that is never set in place of each unknown part.
+// patternAsShellText writes a pattern as shell text, with a variable that is never set in place of each unknown part.
 func patternAsShellText(p string) string {
 	var b []byte
 	for i := 0; i < len(p); i++ {

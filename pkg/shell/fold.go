@@ -106,10 +106,10 @@ func escapeLength(s string) int {
 	return 2
 }
 
-// unquoted are the characters that printf %q does not quote.
+// unquotedCharacters are the characters that printf %q does not quote.
 const unquotedCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:./-"
 
-// verb formats one argument of printf.
+// formatVerb formats one argument of printf.
 func formatVerb(c byte, flags string, arg abstract.Value) abstract.Value {
 	if !arg.Known() {
 		return arg
@@ -164,7 +164,7 @@ func formatVerb(c byte, flags string, arg abstract.Value) abstract.Value {
 	return arg
 }
 
-// fold returns a program's output if it can be computed: filters and decoders of known text. For a filter of
+// computeOutput returns a program's output if it can be computed: filters and decoders of known text. For a filter of
 // textFilters whose output it cannot compute, it returns an unknown value and true; otherwise the result is false.
 func (s *state) computeOutput(base string, argv []abstract.Value, in abstract.Value, f programIO) (abstract.Value, bool) {
 	if (base == "dirname" || base == "basename") && len(argv) > 1 && argv[1].IsPattern {
@@ -230,7 +230,7 @@ func (s *state) computeOutput(base string, argv []abstract.Value, in abstract.Va
 // textFilters are the programs that output their input in another form, which can hide a literal text.
 var textFilters = map[string]bool{"tac": true, "sort": true, "uniq": true, "head": true, "tail": true, "rev": true, "tr": true, "sed": true, "cut": true, "xxd": true, "base64": true, "gbase64": true, "base32": true, "nl": true, "fold": true, "paste": true, "awk": true, "shuf": true}
 
-// setsUpShell reports whether a program outputs shell settings that are meant for eval, as in eval "$(ssh-agent
+// printsShellSetup reports whether a program outputs shell settings that are meant for eval, as in eval "$(ssh-agent
 // -s)": variables, aliases and completions. listed says that the program is known.
 func printsShellSetup(base string, argv []abstract.Value, listed bool) bool {
 	first := ""
@@ -254,7 +254,7 @@ func decodes(base string, flags []string) bool {
 	return false
 }
 
-// foldName computes basename, dirname and seq.
+// computeNameOrSeq computes basename, dirname and seq.
 func computeNameOrSeq(base string, flags []string, operands []abstract.Value) (abstract.Value, bool) {
 	if len(operands) == 0 || len(flags) > 0 {
 		return abstract.Value{}, false

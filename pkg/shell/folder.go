@@ -37,14 +37,14 @@ func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 	return base, base != "" && len(s.fileValues(p, pattern)) == 0
 }
 
-// blankInside reports whether a name begins with a word and a space, as an unsplit variable does in zsh. No
+// hasInnerBlank reports whether a name begins with a word and a space, as an unsplit variable does in zsh. No
 // program has such a name.
 func hasInnerBlank(name string) bool {
 	first, _, blank := strings.Cut(name, " ")
 	return blank && first != "" && !strings.ContainsAny(first, `/*?[{\\`)
 }
 
-// numbersRun reports whether a number may be the name of a command: of an alias, a function, or a program in a
+// numberMayBeCommand reports whether a number may be the name of a command: of an alias, a function, or a program in a
 // changed $PATH. No system program has such a name.
 func (s *state) numberMayBeCommand() bool {
 	number := func(name string) bool { return name != "" && strings.Trim(name, "-0123456789") == "" }
@@ -59,7 +59,7 @@ func (s *state) numberMayBeCommand() bool {
 	return false
 }
 
-// programIn runs a program whose folder is not known. Its name tells how it reads its arguments, but not that it
+// runProgramInUnknownFolder runs a program whose folder is not known. Its name tells how it reads its arguments, but not that it
 // is the real program.
 func (s *state) runProgramInUnknownFolder(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	words := commandWords(argv)
@@ -72,7 +72,7 @@ func (s *state) runProgramInUnknownFolder(base string, argv []abstract.Value, io
 	return s.applyProgram(base, argv, use, io)
 }
 
-// inFolders reports whether all unknown parts of a text are folders at the start of words, taken from the user's
+// onlyFoldersUnknown reports whether all unknown parts of a text are folders at the start of words, taken from the user's
 // variables.
 func onlyFoldersUnknown(v abstract.Value) bool {
 	if !isEnvironmentOnly(v) || v.FullyUnknown {

@@ -34,7 +34,7 @@ type Shell struct {
 	hasGlobalAlias  bool // a global alias of zsh may replace words that are not commands
 }
 
-// A table holds the variables that the text has set.
+// A variableTable holds the variables that the text has set.
 type variableTable struct {
 	byName               map[string]variable
 	isShared             bool // two shells share the table
@@ -42,7 +42,7 @@ type variableTable struct {
 	hasAlternatives      bool // some variable has several possible values
 }
 
-// An ended says which parts of the text may have ended: the loop, the function call or the shell.
+// A possibleExits says which parts of the text may have ended: the loop, the function call or the shell.
 type possibleExits struct{ loop, function, shell bool }
 
 func (e possibleExits) any() bool { return e.loop || e.function || e.shell }
@@ -58,7 +58,7 @@ type function struct {
 	deepestCalls []deepestCall // walks whose result is used for all deeper calls
 }
 
-// A defined holds the functions that a name may refer to.
+// A functionCandidates holds the functions that a name may refer to.
 type functionCandidates struct {
 	functions        []*function
 	mayNotBeFunction bool // the name may also not be a function
@@ -82,7 +82,7 @@ type stream struct {
 	out *abstract.Target
 }
 
-// A frame is a function being walked, with the outer values of its local variables.
+// A callFrame is a function being walked, with the outer values of its local variables.
 type callFrame struct {
 	body   *syntax.Stmt // its body
 	locals map[string]variable
@@ -107,7 +107,7 @@ func Join(shells ...Shell) Shell {
 	return out
 }
 
-// or merges o into the shell: the result may be either.
+// mergeFrom merges o into the shell: the result may be either.
 func (sh *Shell) mergeFrom(o *Shell) {
 	sh.joinVars(o)
 	sh.joinFuncs(o)
@@ -190,7 +190,7 @@ func (sh *Shell) joinFuncs(o *Shell) {
 	}
 }
 
-// define sets the functions that a name may refer to.
+// setFunction sets the functions that a name may refer to.
 func (sh *Shell) setFunction(name string, d functionCandidates) {
 	sh.funcs = maps.Clone(sh.funcs)
 	if sh.funcs == nil {
@@ -260,7 +260,7 @@ func (t *variableTable) get(name string) variable {
 	return variable{contents: []variableContent{{isInherited: true}}}
 }
 
-// bind sets the possible values of a variable, in this shell alone.
+// setVariable sets the possible values of a variable, in this shell alone.
 func (sh *Shell) setVariable(name string, v variable) {
 	if sh.vars.isShared {
 		t := *sh.vars
@@ -270,12 +270,12 @@ func (sh *Shell) setVariable(name string, v variable) {
 	sh.vars.set(name, v)
 }
 
-// same reports whether two shells have the same variables.
+// hasSameVariables reports whether two shells have the same variables.
 func (sh *Shell) hasSameVariables(o *Shell) bool {
 	return sh.vars == o.vars || sh.vars.hasUnknownAssignment == o.vars.hasUnknownAssignment && maps.EqualFunc(sh.vars.byName, o.vars.byName, variable.equal)
 }
 
-// An ends collects the states at the points where a turn of a loop, a function or a line is left early.
+// An earlyExits collects the states at the points where a turn of a loop, a function or a line is left early.
 type earlyExits struct {
 	kind        blockKind
 	callDepth   int // depth of the call stack at the start
@@ -291,12 +291,12 @@ const (
 	callBlock
 )
 
-// begins starts a part of the text that break, return or an error may leave early.
+// newEarlyExits starts a part of the text that break, return or an error may leave early.
 func (s *state) newEarlyExits(of blockKind) *earlyExits {
 	return &earlyExits{kind: of, callDepth: len(s.frames), exitsBefore: s.possibleExits}
 }
 
-// mayLeave records that the part of the text may be left at this point.
+// addEarlyExit records that the part of the text may be left at this point.
 func (s *state) addEarlyExit(from *earlyExits) {
 	if from == nil || len(from.exitStates) == maxAlternatives*4 {
 		return
@@ -308,7 +308,7 @@ func (s *state) addEarlyExit(from *earlyExits) {
 	from.exitStates = append(from.exitStates, out)
 }
 
-// comesTo joins the states in which a part of the text was left early with the state at its end.
+// joinEarlyExits joins the states in which a part of the text was left early with the state at its end.
 func (s *state) joinEarlyExits(from *earlyExits) {
 	for _, o := range from.exitStates {
 		s.joinSkippedState(o, len(s.files))
@@ -322,7 +322,7 @@ func (s *state) joinEarlyExits(from *earlyExits) {
 	from.exitStates = nil
 }
 
-// orElse joins the current state with o, the state if a command has not run. The files written since mark become
+// joinSkippedState joins the current state with o, the state if a command has not run. The files written since mark become
 // uncertain. The working folder stays the current one: people write `cd x && make` and mean x from there on.
 func (s *state) joinSkippedState(o Shell, mark int) {
 	place := s.Shell.place
@@ -331,7 +331,7 @@ func (s *state) joinSkippedState(o Shell, mark int) {
 	s.markFilesUncertain(mark)
 }
 
-// either walks alternatives: one of them runs, or possibly none if none is set.
+// walkAlternatives walks alternatives: one of them runs, or possibly none if none is set.
 func (s *state) walkAlternatives(none bool, walks ...func()) {
 	from, mark := s.Fork(), len(s.files)
 	var ends []Shell
@@ -354,10 +354,10 @@ func (s *state) walkAlternatives(none bool, walks ...func()) {
 	s.markDivergedFiles(from.fds)
 }
 
-// may walks a part of the text that may or may not run.
+// walkPossibly walks a part of the text that may or may not run.
 func (s *state) walkPossibly(walk func()) { s.walkAlternatives(true, walk) }
 
-// apart walks a subshell: its state is dropped at the end, its effects and written files stay.
+// walkSubshell walks a subshell: its state is dropped at the end, its effects and written files stay.
 func (s *state) walkSubshell(walk func()) {
 	from := s.Shell
 	s.Shell = s.Fork()
@@ -370,14 +370,14 @@ func (s *state) walkSubshell(walk func()) {
 	s.Shell = from
 }
 
-// atAnyTime walks code that may run at any time from now on, any number of times, in this shell or in parallel.
+// walkAtAnyTime walks code that may run at any time from now on, any number of times, in this shell or in parallel.
 func (s *state) walkAtAnyTime(walk func()) {
 	mark := len(s.effects)
 	s.walkLoop(walk)
 	s.dropRepeated(mark)
 }
 
-// loop walks code any number of times, until a turn changes nothing new. The state after each turn is joined with
+// walkLoop walks code any number of times, until a turn changes nothing new. The state after each turn is joined with
 // the state before it; variables that still change become unknown.
 func (s *state) walkLoop(walk func()) {
 	for turn := range maxLoopIterations {
@@ -397,10 +397,10 @@ func (s *state) walkLoop(walk func()) {
 	}
 }
 
-// mostTurns is how many turns of a loop are walked.
+// maxLoopIterations is how many turns of a loop are walked.
 const maxLoopIterations = 5
 
-// widen makes the variables unknown that differ from those in from.
+// forgetChangedVariables makes the variables unknown that differ from those in from.
 func (s *state) forgetChangedVariables(from *Shell) {
 	for name, v := range s.vars.byName {
 		if old := from.vars.get(name); !v.equal(old) {
@@ -409,7 +409,7 @@ func (s *state) forgetChangedVariables(from *Shell) {
 	}
 }
 
-// doubt marks the files written since mark as uncertain: the writes may not have happened.
+// markFilesUncertain marks the files written since mark as uncertain: the writes may not have happened.
 func (s *state) markFilesUncertain(mark int) {
 	for i := min(mark, len(s.files)); i < len(s.files); i++ {
 		s.files[i].isUncertain = true
@@ -433,7 +433,7 @@ func (s *state) markDivergedFiles(from []descriptor) {
 	}
 }
 
-// each walks code once for each combination of values of the variables in node. If there are too many, the
+// walkEachValue walks code once for each combination of values of the variables in node. If there are too many, the
 // variables are unknown. If the shell is not known and zsh reads the code differently, it is walked again as zsh.
 // The resulting states are joined.
 func (s *state) walkEachValue(node syntax.Node, walk func()) {
@@ -461,7 +461,7 @@ func (s *state) walkEachValue(node syntax.Node, walk func()) {
 	}
 }
 
-// walkAsZsh walks code, and again as zsh if zsh reads it differently and the shell is not known.
+// walkAgainAsZsh walks code, and again as zsh if zsh reads it differently and the shell is not known.
 func (s *state) walkAgainAsZsh(walk func()) []Shell {
 	from, differs := s.Fork(), s.zshDiffers
 	s.zshDiffers = false
@@ -480,13 +480,13 @@ func (s *state) walkAgainAsZsh(walk func()) []Shell {
 	return ends
 }
 
-// A variableChoice is a variable with several possible values.
+// An ambiguousVariable is a variable with several possible values.
 type ambiguousVariable struct {
 	name     string
 	contents []variableContent
 }
 
-// variableChoices returns the variables in node that have several possible values, as long as there are few
+// ambiguousVariables returns the variables in node that have several possible values, as long as there are few
 // combinations, and the number of combinations. A variable tested by ${x+word} may be set or unset.
 func (s *state) ambiguousVariables(node syntax.Node) (picks []ambiguousVariable, n int) {
 	n = 1

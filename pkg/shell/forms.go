@@ -6,13 +6,13 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// forms matches file names against several lists of globs (forms) at once.
+// globLists matches file names against several lists of globs (forms) at once.
 type globLists struct {
 	globs       *effect.Globs
 	listIndexes []int // index of the form of each glob, in ascending order
 }
 
-// newForms returns the forms of n lists of globs.
+// newGlobLists returns the forms of n lists of globs.
 func newGlobLists(n int, globs func(form int) []string) *globLists {
 	f, all := &globLists{}, []string(nil)
 	for i := range n {
@@ -27,7 +27,7 @@ func newGlobLists(n int, globs func(form int) []string) *globLists {
 	return f
 }
 
-// named returns the indexes of the forms whose globs match a file, in ascending order.
+// matchingLists returns the indexes of the forms whose globs match a file, in ascending order.
 func (f *globLists) matchingLists(file string) (out []int) {
 	for _, i := range f.globs.AppendTouched(nil, file, false, false) {
 		out = append(out, f.listIndexes[i])

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// framework records the effects of the arguments of a framework's script, such as artisan or manage.py. The
+// recordFrameworkEffects records the effects of the arguments of a framework's script, such as artisan or manage.py. The
 // script's own code is analysed by other functions.
 func (s *state) recordFrameworkEffects(script abstract.Value, args []abstract.Value) {
 	base := programName(script.Text)
@@ -27,7 +27,7 @@ func (s *state) recordFrameworkEffects(script abstract.Value, args []abstract.Va
 	}
 }
 
-// withoutEnvironment drops artisan's --env option if the project has no settings for that environment: artisan
+// dropUnusedEnvironment drops artisan's --env option if the project has no settings for that environment: artisan
 // uses .env then.
 func (s *state) dropUnusedEnvironment(base string, args []command.Word) (out []command.Word) {
 	for _, w := range args {

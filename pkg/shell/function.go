@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// local makes a variable local to the function that is being walked.
+// makeLocal makes a variable local to the function that is being walked.
 func (s *state) makeLocal(name string) {
 	if len(s.frames) == 0 {
 		return
@@ -59,11 +59,11 @@ func (sh *Shell) endFrame() {
 	sh.frames = sh.frames[:last:last]
 }
 
-// mostCalls is the maximum depth of nested function calls. A call at this depth is walked once, with all variables
+// maxCallDepth is the maximum depth of nested function calls. A call at this depth is walked once, with all variables
 // unknown; the result is used for every deeper call.
 const maxCallDepth = 8
 
-// manySteps is the number of steps after which a recursive call is walked with all variables unknown: the number
+// maxRecursionSteps is the number of steps after which a recursive call is walked with all variables unknown: the number
 // of walks can double with each level.
 const maxRecursionSteps = maxSteps / 4
 
@@ -75,7 +75,7 @@ type deepestCall struct {
 	remote     bool
 }
 
-// deeper reports whether a call is so deep that its result is used for all deeper calls.
+// isDeepestCall reports whether a call is so deep that its result is used for all deeper calls.
 func (s *state) isDeepestCall(f *function) bool {
 	return s.callDepth == maxCallDepth || s.steps > maxRecursionSteps && slices.ContainsFunc(s.frames, func(on callFrame) bool { return on.body == f.body })
 }
@@ -125,7 +125,7 @@ func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Val
 	return out
 }
 
-// recursion records a function that calls itself: infinite recursion if no condition can end it, and a possible
+// checkRecursion records a function that calls itself: infinite recursion if no condition can end it, and a possible
 // fork bomb if it starts copies of itself in the background.
 func (s *state) checkRecursion(f *function, at effect.Span) {
 	first := slices.IndexFunc(s.frames, func(on callFrame) bool { return on.body == f.body })
@@ -144,7 +144,7 @@ func (s *state) checkRecursion(f *function, at effect.Span) {
 	}
 }
 
-// leavesHere records that break, continue, return or exit runs here, or may. The walk continues, and its result is
+// recordEarlyExit records that break, continue, return or exit runs here, or may. The walk continues, and its result is
 // joined with the state at this point.
 func (s *state) recordEarlyExit(how string) {
 	switch how {

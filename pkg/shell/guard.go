@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/manifest"
 )
 
-// guardName is the name of this program, and guardVariables the prefix of the environment variables that it reads.
+// guardName is the name of this program, and guardVariablePrefix the prefix of the environment variables that it reads.
 const (
 	guardName           = "shield"
 	guardVariablePrefix = "SHIELD_"
@@ -30,7 +30,7 @@ func (s *state) checkShadowing(name string, at effect.Span) {
 	}
 }
 
-// found returns the output of command -v or which: the name, which runs the same program as the path. For shield
+// whichOutput returns the output of command -v or which: the name, which runs the same program as the path. For shield
 // it returns a path pattern, because paths of shield are checked.
 func whichOutput(name abstract.Value) abstract.Value {
 	if !name.Known() || name.Text != guardName {
@@ -40,7 +40,7 @@ func whichOutput(name abstract.Value) abstract.Value {
 	return v.WithOrigin(abstract.FromCommand)
 }
 
-// runsGuard records the effects of running shield by a path: the name is the file's name, the target of a symbolic
+// recordGuardRun records the effects of running shield by a path: the name is the file's name, the target of a symbolic
 // link, or the end of a path whose folder is unknown.
 func (s *state) recordGuardRun(argv []abstract.Value) {
 	name := argv[0].Text
@@ -53,7 +53,7 @@ func (s *state) recordGuardRun(argv []abstract.Value) {
 	}
 }
 
-// guardWords records the effects of arguments for shield.
+// recordGuardArguments records the effects of arguments for shield.
 func (s *state) recordGuardArguments(argv []abstract.Value) {
 	words := commandWords(argv)
 	words[0].Text, words[0].Pattern = guardName, false
@@ -62,7 +62,7 @@ func (s *state) recordGuardArguments(argv []abstract.Value) {
 	}
 }
 
-// compilesGuard records the effects of running shield from source, as in go run.
+// recordGuardRunFromSource records the effects of running shield from source, as in go run.
 func (s *state) recordGuardRunFromSource(argv []abstract.Value, use command.Interpretation) {
 	for _, w := range use.BuiltSources {
 		i := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.From == w.Span && strings.HasSuffix(w.Text, v.Text) })
@@ -73,7 +73,7 @@ func (s *state) recordGuardRunFromSource(argv []abstract.Value, use command.Inte
 	}
 }
 
-// goPrograms returns the names that the program of a Go package may have: taken from its path, or for a folder
+// goProgramNames returns the names that the program of a Go package may have: taken from its path, or for a folder
 // from its module. It returns none if they are unknown.
 func (s *state) goProgramNames(w command.Word) []string {
 	name, _, _ := strings.Cut(w.Text, "@")
@@ -106,7 +106,7 @@ func (s *state) goProgramNames(w command.Word) []string {
 	return names
 }
 
-// textOf returns the content of a file: as the text wrote it, or as on disk. ok is false if it is unknown.
+// fileText returns the content of a file: as the text wrote it, or as on disk. ok is false if it is unknown.
 func (s *state) fileText(file string) (text string, ok bool) {
 	if vals := s.fileValues(file, false); len(vals) > 0 {
 		return vals[0].Text, vals[0].Known()
@@ -134,7 +134,7 @@ func (s *state) recordShieldRename(base string, sources []abstract.Value, writes
 	}
 }
 
-// binFolder reports whether the last name of a folder, which may be a pattern, can be that of a folder for
+// isBinFolder reports whether the last name of a folder, which may be a pattern, can be that of a folder for
 // programs.
 func isBinFolder(name string) bool { return name == "bin" || name == "sbin" || name == "**" }
 
@@ -159,8 +159,8 @@ func (s *state) recordShieldStop(base string, argv []abstract.Value, use command
 	}
 }
 
-// unitStops are the subcommands of systemctl that stop the processes of a unit.
+// unitStopCommands are the subcommands of systemctl that stop the processes of a unit.
 var unitStopCommands = map[string]bool{"stop": true, "kill": true, "freeze": true, "restart": true, "try-restart": true, "clean": true}
 
-// sessionUnit matches the systemd units that contain a user's processes.
+// sessionUnitPattern matches the systemd units that contain a user's processes.
 var sessionUnitPattern = prefilter.Lazy(`^(?:(?:user|session|app|background|system|-)(?:[@-].*)?\.(?:slice|scope)|user@.*\.service)$`)

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// possibleCarrier looks for a command among the arguments of an unknown program, which may be a wrapper such as
+// walkWrappedCommand looks for a command among the arguments of an unknown program, which may be a wrapper such as
 // "bundle exec CMD".
 func (s *state) walkWrappedCommand(words []abstract.Value, io abstract.Streams) {
 	s.walkHookOptions(words)
@@ -72,7 +72,7 @@ func (s *state) walkHookOptions(words []abstract.Value) {
 	}
 }
 
-// hookName reports whether an option's name suggests that its value is run as a command.
+// isHookOptionName reports whether an option's name suggests that its value is run as a command.
 func isHookOptionName(name string) bool {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' }) {
 		if command.HookWords[word] {
@@ -82,7 +82,7 @@ func isHookOptionName(name string) bool {
 	return false
 }
 
-// listed reports whether package command understands the arguments of a program, knows its class, or finds commands
+// isKnownProgram reports whether package command understands the arguments of a program, knows its class, or finds commands
 // or files in its arguments.
 func isKnownProgram(words []abstract.Value, name string) bool {
 	ws := commandWords(words)
@@ -120,7 +120,7 @@ func (s *state) nameCause(v abstract.Value) effect.Cause {
 
 var variableNamePattern = prefilter.Lazy(`[A-Za-z_][A-Za-z_0-9]*`)
 
-// standsForProgram reports whether a variable's name tells which program it names.
+// isProgramVariable reports whether a variable's name tells which program it names.
 func isProgramVariable(name string) bool {
 	if len(knowledge.RunningGroupsOf(name)) > 0 {
 		return true
@@ -138,7 +138,7 @@ func isProgramVariable(name string) bool {
 	return false
 }
 
-// onlyMay downgrades the effects from index mark on from certain to possible.
+// markEffectsPossible downgrades the effects from index mark on from certain to possible.
 func (s *state) markEffectsPossible(mark int) {
 	for i := mark; i < len(s.effects); i++ {
 		if e := &s.effects[i]; e.Certainty == effect.Certain {

@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// homeSettings are the files of a home folder from which programs read settings that can contain code or names of
+// homeSettingsFiles are the files of a home folder from which programs read settings that can contain code or names of
 // programs.
 const homeSettingsFiles = `
 	.gitconfig .config/git/config .npmrc .yarnrc .bashrc .bash_profile .profile .zshrc .zshenv .config/fish/config.fish .vimrc .vim/vimrc
@@ -16,7 +16,7 @@ const homeSettingsFiles = `
 	.curlrc .wgetrc .gemrc .irbrc .pryrc .Rprofile .gradle/init.gradle .m2/settings.xml .config/composer/config.json .hgrc .mailcap .inputrc .screenrc
 `
 
-// settingsFrom checks a folder that a variable such as HOME or XDG_CONFIG_HOME sets as the source of settings.
+// checkSettingsFolder checks a folder that a variable such as HOME or XDG_CONFIG_HOME sets as the source of settings.
 // Outside the user's home, the settings there may name programs to run.
 func (s *state) checkSettingsFolder(name string, v abstract.Value) {
 	folder, pattern := s.place().Path(v.Text, false)

@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/manifest"
 )
 
-// putsPrograms records that an installer replaces shield, a program of its hook line, an agent host or a login
+// recordProgramInstalls records that an installer replaces shield, a program of its hook line, an agent host or a login
 // program: by installing a program of that name, or programs of unknown names into a folder that contains one of
 // them. Other installations have no effect here, because they replace no program.
 func (s *state) recordProgramInstalls(base string, argv []abstract.Value) {
@@ -40,7 +40,7 @@ type installedPrograms struct {
 	hasUnknown                  bool     // there are also programs of unknown names
 }
 
-// putsInto records what it means that an installation adds programs to a folder; "" is an unknown folder.
+// recordInstalledPrograms records what it means that an installation adds programs to a folder; "" is an unknown folder.
 func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms, at effect.Span) {
 	if s.startPlace.Inside(folder, false, false) || folder == "" && len(p.fromPathOrURL)+len(p.fromRegistry) == 0 {
 		return
@@ -69,7 +69,7 @@ func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms
 	}
 }
 
-// heldProgram returns the name of a program in a folder that shield depends on, "" if there is none.
+// guardProgramIn returns the name of a program in a folder that shield depends on, "" if there is none.
 func (s *state) guardProgramIn(folder string) string {
 	if !s.canReadFiles() {
 		return "" // the command runs on a different file system
@@ -82,7 +82,7 @@ func (s *state) guardProgramIn(folder string) string {
 	return ""
 }
 
-// exists reports whether a path exists, or may exist because it cannot be read. It returns false if no files can be
+// mayExist reports whether a path exists, or may exist because it cannot be read. It returns false if no files can be
 // read at all (no Script).
 func (s *state) mayExist(p string) bool {
 	if s.startPlace.ReadScript == nil {
@@ -92,7 +92,7 @@ func (s *state) mayExist(p string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// foldersOf returns the folders into which an installer puts programs; "" is an unknown folder.
+// installFolders returns the folders into which an installer puts programs; "" is an unknown folder.
 func (s *state) installFolders(in command.Installation) []string {
 	var out []string
 	add := func(v abstract.Value) {
@@ -152,7 +152,7 @@ func (s *state) installFolders(in command.Installation) []string {
 	return nil
 }
 
-// programsOf returns the programs that an installation adds.
+// installedProgramNames returns the programs that an installation adds.
 func (s *state) installedProgramNames(in command.Installation) (p installedPrograms) {
 	for _, w := range in.ProgramNames {
 		p.fromPathOrURL = append(p.fromPathOrURL, path.Base(w.Text))
@@ -193,7 +193,7 @@ func (s *state) installedProgramNames(in command.Installation) (p installedProgr
 	return p
 }
 
-// fromPath reports whether an installed package is given by a path or URL, and not by a registry name.
+// isPathOrURL reports whether an installed package is given by a path or URL, and not by a registry name.
 func isPathOrURL(text string) bool {
 	for _, start := range [...]string{".", "/", "~", "file:", "git+", "git@", "http:", "https:", "ssh:", "hg+"} {
 		if strings.HasPrefix(text, start) {
@@ -216,7 +216,7 @@ func registryName(text string) string {
 	return strings.TrimSpace(path.Base(text))
 }
 
-// goBrings adds the programs of a Go package to p.
+// addGoPrograms adds the programs of a Go package to p.
 func (s *state) addGoPrograms(w command.Word, p *installedPrograms) {
 	names := s.goProgramNames(w)
 	if !isPathOrURL(w.Text) && !strings.HasSuffix(w.Text, ".go") {
@@ -250,7 +250,7 @@ func (s *state) addGoPrograms(w command.Word, p *installedPrograms) {
 // different file system. Without a Script it returns true, but exists finds no file then.
 func (s *state) canReadFiles() bool { return !s.mayExist("/.shield/no/such/file") }
 
-// addInstalledPrograms adds to p the programs that a folder's manifest declares.
+// addManifestPrograms adds to p the programs that a folder's manifest declares.
 func (s *state) addManifestPrograms(kind string, w command.Word, p *installedPrograms) {
 	text := w.Text
 	for _, cutAt := range [...]string{"@file:", "file://", "file:"} {

@@ -11,21 +11,21 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// plainFetch matches the arguments of curl or wget that change neither the source of a file nor the check of the
+// plainFetchArgumentPattern matches the arguments of curl or wget that change neither the source of a file nor the check of the
 // server's identity.
 var plainFetchArgumentPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:-[fsSLqoO]*|-qO-|-o-|-|--proto|=https|--proto==?https|--tlsv1\.[23]|--fail|--silent|--show-error|--location|--quiet|--retry(?:=\d+)?|-m|--max-time(?:=\d+)?|\d+|--output-document=-|--https-only|--compressed|--output|https://[^\s\\@]+)$`)
 })
 
-// versioned matches versioned names of the Python program, such as python3.12.
+// versionedPythonPattern matches versioned names of the Python program, such as python3.12.
 var versionedPythonPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^python3\.\d{1,2}$`) })
 
-// mayRepeat matches texts that may run a part of themselves repeatedly, or in the background.
+// repetitionPattern matches texts that may run a part of themselves repeatedly, or in the background.
 var repetitionPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:while|until|for|select|trap|xargs|parallel|watch)\b|(?:^|[^&>])&(?:[^&>]|$)`)
 })
 
-// installs marks the downloads that a text runs if all of them are installers of well-known tools, fetched over an
+// markKnownInstallers marks the downloads that a text runs if all of them are installers of well-known tools, fetched over an
 // authenticated connection.
 func (s *state) markKnownInstallers() {
 	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.RuleKind() == effect.RunDownload })
@@ -64,7 +64,7 @@ func (s *state) markKnownInstallers() {
 	}
 }
 
-// fetchesPlainly reports whether curl or wget is run only with arguments that match plainFetch, and an output
+// hasPlainFetchArguments reports whether curl or wget is run only with arguments that match plainFetchArgumentPattern, and an output
 // file.
 func hasPlainFetchArguments(e *effect.Effect) bool {
 	if e.Program != "curl" && e.Program != "wget" {
@@ -79,7 +79,7 @@ func hasPlainFetchArguments(e *effect.Effect) bool {
 	return true
 }
 
-// wrote reports whether the text wrote a file with a given name.
+// wroteFileNamed reports whether the text wrote a file with a given name.
 func (s *state) wroteFileNamed(name string) bool {
 	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile && path.Base(e.Path) == name })
 }

@@ -39,7 +39,7 @@ func walkerOf(language string) walker {
 	return (*state).walkScriptCode // python, perl, ruby, node, php, awk, applescript, lua, code
 }
 
-// code walks code of a language that is executed.
+// walkCode walks code of a language that is executed.
 func (s *state) walkCode(language, text string, at effect.Span, args []abstract.Value) abstract.Value {
 	if !s.spendSteps(1 + len(text)/512) {
 		return abstract.Unknown("…", abstract.UnknownText)
@@ -64,10 +64,10 @@ func (s *state) walkShellCode(_, text string, at effect.Span, args []abstract.Va
 	return s.walkTranslated(text, at, walk)
 }
 
-// fishRuns matches fish code that runs the output of a command or the value of a variable.
+// fishEvalPattern matches fish code that runs the output of a command or the value of a variable.
 var fishEvalPattern = prefilter.Lazy(`\|\s*(?:(?:builtin|command)\s+)?(?:source|\.)(?:\s+-)?\s*(?:[;|&)\n]|$)|\b(?:eval|source)\s[^;\n|]*[($]|\bpsub\b`)
 
-// inFish walks text in the syntax of the current shell: fish code is first translated to the syntax of POSIX
+// walkTranslated walks text in the syntax of the current shell: fish code is first translated to the syntax of POSIX
 // shells.
 func (s *state) walkTranslated(text string, at effect.Span, walk func(string) abstract.Value) abstract.Value {
 	if !s.dialect.fish {
@@ -95,7 +95,7 @@ func (s *state) walkCmdCode(_, text string, at effect.Span, _ []abstract.Value) 
 	return s.walkWithSpan(at, func() abstract.Value { return s.walkCmdExe(text) })
 }
 
-// encodedCode walks the operand of PowerShell's -EncodedCommand.
+// walkEncodedCode walks the operand of PowerShell's -EncodedCommand.
 func (s *state) walkEncodedCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {
 	decoded, ok := decodePowerShellCommand(text)
 	if !ok {
@@ -120,7 +120,7 @@ func (s *state) walkScriptCode(language, text string, at effect.Span, _ []abstra
 	return out
 }
 
-// cellCode walks a notebook cell: Python with shell lines.
+// walkNotebookCell walks a notebook cell: Python with shell lines.
 func (s *state) walkNotebookCell(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
 	steps, whole := recipe.Steps("notebook", text, nil)
 	if !whole {
@@ -133,7 +133,7 @@ func (s *state) walkNotebookCell(_, text string, at effect.Span, args []abstract
 	return out
 }
 
-// queryCode walks code that only one program reads, such as SQL.
+// walkQueryCode walks code that only one program reads, such as SQL.
 func (s *state) walkQueryCode(language, text string, at effect.Span, _ []abstract.Value) abstract.Value {
 	if command.OnlyWritesFiles(language) {
 		s.walkInScope(func() {
@@ -154,15 +154,15 @@ func (s *state) walkQueryCode(language, text string, at effect.Span, _ []abstrac
 	return s.applyProgram(base, []abstract.Value{{Text: base, From: at}}, use, abstract.Streams{})
 }
 
-// powershell walks PowerShell text.
+// walkPowerShell walks PowerShell text.
 func (s *state) walkPowerShell(text string) abstract.Value {
 	return pwsh.Read(world{s}, text, s.span(0, len(text)))
 }
 
-// cmdexe walks text for cmd.exe.
+// walkCmdExe walks text for cmd.exe.
 func (s *state) walkCmdExe(text string) abstract.Value { return cmdexe.Read(world{s}, text, s.span) }
 
-// fixedAt walks text whose offsets are not those of the command; all effects get the span at.
+// walkWithSpan walks text whose offsets are not those of the command; all effects get the span at.
 func (s *state) walkWithSpan(at effect.Span, walk func() abstract.Value) abstract.Value {
 	if !s.enterNesting(at) {
 		return abstract.Unknown("…", abstract.UnknownText)
@@ -176,7 +176,7 @@ func (s *state) walkWithSpan(at effect.Span, walk func() abstract.Value) abstrac
 	return out
 }
 
-// decodeCommand decodes the operand of -EncodedCommand: UTF-16 in base64. ok is false if it is invalid.
+// decodePowerShellCommand decodes the operand of -EncodedCommand: UTF-16 in base64. ok is false if it is invalid.
 func decodePowerShellCommand(text string) (string, bool) {
 	raw, ok := decode.Base64(text)
 	if !ok || len(raw) < 2 {

@@ -15,8 +15,8 @@ type link struct {
 
 const maxItems = 64
 
-// link records that the path at becomes a link to the file that a word names. Effects on the link's path are always
-// recorded for that path. Links after the first maxNames, and links to unknown paths, are not followed: effects
+// recordLink records that the path at becomes a link to the file that a word names. Effects on the link's path are always
+// recorded for that path. Links after the first maxItems, and links to unknown paths, are not followed: effects
 // through them are not recorded for their targets.
 func (s *state) recordLink(at string, atPattern bool, to abstract.Value) {
 	if len(s.links) == maxItems || at == "" || !to.Known() || s.remoteDepth > 0 {
@@ -28,7 +28,7 @@ func (s *state) recordLink(at string, atPattern bool, to abstract.Value) {
 	}
 }
 
-// behind repeats an effect on a path for the target of each link in the path.
+// emitThroughLinks repeats an effect on a path for the target of each link in the path.
 func (s *state) emitThroughLinks(e effect.Effect) {
 	for _, l := range s.links {
 		at, to := l.linkPath, l.targetPath
@@ -50,7 +50,7 @@ func (s *state) emitThroughLinks(e effect.Effect) {
 	}
 }
 
-// linked records the links that ln creates.
+// recordLinks records the links that ln creates.
 func (s *state) recordLinks(base string, sources []abstract.Value, writes []abstract.Target) {
 	switch base {
 	case "ln", "gln", "link":

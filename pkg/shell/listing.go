@@ -19,10 +19,10 @@ var pathListers = map[string]bool{
 	"git": true, "npm": true, "rg": true, "grep": true, "egrep": true, "fgrep": true, "ag": true, "locate": true, "mlocate": true, "plocate": true, "mdfind": true,
 }
 
-// oneEach are the printf formats that output one word per line.
+// onePerLineFormats are the printf formats that output one word per line.
 var onePerLineFormats = map[string]bool{`%s\n`: true, `%s\0`: true, `%s\000`: true, "%s\n": true}
 
-// listing returns a pattern of the paths that a program lists; false if it lists no paths, or unknown ones.
+// listedPaths returns a pattern of the paths that a program lists; false if it lists no paths, or unknown ones.
 func (s *state) listedPaths(base string, argv []abstract.Value, f programIO) (abstract.Value, bool) {
 	v := abstract.Value{Display: "$(" + base + ")", IsPattern: true, IsPathList: true}.WithOrigin(abstract.FromCommand)
 	first := ""
@@ -76,7 +76,7 @@ func (s *state) listedPaths(base string, argv []abstract.Value, f programIO) (ab
 	return v, true
 }
 
-// gitListing returns a pattern of the paths that git outputs.
+// gitListedPaths returns a pattern of the paths that git outputs.
 func (s *state) gitListedPaths(argv []abstract.Value, v abstract.Value) (abstract.Value, bool) {
 	if len(argv) < 2 {
 		return abstract.Value{}, false
@@ -101,7 +101,7 @@ func (s *state) gitListedPaths(argv []abstract.Value, v abstract.Value) (abstrac
 	return abstract.Value{}, false
 }
 
-// topFolder returns the top folder of the current git working tree, "" if it is unknown: environment variables,
+// gitTopFolder returns the top folder of the current git working tree, "" if it is unknown: environment variables,
 // git settings or earlier commands of the text can change it.
 func (s *state) gitTopFolder() string {
 	cwd := s.place().CWD
@@ -135,10 +135,10 @@ func (s *state) gitTopFolder() string {
 	return ""
 }
 
-// maxListed is the maximum number of operands that are read from a list.
+// maxListedOperands is the maximum number of operands that are read from a list.
 const maxListedOperands = 256
 
-// listed returns the operands that a program reads from a list in a file or on standard input; nil if there are
+// listedOperands returns the operands that a program reads from a list in a file or on standard input; nil if there are
 // none or they are unknown.
 func (s *state) listedOperands(use command.Interpretation, io abstract.Streams) []command.Word {
 	var lists []abstract.Value
@@ -180,12 +180,12 @@ func (s *state) listedOperands(use command.Interpretation, io abstract.Streams) 
 	return out
 }
 
-// listsNames reports whether an option makes a search output file names instead of lines.
+// printsFileNames reports whether an option makes a search output file names instead of lines.
 func printsFileNames(v abstract.Value) bool {
 	return hasShortOption(v, "lL") || v.Text == "--files" || strings.HasPrefix(v.Text, "--files-with") || v.Text == "--name-only"
 }
 
-// shortOption reports whether a word contains a short option of the given letters.
+// hasShortOption reports whether a word contains a short option of the given letters.
 func hasShortOption(v abstract.Value, letters string) bool {
 	return len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.ContainsAny(v.Text, letters)
 }
@@ -215,7 +215,7 @@ func commonRoot(roots []abstract.Value) (root string, known, ok bool) {
 	return root, known, true
 }
 
-// picks reports whether a program outputs a selection of its input lines, unchanged.
+// selectsInputLines reports whether a program outputs a selection of its input lines, unchanged.
 func selectsInputLines(base string, flags []string, operands []abstract.Value, f programIO) bool {
 	letters := ""
 	switch base {
@@ -240,7 +240,7 @@ func selectsInputLines(base string, flags []string, operands []abstract.Value, f
 	return !slices.ContainsFunc(flags, func(flag string) bool { return strings.Trim(flag[1:], letters) != "" })
 }
 
-// named returns a list of paths as one word for each file name that is known to be in it.
+// wordsForKnownNames returns a list of paths as one word for each file name that is known to be in it.
 func wordsForKnownNames(v abstract.Value) []abstract.Value {
 	folder, ok := strings.CutSuffix(v.Text, "**")
 	if v.ListedNames == "" || !ok {
@@ -290,7 +290,7 @@ func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstrac
 	return out
 }
 
-// shapesWords reports whether options of xargs change how its input is split into words, or make it run the
+// changesWordSplitting reports whether options of xargs change how its input is split into words, or make it run the
 // command several times: code, options and target could then differ in each run. words is the number of input
 // words.
 func changesWordSplitting(argv []abstract.Value, words int) bool {
@@ -313,7 +313,7 @@ func changesWordSplitting(argv []abstract.Value, words int) bool {
 	return false
 }
 
-// argumentFile returns the content of the file that xargs -a reads instead of standard input; ok is false if there
+// xargsArgumentFile returns the content of the file that xargs -a reads instead of standard input; ok is false if there
 // is none. Words after the first non-option belong to the command.
 func (s *state) xargsArgumentFile(argv []abstract.Value, at effect.Span) (text string, ok bool) {
 	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {

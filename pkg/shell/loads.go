@@ -13,7 +13,7 @@ import (
 
 const foreignCodeTaints = abstract.Network | abstract.Socket | abstract.Decoded | abstract.Untrusted
 
-// loadsProject checks the files that a program loads from its folder or its arguments, as far as the text wrote,
+// checkProjectFiles checks the files that a program loads from its folder or its arguments, as far as the text wrote,
 // downloaded or unpacked them.
 func (s *state) checkProjectFiles(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) {
 	if s.remoteDepth > 0 || len(argv) > 1 && use.Understood && use.Class == effect.ReadOnly && len(use.Nested) == 0 {
@@ -33,7 +33,7 @@ func (s *state) checkProjectFiles(base string, argv []abstract.Value, use comman
 	}
 }
 
-// loadsFiles checks the files that a program loads, as far as earlier actions downloaded them or this text wrote
+// checkLoadedFiles checks the files that a program loads, as far as earlier actions downloaded them or this text wrote
 // them.
 func (s *state) checkLoadedFiles(base string, argv []abstract.Value, loaders []*command.Loader, folder string, named []string) {
 	s.checkDownloadedFiles(base, argv, loaders, folder, named)
@@ -56,7 +56,7 @@ func (s *state) checkLoadedFiles(base string, argv []abstract.Value, loaders []*
 	}
 }
 
-// loadsBrought checks the files that a program loads, as far as earlier actions downloaded them: files below its
+// checkDownloadedFiles checks the files that a program loads, as far as earlier actions downloaded them: files below its
 // working folder and its operands whose names its loaders match, and whole downloaded folders below its operands.
 func (s *state) checkDownloadedFiles(base string, argv []abstract.Value, loaders []*command.Loader, folder string, named []string) {
 	if s.startPlace.ImportedPaths == nil {
@@ -87,7 +87,7 @@ func (s *state) checkDownloadedFiles(base string, argv []abstract.Value, loaders
 	}
 }
 
-// loadable returns the downloaded paths below a folder that the loaders may load, and with folders set also
+// loadableDownloads returns the downloaded paths below a folder that the loaders may load, and with folders set also
 // downloaded folders, sorted.
 func (s *state) loadableDownloads(brought *effect.PathList, loaders []*command.Loader, in string, folders bool) (out []string) {
 	for _, l := range loaders {
@@ -100,7 +100,7 @@ func (s *state) loadableDownloads(brought *effect.PathList, loaders []*command.L
 	return slices.Compact(out)
 }
 
-// below returns the paths of a sorted list that lie below a folder; all of them if the folder is unknown ("").
+// pathsBelow returns the paths of a sorted list that lie below a folder; all of them if the folder is unknown ("").
 func pathsBelow(paths []string, folder string) []string {
 	if folder == "" {
 		return paths
@@ -121,7 +121,7 @@ func mentioned(argv []abstract.Value, name string) bool {
 	return slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return !v.Known() || strings.Contains(v.Text, name) })
 }
 
-// reached reports whether a program with a working folder and operands may use a file that the text wrote. For a
+// mayUseFile reports whether a program with a working folder and operands may use a file that the text wrote. For a
 // tree, the program must work in it or get a path in it.
 func (s *state) mayUseFile(f *writtenFile, folder string, named []string) bool {
 	if folder == "" {
@@ -133,7 +133,7 @@ func (s *state) mayUseFile(f *writtenFile, folder string, named []string) bool {
 	return isUnder(f.path, folder) || slices.ContainsFunc(named, func(p string) bool { return isUnder(f.path, p) })
 }
 
-// under reports whether a canonical path is a folder or lies below it.
+// isUnder reports whether a canonical path is a folder or lies below it.
 func isUnder(path, folder string) bool {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(folder, "/"))
 	return ok && (rest == "" || rest[0] == '/')
@@ -158,7 +158,7 @@ func (s *state) argumentPaths(argv []abstract.Value) []string {
 	return out
 }
 
-// loadFile walks a file that the text wrote and a program loads, or records that it was downloaded, decoded or
+// walkLoadedFile walks a file that the text wrote and a program loads, or records that it was downloaded, decoded or
 // cloned.
 func (s *state) walkLoadedFile(base string, f *writtenFile, at effect.Span) {
 	if f.val.Taint&foreignCodeTaints != 0 {
@@ -174,10 +174,10 @@ func (s *state) walkLoadedFile(base string, f *writtenFile, at effect.Span) {
 	}
 }
 
-// namedClones are the programs that clone repositories by name from one of [command.CodeHosts].
+// cloneByNamePrograms are the programs that clone repositories by name from one of [command.CodeHosts].
 var cloneByNamePrograms = map[string]bool{"gh": true, "glab": true}
 
-// runsForeign records that a program runs code that the text downloaded, decoded or cloned.
+// recordForeignCodeRun records that a program runs code that the text downloaded, decoded or cloned.
 func (s *state) recordForeignCodeRun(base string, f *writtenFile, at effect.Span) {
 	e := effect.Effect{Kind: effect.RunCode, Program: base, Path: f.path, Recursive: f.isFolder, Span: at}
 	switch {
@@ -195,7 +195,7 @@ func (s *state) recordForeignCodeRun(base string, f *writtenFile, at effect.Span
 	s.emitOnce(e)
 }
 
-// fetched records that a script was downloaded by an earlier action, or lies in a folder that the text unpacked or
+// recordDownloadedScriptRun records that a script was downloaded by an earlier action, or lies in a folder that the text unpacked or
 // cloned. A script that exists and can be read is judged by its content instead.
 func (s *state) recordDownloadedScriptRun(script abstract.Value, path string, at effect.Span) {
 	s.recordEarlierDownloadRun(abstract.Clip(script.String()), path, at)
@@ -213,7 +213,7 @@ func (s *state) recordDownloadedScriptRun(script abstract.Value, path string, at
 	s.recordForeignCodeRun(abstract.Clip(script.String()), f, at)
 }
 
-// newest returns the file that the text wrote last among those for which holds is true; nil if there is none.
+// newestFile returns the file that the text wrote last among those for which holds is true; nil if there is none.
 // Patterns are skipped.
 func (s *state) newestFile(holds func(f *writtenFile) bool) *writtenFile {
 	for i := len(s.files) - 1; i >= 0; i-- {
@@ -224,7 +224,7 @@ func (s *state) newestFile(holds func(f *writtenFile) bool) *writtenFile {
 	return nil
 }
 
-// installed records that a program runs that this text or an earlier action downloaded into a bin folder.
+// recordInstalledProgramRun records that a program runs that this text or an earlier action downloaded into a bin folder.
 func (s *state) recordInstalledProgramRun(base string, at effect.Span) {
 	s.recordDownloadRunByName(base, at, "/bin/", "/sbin/")
 	if f := s.newestFile(func(f *writtenFile) bool {
@@ -235,7 +235,7 @@ func (s *state) recordInstalledProgramRun(base string, at effect.Span) {
 	}
 }
 
-// mounted records that a container runs a file with the name of a downloaded file: a mounted folder has another
+// recordMountedScriptRun records that a container runs a file with the name of a downloaded file: a mounted folder has another
 // path in the container, so only names are compared.
 func (s *state) recordMountedScriptRun(script abstract.Value, at effect.Span) {
 	name := path.Base(script.Text)
@@ -253,7 +253,7 @@ func (s *state) recordMountedScriptRun(script abstract.Value, at effect.Span) {
 	}
 }
 
-// broughtAs records that a downloaded file of a given name runs, if its folder ends in one of folders.
+// recordDownloadRunByName records that a downloaded file of a given name runs, if its folder ends in one of folders.
 func (s *state) recordDownloadRunByName(name string, at effect.Span, folders ...string) {
 	if s.startPlace.ImportedPaths == nil || name == "" {
 		return
@@ -266,7 +266,7 @@ func (s *state) recordDownloadRunByName(name string, at effect.Span, folders ...
 	}
 }
 
-// codeHost reports whether a program contacts only well-known code hosts, and over protocols that others cannot
+// contactsOnlyCodeHosts reports whether a program contacts only well-known code hosts, and over protocols that others cannot
 // modify (https, ssh).
 func contactsOnlyCodeHosts(argv []abstract.Value, use command.Interpretation) bool {
 	found := false

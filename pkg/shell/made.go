@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// made reports whether this text created a file or folder of the workspace, so that deleting it loses no data: it
+// isCreatedByText reports whether this text created a file or folder of the workspace, so that deleting it loses no data: it
 // did not exist before, and nothing was moved into it.
 func (s *state) isCreatedByText(p string) bool {
 	if s.remoteDepth > 0 || len(s.links) > 0 || !s.inWorkspace(p) {
@@ -33,7 +33,7 @@ func (s *state) isCreatedByText(p string) bool {
 	return made != "" && s.inWorkspace(made) && s.isAbsent(made)
 }
 
-// backedUp reports whether a path is, or matches, backup copies of files that this text edited.
+// isBackup reports whether a path is, or matches, backup copies of files that this text edited.
 func (s *state) isBackup(p string) bool {
 	return s.remoteDepth == 0 && len(s.links) == 0 && slices.Contains(s.backupPaths, p) && s.inWorkspace(p)
 }
@@ -43,7 +43,7 @@ func (s *state) inWorkspace(p string) bool {
 	return p != "" && s.startPlace.Inside(path.Dir(p), false, false)
 }
 
-// absent reports whether a path certainly did not exist before the text runs.
+// isAbsent reports whether a path certainly did not exist before the text runs.
 func (s *state) isAbsent(p string) bool {
 	if s.startPlace.ReadScript == nil {
 		return false
@@ -52,7 +52,7 @@ func (s *state) isAbsent(p string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// built reports whether this text compiled a program from unchanged files of the workspace, and records that their
+// recordBuiltProgramRun reports whether this text compiled a program from unchanged files of the workspace, and records that their
 // code runs.
 func (s *state) recordBuiltProgramRun(base, p string, at effect.Span) bool {
 	here := func(compiled bool) bool {
@@ -65,13 +65,13 @@ func (s *state) recordBuiltProgramRun(base, p string, at effect.Span) bool {
 	return true
 }
 
-// isProgram reports whether the newest file that the text wrote to a path is the output of a compiler.
+// isCompilerOutput reports whether the newest file that the text wrote to a path is the output of a compiler.
 func (s *state) isCompilerOutput(p string) bool {
 	f := s.newestFile(func(f *writtenFile) bool { return f.path == p })
 	return f != nil && f.isCompilerOutput
 }
 
-// compiles reports whether all inputs of a compiler are files of the workspace that this text did not write.
+// compilesWorkspaceFiles reports whether all inputs of a compiler are files of the workspace that this text did not write.
 func (s *state) compilesWorkspaceFiles(base string, use command.Interpretation, reads abstract.Value) bool {
 	if !command.Compilers[base] || len(use.Nested) > 0 || reads.Taint&^(abstract.UnknownText|abstract.Local|abstract.StoredCredential) != 0 || len(reads.Text) > 0 && reads.Known() {
 		return false
@@ -88,13 +88,13 @@ func (s *state) compilesWorkspaceFiles(base string, use command.Interpretation, 
 	return true
 }
 
-// activates reports whether a path is the activation script of a Python virtual environment.
+// isActivationScript reports whether a path is the activation script of a Python virtual environment.
 func isActivationScript(p string) bool {
 	dir, base := path.Split(p)
 	return (base == "activate" || strings.HasPrefix(base, "activate.")) && (strings.HasSuffix(dir, "/bin/") || strings.HasSuffix(dir, "/Scripts/"))
 }
 
-// setUp reports whether a missing script would only set up the shell, and no command of the text could have
+// isShellSetupScript reports whether a missing script would only set up the shell, and no command of the text could have
 // created it.
 func (s *state) isShellSetupScript(p string) bool {
 	if !isActivationScript(p) && !isEnvFile(p) {

@@ -9,16 +9,16 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// maxMatch is the maximum length in bytes of text for glob operators in parameter expansions: each operator tries
+// maxGlobTextBytes is the maximum length in bytes of text for glob operators in parameter expansions: each operator tries
 // every position.
 const maxGlobTextBytes = 2048
 
-// extended reports whether a pattern may have a special meaning here because of shell options such as extglob.
+// mayBeExtendedGlob reports whether a pattern may have a special meaning here because of shell options such as extglob.
 func (s *state) mayBeExtendedGlob(pat abstract.Value) bool {
 	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.text, "glob") || s.readsAsZsh()) || strings.ContainsAny(pat.Text, "#^~") && s.dialect.zshOptionsChanged
 }
 
-// perhapsGlob reports whether a known text has glob characters. They match literally if the text was quoted, which
+// mayBeGlob reports whether a known text has glob characters. They match literally if the text was quoted, which
 // is not recorded.
 func mayBeGlob(pat abstract.Value) bool {
 	return pat.Known() && strings.ContainsAny(pat.Text, "*?[\\")

@@ -14,7 +14,7 @@ import (
 // A move is a file or folder that the text moved, and its new path.
 type move struct{ from, to effect.Effect }
 
-// moved records that a command moves files: deleting the new paths later deletes these files.
+// recordMoves records that a command moves files: deleting the new paths later deletes these files.
 func (s *state) recordMoves(from []effect.Effect, writes []abstract.Target) {
 	for _, f := range from {
 		for _, w := range writes {
@@ -30,7 +30,7 @@ func (s *state) recordMoves(from []effect.Effect, writes []abstract.Target) {
 	}
 }
 
-// noFolder reports whether a path is certainly not a folder: it is a file or does not exist, and the text does not
+// isNotFolder reports whether a path is certainly not a folder: it is a file or does not exist, and the text does not
 // create it.
 func (s *state) isNotFolder(p string) bool {
 	before := s.effects
@@ -52,7 +52,7 @@ func (s *state) isNotFolder(p string) bool {
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
-// loses records that deleting a path also deletes the files that the text moved there.
+// recordMovedFileLoss records that deleting a path also deletes the files that the text moved there.
 func (s *state) recordMovedFileLoss(e effect.Effect) { s.recordMovedFileLossBefore(e, len(s.moves)) }
 
 func (s *state) recordMovedFileLossBefore(e effect.Effect, n int) {
@@ -71,7 +71,7 @@ func (s *state) recordMovedFileLossBefore(e effect.Effect, n int) {
 	}
 }
 
-// reachOf returns a pattern of all paths that an effect touches.
+// touchedPattern returns a pattern of all paths that an effect touches.
 func touchedPattern(e *effect.Effect) string {
 	p := asPattern(e.Path, e.Pattern)
 	if e.Recursive {

@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// stopsNamed marks effects that stop processes found by name, port or search: the processes may belong to other
+// markStopsByName marks effects that stop processes found by name, port or search: the processes may belong to other
 // users or sessions.
 func (s *state) markStopsByName() {
 	searched := slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
@@ -26,7 +26,7 @@ func (s *state) markStopsByName() {
 	}
 }
 
-// givenName reports whether a program that stops processes gets a process name as an option.
+// hasProcessNameOption reports whether a program that stops processes gets a process name as an option.
 func (s *state) hasProcessNameOption(program string) bool {
 	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && e.Program == program && slices.ContainsFunc(e.Args, func(a string) bool {
@@ -36,8 +36,8 @@ func (s *state) hasProcessNameOption(program string) bool {
 	})
 }
 
-// processListers output process IDs for a name, file or port. idConsumers take such IDs. endsNothing are the
-// signals that end no process. killByName are programs that search for the processes to stop.
+// processListers output process IDs for a name, file or port. processIDConsumers take such IDs. nonFatalSignals are the
+// signals that end no process. killByNamePrograms are programs that search for the processes to stop.
 var (
 	processListers     = map[string]bool{"pgrep": true, "pidof": true, "lsof": true, "get-process": true, "ps": true, "ss": true, "netstat": true}
 	processIDConsumers = map[string]bool{"kill": true, "stop-process": true, "xargs": true, "taskkill": true}

@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// manifests are the files that declare a project's packages, by registry.
+// manifestFiles are the files that declare a project's packages, by registry.
 var manifestFiles = map[string][]string{
 	"npm":  {"package.json", "deno.json", "deno.jsonc"},
 	"pypi": {"pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.py", "setup.cfg", "Pipfile"},
@@ -23,7 +23,7 @@ var manifestFiles = map[string][]string{
 // maxPackages is the maximum number of package names that are looked up for one command.
 const maxPackages = 64
 
-// newPackages records the packages that a command installs or runs by name and that are neither in the project nor
+// recordUnknownPackages records the packages that a command installs or runs by name and that are neither in the project nor
 // in the lists of widely used packages: a typing error can install a typosquatted package.
 func (s *state) recordUnknownPackages(use command.Interpretation) {
 	if s.remoteDepth > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// param returns the values of a parameter expansion: one, or one for each member of a list.
+// expandParameter returns the values of a parameter expansion: one, or one for each member of a list.
 func (s *state) expandParameter(p *syntax.ParamExp) []abstract.Value {
 	if !s.spendSteps(1) || !s.enterNesting(s.span(0, 0)) {
 		return nil
@@ -71,12 +71,12 @@ func (s *state) indirect(p *syntax.ParamExp, vals []abstract.Value, show string)
 	return []abstract.Value{uncomputed(show, vals...)}
 }
 
-// zshForm reports whether an expansion exists only in zsh or mksh.
+// isZshExpansion reports whether an expansion exists only in zsh or mksh.
 func isZshExpansion(p *syntax.ParamExp) bool {
 	return p.Flags != nil || p.IsSet || p.Width || p.Split != syntax.OptUnset || p.GlobSubst != syntax.OptUnset || p.RcExpand != syntax.OptUnset || len(p.Modifiers) > 0
 }
 
-// shownParam returns the text of an expansion for messages.
+// parameterForMessage returns the text of an expansion for messages.
 func (s *state) parameterForMessage(p *syntax.ParamExp) string {
 	if p.Param == nil {
 		return "${…}"
@@ -112,7 +112,7 @@ func mapValues(vals []abstract.Value, f func(abstract.Value) abstract.Value) []a
 	return out
 }
 
-// parameter returns the value of a parameter and whether the text sets it.
+// parameterValue returns the value of a parameter and whether the text sets it.
 func (s *state) parameterValue(p *syntax.ParamExp, show string) (vals []abstract.Value, set bool) {
 	name := p.Param.Value
 	switch name {
@@ -165,7 +165,7 @@ func (s *state) parameterValue(p *syntax.ParamExp, show string) (vals []abstract
 	return s.arrayMember(p, c, show)
 }
 
-// listIndex reports whether an expansion refers to all members of an array ([@] or [*]).
+// isListIndex reports whether an expansion refers to all members of an array ([@] or [*]).
 func isListIndex(p *syntax.ParamExp) bool {
 	w, ok := p.Index.(*syntax.Word)
 	return ok && (w.Lit() == "@" || w.Lit() == "*")
@@ -201,7 +201,7 @@ func (s *state) arrayMember(p *syntax.ParamExp, c variableContent, show string) 
 	return c.members[at : at+1], true
 }
 
-// namesTemporary reports whether a word is literally a folder below /tmp.
+// isTemporaryFolderWord reports whether a word is literally a folder below /tmp.
 func isTemporaryFolderWord(w *syntax.Word) bool {
 	if w == nil {
 		return false
@@ -210,7 +210,7 @@ func isTemporaryFolderWord(w *syntax.Word) bool {
 	return ok && strings.HasPrefix(text, "/tmp/") && path.Clean(text) == strings.TrimSuffix(text, "/")
 }
 
-// environment returns what is known about a variable that the text does not set.
+// environmentValue returns what is known about a variable that the text does not set.
 func (s *state) environmentValue(name string) []abstract.Value {
 	v := abstract.Variable(name, 0)
 	switch name {
@@ -245,7 +245,7 @@ func (s *state) environmentValue(name string) []abstract.Value {
 	return []abstract.Value{v}
 }
 
-// slice computes ${x:o:l} for literal numbers.
+// sliceParameter computes ${x:o:l} for literal numbers.
 func (s *state) sliceParameter(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
 	from, ok := parseLiteralNumber(s.walkArithmetic(p.Slice.Offset))
 	count, counted := int64(1<<31), true
@@ -294,7 +294,7 @@ func parseLiteralNumber(v abstract.Value) (int64, bool) {
 	return n, err == nil && v.Known()
 }
 
-// cut converts offset and length of ${x:o:l} to bounds in a list or text of length n.
+// sliceBounds converts offset and length of ${x:o:l} to bounds in a list or text of length n.
 func sliceBounds(from, count int64, n int) (lo, hi int) {
 	size := int64(n)
 	if from < 0 {
@@ -359,7 +359,7 @@ func (s *state) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bo
 	return mapValues(vals, func(v abstract.Value) abstract.Value { return uncomputed(show, v) })
 }
 
-// operand returns the value of the word in an expansion such as ${x:-word}. It is unknown if the word contains a
+// expansionOperand returns the value of the word in an expansion such as ${x:-word}. It is unknown if the word contains a
 // list, which may become several words.
 func (s *state) expansionOperand(w *syntax.Word) abstract.Value {
 	v := s.expandWord(w)
@@ -382,7 +382,7 @@ func (s *state) holdsList(w *syntax.Word) bool {
 	return found
 }
 
-// orDefault computes ${x-word}, ${x:-word}, ${x=word} and ${x:=word}.
+// expandDefault computes ${x-word}, ${x:-word}, ${x=word} and ${x:=word}.
 func (s *state) expandDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
 	e, envVar := p.Exp, !set && !empty // an environment variable: may be set or unset
 	assigns := e.Op == syntax.AssignUnset || e.Op == syntax.AssignUnsetOrNull
@@ -421,13 +421,13 @@ func (s *state) expandDefault(p *syntax.ParamExp, vals []abstract.Value, set, em
 	return []abstract.Value{uncomputed(show, vals[0], word)}
 }
 
-// isFull reports whether a variable is assumed to be set and not empty: see state.variableChoices.
+// isAssumedNonEmpty reports whether a variable is assumed to be set and not empty: see state.ambiguousVariables.
 func (s *state) isAssumedNonEmpty(name string) bool {
 	may := s.vars.get(name).contents
 	return len(may) == 1 && may[0].isNonEmpty
 }
 
-// orAlternate computes ${x+word} and ${x:+word}.
+// expandAlternate computes ${x+word} and ${x:+word}.
 func (s *state) expandAlternate(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
 	var word abstract.Value
 	s.walkPossibly(func() { word = s.expansionOperand(p.Exp.Word) })

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// parsed walks shell text and returns its standard output.
+// walkShellText walks shell text and returns its standard output.
 func (s *state) walkShellText(text string) abstract.Value {
 	if why := parse.ExceededLimit(text); why != "" {
 		s.emitDynamic(effect.CauseLimit, why, s.span(0, len(text)))
@@ -56,7 +56,7 @@ func (s *state) walkShellText(text string) abstract.Value {
 	return out
 }
 
-// untilError walks the statements before a syntax error, because a shell runs them before it finds the error.
+// walkBeforeError walks the statements before a syntax error, because a shell runs them before it finds the error.
 func (s *state) walkBeforeError(text string) {
 	p := parse.BashParsers.Get().(*syntax.Parser)
 	var list []*syntax.Stmt

@@ -39,7 +39,7 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	return s.invokeBuiltinOrProgram(rest, io)
 }
 
-// commandWord walks the command after command, builtin, noglob or nocorrect.
+// walkCommandPrefix walks the command after command, builtin, noglob or nocorrect.
 func (s *state) walkCommandPrefix(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
 	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// program runs a command that is not a builtin.
+// runProgram runs a command that is not a builtin.
 func (s *state) runProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].Known() && isCommandLine(argv[0].Text) && command.HasEntry(first) {
 		s.emitDynamic(effect.CauseUnresolved, "the name of the program contains a whole command: "+abstract.Clip(argv[0].Text), argv[0].From)
@@ -42,10 +42,10 @@ func (s *state) recordHiddenWord(base string, argv []abstract.Value) {
 	}
 }
 
-// printers are programs that only print or compare their arguments, or wait.
+// harmlessPrograms are programs that only print or compare their arguments, or wait.
 var harmlessPrograms = map[string]bool{"echo": true, "printf": true, "test": true, "[": true, "expr": true, "sleep": true, "true": true, "false": true, ":": true}
 
-// listedProgram runs a program according to its entry in package command; words begins with the program's name.
+// runListedProgram runs a program according to its entry in package command; words begins with the program's name.
 func (s *state) runListedProgram(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	use := command.Interpret(words)
 	if listed := s.listedOperands(use, io); listed != nil {
@@ -117,7 +117,7 @@ func programName(p string) string {
 	return base
 }
 
-// systemFolder reports whether a folder, given with its final slash, is a system folder: a program there is the
+// isSystemFolder reports whether a folder, given with its final slash, is a system folder: a program there is the
 // one that its name suggests.
 func isSystemFolder(dir string) bool {
 	if command.SystemFolder(strings.TrimSuffix(dir, "/")) {
@@ -141,7 +141,7 @@ func isSystemFolder(dir string) bool {
 	return false
 }
 
-// apply records the effects of a program's arguments and returns its output.
+// applyProgram records the effects of a program's arguments and returns its output.
 func (s *state) applyProgram(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) abstract.Value {
 	at := wordsSpan(argv)
 	why := ""
@@ -222,7 +222,7 @@ func (s *state) applyProgram(base string, argv []abstract.Value, use command.Int
 	return out
 }
 
-// shownWords returns a command as text for messages.
+// commandForMessage returns a command as text for messages.
 func commandForMessage(base string, args []abstract.Value) string {
 	words := []string{base}
 	for _, v := range args[:min(len(args), 8)] {
@@ -231,7 +231,7 @@ func commandForMessage(base string, args []abstract.Value) string {
 	return strings.Join(words, " ")
 }
 
-// takesAway marks the program recorded last with the data that it deletes besides its operands.
+// markProgramLosses marks the program recorded last with the data that it deletes besides its operands.
 func (s *state) markProgramLosses(use command.Interpretation) {
 	if n := len(s.effects); use.OtherLosses != 0 && n > 0 && s.suppressedDepth == 0 && s.remoteDepth == 0 && s.effects[n-1].Kind == effect.Execute {
 		e := &s.effects[n-1]
@@ -242,7 +242,7 @@ func (s *state) markProgramLosses(use command.Interpretation) {
 	}
 }
 
-// mark adds l to the losses of the effects from index from on.
+// addLosses adds l to the losses of the effects from index from on.
 func (s *state) addLosses(from int, l effect.Loss) {
 	for i := min(from, len(s.effects)); i < len(s.effects); i++ {
 		s.effects[i].Losses |= l
@@ -271,7 +271,7 @@ func (s *state) emitProgramEffect(use command.Interpretation, f programIO, e eff
 	}
 }
 
-// elsewhere fills in the details of a change on another machine.
+// setRemoteDetails fills in the details of a change on another machine.
 func setRemoteDetails(e *effect.Effect, r command.RemoteChange) {
 	e.Service, e.Verb, e.Target = r.Service, r.Verb, r.Target
 	if !r.IsTest {
@@ -279,7 +279,7 @@ func setRemoteDetails(e *effect.Effect, r command.RemoteChange) {
 	}
 }
 
-// sources returns the arguments that may name source files which a program compiles or runs.
+// sourceFileArguments returns the arguments that may name source files which a program compiles or runs.
 func sourceFileArguments(base string, args []abstract.Value) []abstract.Value {
 	switch base {
 	case "make", "gmake":
@@ -296,7 +296,7 @@ func sourceFileArguments(base string, args []abstract.Value) []abstract.Value {
 	return nil
 }
 
-// A flow is the data that a program's operands read and the peers that they name.
+// A programIO is the data that a program's operands read and the peers that they name.
 type programIO struct {
 	readContent     abstract.Value // content of the files that the program reads
 	readCount       int
@@ -310,7 +310,7 @@ type programIO struct {
 	readsSecretKey bool // it reads a registry key that holds credentials
 }
 
-// touch records the effects of a program on its operands.
+// recordOperandEffects records the effects of a program on its operands.
 func (s *state) recordOperandEffects(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) programIO {
 	var f programIO
 	var b abstract.Builder
@@ -398,7 +398,7 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 	return f
 }
 
-// fetchHead records what "git fetch URL" stores in FETCH_HEAD, and which files get content from there.
+// recordFetchHead records what "git fetch URL" stores in FETCH_HEAD, and which files get content from there.
 func (s *state) recordFetchHead(base string, argv []abstract.Value, f *programIO, b *abstract.Builder) {
 	cwd := s.place().CWD
 	if base != "git" || cwd == "" {
@@ -502,7 +502,7 @@ func (s *state) emitHost(kind effect.Kind, v abstract.Value) effect.Effect {
 	return e
 }
 
-// output returns a program's standard output and sets the content of the files that it writes.
+// programOutput returns a program's standard output and sets the content of the files that it writes.
 func (s *state) programOutput(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
 	if !use.IsWindowsProgram && printsShellSetup(base, argv, use.Understood || use.Class != effect.UnknownClass) {
 		if !s.mayBeAssigned(changedPathName) {
@@ -573,7 +573,7 @@ func (s *state) addCopies(w abstract.Target, argv []abstract.Value, use command.
 	}
 }
 
-// environmentDump returns the taint of the variables that env and printenv print.
+// environmentDumpTaint returns the taint of the variables that env and printenv print.
 func (s *state) environmentDumpTaint(argv []abstract.Value) abstract.Taint {
 	for _, v := range argv[1:] {
 		if !strings.HasPrefix(v.Text, "-") && !strings.Contains(v.Text, "=") {

@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// eitherShell walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
+// walkAsBothShells walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
 // The effects of both shells are recorded. It returns the number of PowerShell's effects, which come first.
 func (s *state) walkAsBothShells(text string) int {
 	s.walkSubshell(func() {
@@ -19,7 +19,7 @@ func (s *state) walkAsBothShells(text string) int {
 	return mark
 }
 
-// dropExpressions removes the doubts, among the effects from index mark on, that only arise because a POSIX shell
+// dropExpressionDoubts removes the doubts, among the effects from index mark on, that only arise because a POSIX shell
 // reads PowerShell expressions as program names or cannot parse the text. All other effects stay.
 func (s *state) dropExpressionDoubts(mark int) {
 	mark = min(mark, len(s.effects))
@@ -40,7 +40,7 @@ func statementAt(text string, at int) string {
 	return strings.TrimLeft(text[strings.LastIndexAny(text[:at], "\n;{}|&(`")+1:], " \t\r")
 }
 
-// expression reports whether a statement begins with a PowerShell value and not with a program's name, so that an
+// isPowerShellExpression reports whether a statement begins with a PowerShell value and not with a program's name, so that an
 // unknown program with the given cause is no concern.
 func isPowerShellExpression(text string, cause effect.Cause) bool {
 	if len(text) < 2 {
@@ -69,7 +69,7 @@ func isPowerShellExpression(text string, cause effect.Cause) bool {
 	return false
 }
 
-// trimVariable cuts a variable and its members from the start of text; it returns "" if a POSIX shell reads no
+// trimLeadingVariable cuts a variable and its members from the start of text; it returns "" if a POSIX shell reads no
 // variable name there.
 func trimLeadingVariable(text string) string {
 	i := 1
@@ -84,7 +84,7 @@ func trimLeadingVariable(text string) string {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// quotedValue reports whether a quoted text at the start of a statement cannot be a program's name: it contains no
+// isQuotedValue reports whether a quoted text at the start of a statement cannot be a program's name: it contains no
 // path, and either a space, with nothing after it on the line, or a PowerShell operator follows it.
 func isQuotedValue(text string) bool {
 	body, rest, ok := strings.Cut(text[1:], text[:1])
@@ -100,7 +100,7 @@ func isQuotedValue(text string) bool {
 	return stringOperators[strings.ToLower(op)] && !strings.ContainsAny(line, ";|&`$")
 }
 
-// literalOf removes expansions and command substitutions from a quoted text.
+// stripExpansions removes expansions and command substitutions from a quoted text.
 func stripExpansions(body string) string {
 	var b strings.Builder
 	for body != "" {
@@ -123,7 +123,7 @@ func stripExpansions(body string) string {
 	return b.String()
 }
 
-// valueOperators are the PowerShell operators that compare or change strings.
+// stringOperators are the PowerShell operators that compare or change strings.
 var stringOperators = map[string]bool{
 	"-match": true, "-notmatch": true, "-cmatch": true, "-imatch": true, "-like": true, "-notlike": true, "-replace": true, "-creplace": true,
 	"-split": true, "-csplit": true, "-contains": true, "-notcontains": true, "-eq": true, "-ne": true, "-ceq": true, "-ieq": true, "-f": true, "-is": true, "-isnot": true,
@@ -170,7 +170,7 @@ func isDeclaration(text string) bool {
 	return false
 }
 
-// beginsBody reports whether text begins like the body of a PowerShell function: with an attribute, parameters, a
+// beginsFunctionBody reports whether text begins like the body of a PowerShell function: with an attribute, parameters, a
 // named block or an assignment.
 func beginsFunctionBody(text string) bool {
 	if len(text) < 2 {
@@ -195,10 +195,10 @@ func beginsFunctionBody(text string) bool {
 	return false
 }
 
-// maxCommands is the maximum number of plain commands before the first PowerShell statement.
+// maxLeadingCommands is the maximum number of plain commands before the first PowerShell statement.
 const maxLeadingCommands = 8
 
-// afterCommands reports whether text is lines of plain words, which every shell reads alike, before a PowerShell
+// hasPowerShellAfterCommands reports whether text is lines of plain words, which every shell reads alike, before a PowerShell
 // statement.
 func hasPowerShellAfterCommands(text string) bool {
 	for range maxLeadingCommands {
@@ -217,7 +217,7 @@ func hasPowerShellAfterCommands(text string) bool {
 	return false
 }
 
-// cutWord splits letters, digits and underscores from the start of text.
+// splitLeadingWord splits letters, digits and underscores from the start of text.
 func splitLeadingWord(text string) (word, rest string) {
 	i := 0
 	for i < len(text) && plain.IsWordByte(text[i]) {

@@ -24,7 +24,7 @@ type recipeCall struct {
 	codeArguments []string // recipe code in the arguments
 }
 
-// callOf parses the arguments of a program that runs a recipe. ok is false if an argument is unknown.
+// parseRecipeCall parses the arguments of a program that runs a recipe. ok is false if an argument is unknown.
 func (s *state) parseRecipeCall(argv []abstract.Value, l *command.Loader) (c recipeCall, ok bool) {
 	c.place = s.place()
 	for i := 1; i < len(argv); i++ {
@@ -101,7 +101,7 @@ func (c *recipeCall) goalsOf(l *command.Loader, text string) []string {
 	return []string{}
 }
 
-// installedFolders walks the scripts that run when the folders in the arguments are installed.
+// walkInstalledFolders walks the scripts that run when the folders in the arguments are installed.
 func (s *state) walkInstalledFolders(l *command.Loader, c *recipeCall, at effect.Span) {
 	if l.Recipe != "package" || len(c.operands) < 2 || !slices.Contains(c.goalsOf(l, ""), "install") {
 		return
@@ -121,7 +121,7 @@ func (s *state) walkInstalledFolders(l *command.Loader, c *recipeCall, at effect
 	}
 }
 
-// recipes walks the steps of the recipes that a program runs, and records the other files on disk that it runs.
+// walkRecipes walks the steps of the recipes that a program runs, and records the other files on disk that it runs.
 func (s *state) walkRecipes(argv []abstract.Value, l *command.Loader, in abstract.Value) {
 	at := wordsSpan(argv)
 	c, ok := s.parseRecipeCall(argv, l)
@@ -193,7 +193,7 @@ func (s *state) walkRecipes(argv []abstract.Value, l *command.Loader, in abstrac
 	}
 }
 
-// included returns a recipe with the text of the files that it, or the setting MAKEFILES, includes.
+// withIncludedFiles returns a recipe with the text of the files that it, or the setting MAKEFILES, includes.
 func (s *state) withIncludedFiles(l *command.Loader, c *recipeCall, text string, at effect.Span) string {
 	for _, setting := range c.makeVariables {
 		if list, ok := strings.CutPrefix(setting, "MAKEFILES="); ok {
@@ -209,7 +209,7 @@ func (s *state) withIncludedFiles(l *command.Loader, c *recipeCall, text string,
 	})
 }
 
-// runInput records that standard input runs as a recipe if it is not fully known or is downloaded.
+// recordRecipeInput records that standard input runs as a recipe if it is not fully known or is downloaded.
 func (s *state) recordRecipeInput(in abstract.Value, at effect.Span) abstract.Value {
 	if !in.Known() || in.Taint&foreignCodeTaints != 0 {
 		s.runText("code", in, "a recipe on standard input", at, nil)
@@ -248,10 +248,10 @@ func (s *state) gitFolder(folder string) string {
 	return folder + "/.git"
 }
 
-// maxAbove is the number of folders, the first included, in which a repository or a manifest is searched.
+// maxParentFolders is the number of folders, the first included, in which a repository or a manifest is searched.
 const maxParentFolders = 32
 
-// from returns a path resolved against a folder.
+// resolvePath returns a path resolved against a folder.
 func resolvePath(folder, to string) string {
 	if path.IsAbs(to) {
 		return path.Clean(to)
@@ -285,7 +285,7 @@ func (s *state) scriptText(path string, at effect.Span) (text string, found bool
 	return "", false
 }
 
-// runRecipe walks the steps of a recipe, each in its own shell. It skips a recipe that is being walked with the same
+// walkRecipe walks the steps of a recipe, each in its own shell. It skips a recipe that is being walked with the same
 // goals.
 func (s *state) walkRecipe(format, path, text string, goals []string, place *effect.Place, at effect.Span) {
 	key := path + "\x00" + strings.Join(goals, "\x00")
@@ -321,10 +321,10 @@ func (s *state) walkRecipe(format, path, text string, goals []string, place *eff
 // maxRequirements is the maximum number of package lists that are read for one command.
 const maxRequirements = 16
 
-// includedList matches a line of a package list, such as requirements.txt, that includes another list.
+// includedListPattern matches a line of a package list, such as requirements.txt, that includes another list.
 var includedListPattern = prefilter.Lazy(`(?m)^[ \t]*(?:-[rc]|--requirement|--constraint)[ =\t]*(\S+)`)
 
-// requirements records the package sources that package lists and the lists they include name.
+// recordRequirementSources records the package sources that package lists and the lists they include name.
 func (s *state) recordRequirementSources(c *recipeCall, at effect.Span) {
 	left, seen := slices.Clone(c.optionPaths), map[string]bool{}
 	for len(left) > 0 && len(seen) < maxRequirements {

@@ -23,7 +23,7 @@ func hasCondition(body *syntax.Stmt) bool {
 	return found
 }
 
-// callsAgain reports whether a function's body certainly calls the function of the given name.
+// alwaysCalls reports whether a function's body certainly calls the function of the given name.
 func alwaysCalls(name string, stmt *syntax.Stmt) bool {
 	if stmt == nil {
 		return false
@@ -81,7 +81,7 @@ func isForkBomb(name string, body *syntax.Stmt) bool {
 	return found
 }
 
-// selfCalls counts the calls of a function in a syntax node.
+// countCalls counts the calls of a function in a syntax node.
 func countCalls(name string, node syntax.Node) int {
 	count := 0
 	syntax.Walk(node, func(n syntax.Node) bool {
@@ -93,7 +93,7 @@ func countCalls(name string, node syntax.Node) int {
 	return count
 }
 
-// always reports whether a list of commands always succeeds, so that it is no real condition.
+// isAlwaysTrue reports whether a list of commands always succeeds, so that it is no real condition.
 func isAlwaysTrue(stmts []*syntax.Stmt) bool {
 	if len(stmts) != 1 || stmts[0].Negated {
 		return false

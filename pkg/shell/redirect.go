@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// redirect walks redirections and returns the command's streams.
+// walkRedirects walks redirections and returns the command's streams.
 func (s *state) walkRedirects(list []*syntax.Redirect, in abstract.Value) abstract.Streams {
 	io := abstract.Streams{In: in, HasSocket: in.Taint&abstract.Socket != 0}
 	from := abstract.Value{} // the file for standard input
@@ -128,14 +128,14 @@ func (s *state) duplicateOut(io *abstract.Streams, n string, w abstract.Value) {
 	}
 }
 
-// open opens a descriptor.
+// openDescriptor opens a descriptor.
 //
 //go:noinline
 func (s *state) openDescriptor(n string, val abstract.Value, out *abstract.Target) {
 	s.fds = append(slices.Clip(s.fds), descriptor{n, &stream{val: val, out: out}})
 }
 
-// coproc is the prefix of the unknown descriptor numbers of a coprocess.
+// coprocPrefix is the prefix of the unknown descriptor numbers of a coprocess.
 const coprocPrefix = "coproc"
 
 func (s *state) findDescriptor(n string) (descriptor, bool) {
@@ -147,10 +147,10 @@ func (s *state) findDescriptor(n string) (descriptor, bool) {
 	return descriptor{stream: &stream{}}, false
 }
 
-// firstPicked is the first descriptor number that a shell assigns for {name}<FILE.
+// firstFreeDescriptor is the first descriptor number that a shell assigns for {name}<FILE.
 const firstFreeDescriptor = 10
 
-// duplicate returns the descriptor for <&WORD. One that the text has not opened is inherited and may hold
+// duplicateIn returns the descriptor for <&WORD. One that the text has not opened is inherited and may hold
 // anything. ok is false for descriptors 0 to 2, which are always open.
 func (s *state) duplicateIn(w abstract.Value) (d descriptor, ok bool) {
 	n := strings.TrimSuffix(w.Text, "-")
@@ -243,7 +243,7 @@ func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, ad
 	}
 }
 
-// reopen handles a write to a file that a descriptor also holds open: both write at their own positions, so the
+// recordReopenedFile handles a write to a file that a descriptor also holds open: both write at their own positions, so the
 // content and the input read from it become unknown.
 func (s *state) recordReopenedFile(path string) {
 	for i, d := range s.fds {
@@ -274,7 +274,7 @@ func (s *state) inputsExist(list []*syntax.Redirect) bool {
 	})
 }
 
-// leftThere reports whether the text has certainly created a file and not deleted it.
+// fileCertainlyExists reports whether the text has certainly created a file and not deleted it.
 func (s *state) fileCertainlyExists(p string, w abstract.Value) bool {
 	if len(s.fileValues(p, false)) == 0 || !s.isContentCertain(p, false) || s.mayBeOtherFile(p, w) || !s.spendSteps(len(s.effects)/64) {
 		return false
@@ -282,7 +282,7 @@ func (s *state) fileCertainlyExists(p string, w abstract.Value) bool {
 	return !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.DeleteFile && (e.Tree || e.Pattern || e.Path == p) })
 }
 
-// asChanged walks a command again, with unknown input, if the command wrote the file that it reads. written is the
+// rewalkIfInputChanged walks a command again, with unknown input, if the command wrote the file that it reads. written is the
 // number of files before the command, out its output.
 func (s *state) rewalkIfInputChanged(io abstract.Streams, written int, out abstract.Value, walk func(abstract.Streams) abstract.Value) abstract.Value {
 	if io.WrittenInputFile == "" || !slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f writtenFile) bool { return f.path == io.WrittenInputFile }) {
@@ -295,7 +295,7 @@ func (s *state) rewalkIfInputChanged(io abstract.Streams, written int, out abstr
 	return out
 }
 
-// quietDevice reports whether a path is a device without stored data, such as /dev/null.
+// isStreamDevice reports whether a path is a device without stored data, such as /dev/null.
 //
 //go:noinline
 func isStreamDevice(path string) bool {
@@ -307,7 +307,7 @@ func isStreamDevice(path string) bool {
 	return false
 }
 
-// device handles bash's /dev/tcp/HOST/PORT; ok is false for other paths.
+// openNetworkDevice handles bash's /dev/tcp/HOST/PORT; ok is false for other paths.
 func (s *state) openNetworkDevice(w abstract.Value) (abstract.Value, *abstract.Target, bool) {
 	rest, ok := strings.CutPrefix(w.Text, "/dev/tcp/")
 	if !ok {
@@ -327,7 +327,7 @@ func (s *state) openNetworkDevice(w abstract.Value) (abstract.Value, *abstract.T
 	return v, &abstract.Target{Socket: true}, true
 }
 
-// deliver writes a command's output to its redirection target and returns the part that goes into the pipe.
+// deliverOutput writes a command's output to its redirection target and returns the part that goes into the pipe.
 func (s *state) deliverOutput(io abstract.Streams, out abstract.Value) abstract.Value {
 	t := io.Out
 	s.redirectedOutput = out

@@ -10,7 +10,7 @@ import (
 
 // Earlier actions of the session leave labels on files: see [effect.Place].
 
-// origin returns the labels that a file has from earlier actions.
+// originLabels returns the labels that a file has from earlier actions.
 func (s *state) originLabels(path string, pattern bool) []effect.Label {
 	if s.startPlace.OriginLabels == nil || path == "" || pattern || s.remoteDepth > 0 {
 		return nil
@@ -18,7 +18,7 @@ func (s *state) originLabels(path string, pattern bool) []effect.Label {
 	return s.startPlace.OriginLabels(path)
 }
 
-// held returns the taints of a file that earlier actions labelled.
+// earlierTaints returns the taints of a file that earlier actions labelled.
 func (s *state) earlierTaints(path string, pattern bool) (t abstract.Taint) {
 	for _, l := range s.originLabels(path, pattern) {
 		for i := range taintLabels {
@@ -30,13 +30,13 @@ func (s *state) earlierTaints(path string, pattern bool) (t abstract.Taint) {
 	return t
 }
 
-// broughtBefore records that a program runs a file that an earlier action
+// recordEarlierDownloadRun records that a program runs a file that an earlier action
 // downloaded, decoded or cloned.
 func (s *state) recordEarlierDownloadRun(base, path string, at effect.Span) {
 	s.recordLabelledRun(base, path, s.originLabels(path, false), at)
 }
 
-// runsBrought records that a program runs a file if a label says that it was downloaded, decoded or cloned. It
+// recordLabelledRun records that a program runs a file if a label says that it was downloaded, decoded or cloned. It
 // reports whether one does.
 func (s *state) recordLabelledRun(base, path string, labels []effect.Label, at effect.Span) bool {
 	for _, l := range labels {
@@ -51,7 +51,7 @@ func (s *state) recordLabelledRun(base, path string, labels []effect.Label, at e
 	return false
 }
 
-// labelled returns the files with labels that the text leaves behind.
+// labelledFiles returns the files with labels that the text leaves behind.
 func (s *state) labelledFiles() (out []effect.File) {
 	var done []string // paths whose final content is known
 	for i := len(s.files) - 1; i >= 0; i-- {

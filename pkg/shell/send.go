@@ -14,7 +14,7 @@ import (
 // Text in the command itself is visible to reviewers and is not local content. Data counts as sent only if it
 // comes from a file or a command's output.
 
-// labelled maps taints to labels.
+// taintLabels maps taints to labels.
 var taintLabels = [...]struct {
 	taint abstract.Taint
 	label effect.Label
@@ -28,7 +28,7 @@ var taintLabels = [...]struct {
 	{abstract.DatabaseRows, effect.LabelDatabaseRows},
 }
 
-// carried are the taints of values that come from this machine.
+// localTaints are the taints of values that come from this machine.
 const localTaints = abstract.Local | abstract.Secret | abstract.Credential | abstract.EnvironmentDump | abstract.StoredCredential | abstract.Private | abstract.DatabaseRows
 
 func labelsOf(t abstract.Taint) []effect.Label {
@@ -41,14 +41,14 @@ func labelsOf(t abstract.Taint) []effect.Label {
 	return out
 }
 
-// A sent is a file that a program sends.
+// A sentFile is a file that a program sends.
 type sentFile struct {
 	pathWord abstract.Value
 	content  abstract.Value
 	isFolder bool
 }
 
-// toPeers records e for each machine that a program contacts, or once without a machine if it names none.
+// emitForEachPeer records e for each machine that a program contacts, or once without a machine if it names none.
 func (s *state) emitForEachPeer(e effect.Effect, peers []effect.Effect) {
 	if len(peers) == 0 {
 		s.emitOnce(e)
@@ -59,7 +59,7 @@ func (s *state) emitForEachPeer(e effect.Effect, peers []effect.Effect) {
 	}
 }
 
-// maxPeers is the maximum number of machines for which one sent value is recorded.
+// maxNetworkPeers is the maximum number of machines for which one sent value is recorded.
 const maxNetworkPeers = 8
 
 // recordSentValue records that a value goes to the machines that a program contacts.
@@ -74,7 +74,7 @@ func (s *state) recordSentValue(v abstract.Value, base string, peers []effect.Ef
 	s.emitForEachPeer(e, peers)
 }
 
-// sends records the data that a network program sends.
+// recordSentData records the data that a network program sends.
 func (s *state) recordSentData(base string, argv []abstract.Value, use command.Interpretation, f programIO, io abstract.Streams) {
 	at := wordsSpan(argv)
 	if keepsSecrets(base, argv) { // storing a secret is the program's purpose; it needs approval as a whole
@@ -127,7 +127,7 @@ func (s *state) recordSentData(base string, argv []abstract.Value, use command.I
 	}
 }
 
-// handsOver records that a credential of a known service is sent to a host of another service. It checks every
+// recordMisdirectedCredential records that a credential of a known service is sent to a host of another service. It checks every
 // argument, because the agent chooses which host a text names.
 func (s *state) recordMisdirectedCredential(base string, argv []abstract.Value, peers []effect.Effect, in abstract.Value) {
 	for _, v := range append(slices.Clip(argv), in) {
@@ -152,7 +152,7 @@ func (s *state) recordMisdirectedCredential(base string, argv []abstract.Value, 
 	}
 }
 
-// allOfService reports whether all hosts that a program contacts belong to the service of a credential; false if it
+// allBelongToService reports whether all hosts that a program contacts belong to the service of a credential; false if it
 // contacts none.
 func allBelongToService(owner *knowledge.Owner, peers []effect.Effect) bool {
 	return len(peers) > 0 && !slices.ContainsFunc(peers, func(p effect.Effect) bool {
@@ -160,7 +160,7 @@ func allBelongToService(owner *knowledge.Owner, peers []effect.Effect) bool {
 	})
 }
 
-// behindUser returns the host of a URL whose user part is unknown, "" if the URL names none.
+// hostAfterUserinfo returns the host of a URL whose user part is unknown, "" if the URL names none.
 func hostAfterUserinfo(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	if end := strings.IndexAny(rest, `/?#\`); end >= 0 {
@@ -173,10 +173,10 @@ func hostAfterUserinfo(url string) string {
 	return effect.Host(host)
 }
 
-// shownSource matches the variables and command substitutions in a value's text for messages.
+// valueSourcePattern matches the variables and command substitutions in a value's text for messages.
 var valueSourcePattern = prefilter.Lazy(`\$\{?([A-Za-z_]\w{1,99})|\$\(([a-z][^()]{1,99})\)`)
 
-// ownerOf returns the service whose credential a value holds, by the name of its variable or command; nil if
+// credentialOwner returns the service whose credential a value holds, by the name of its variable or command; nil if
 // unknown.
 func credentialOwner(v abstract.Value) *knowledge.Owner {
 	text := v.Display[:min(len(v.Display), 4096)] + " " + v.SecretDescription
@@ -212,7 +212,7 @@ func (s *state) sendFile(base string, file sentFile, peers []effect.Effect) {
 	s.emitForEachPeer(e, peers)
 }
 
-// names reports whether the unknown part of a word is only the host, and not data sent to it: "http://$(minikube
+// onlyHostUnknown reports whether the unknown part of a word is only the host, and not data sent to it: "http://$(minikube
 // ip):8080/".
 func onlyHostUnknown(v abstract.Value) bool {
 	if !v.IsPattern {
@@ -228,7 +228,7 @@ func onlyHostUnknown(v abstract.Value) bool {
 	return strings.Trim(host, "*") == "" && !v.FullyUnknown && !strings.ContainsAny(rest, "*?")
 }
 
-// isAddressWord reports whether a word is completely unknown, so that it may be an address, and holds no data of secret
+// mayBeAddress reports whether a word is completely unknown, so that it may be an address, and holds no data of secret
 // files or stores: "psql $DATABASE_URL".
 func mayBeAddress(v abstract.Value) bool {
 	return v.FullyUnknown && v.Taint&(abstract.Secret|abstract.EnvironmentDump|abstract.StoredCredential) == 0
@@ -240,7 +240,7 @@ func isPeerAddress(v abstract.Value, peers []effect.Effect) bool {
 	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.Span == v.From && p.Host == "" })
 }
 
-// published records data that is sent to the remote or registry that a word names.
+// recordPublishedData records data that is sent to the remote or registry that a word names.
 func (s *state) recordPublishedData(base string, v abstract.Value) {
 	e := effect.Effect{Kind: effect.SendData, Program: base, Pattern: v.IsPattern, Span: v.From}
 	switch {
@@ -282,7 +282,7 @@ func registryHost(image string) string {
 	return effect.Host(first)
 }
 
-// isAddress reports whether the target of a git push is a URL or path, and not the name of a remote.
+// isURLOrPath reports whether the target of a git push is a URL or path, and not the name of a remote.
 func isURLOrPath(text string) bool { return strings.ContainsAny(text, ":/\\") }
 
 // remoteHost returns the host in a git URL, "" for a path.
@@ -298,7 +298,7 @@ func remoteHost(text string) string {
 	return effect.Host(host[strings.LastIndexByte(host, '@')+1:])
 }
 
-// namesStdin reports whether an argument means standard input.
+// hasStdinArgument reports whether an argument means standard input.
 func hasStdinArgument(argv []abstract.Value) bool {
 	for _, v := range argv[1:] {
 		if v.Text == "-" || strings.HasSuffix(v.Text, "@-") || v.Text == "/dev/stdin" {
@@ -308,7 +308,7 @@ func hasStdinArgument(argv []abstract.Value) bool {
 	return false
 }
 
-// loginOption reports whether argument i is for authentication, where tokens are expected.
+// isLoginArgument reports whether argument i is for authentication, where tokens are expected.
 func isLoginArgument(argv []abstract.Value, i int) bool {
 	for _, text := range [...]string{argv[i].Text, argv[i-1].Text} {
 		name, _, _ := strings.Cut(text, "=")
@@ -320,7 +320,7 @@ func isLoginArgument(argv []abstract.Value, i int) bool {
 	return strings.HasPrefix(text, "authorization:") || strings.HasPrefix(text, "http.extraheader=authorization:") || strings.HasPrefix(text, "-h") || strings.HasPrefix(text, "-p") || strings.Contains(text, "://") && strings.Contains(text, "@") && strings.Index(text, "@") > strings.Index(text, "**")
 }
 
-// credentialOption reports whether a word is the operand of an option that names a credential file; the program
+// isCredentialFileOperand reports whether a word is the operand of an option that names a credential file; the program
 // uses that file and does not send it.
 func isCredentialFileOperand(argv []abstract.Value, w command.Word) bool {
 	for i, v := range argv {
@@ -340,7 +340,7 @@ func isCredentialFileOperand(argv []abstract.Value, w command.Word) bool {
 	return false
 }
 
-// lastPeers returns the host that was contacted last: code names a host before it sends.
+// lastNetworkPeer returns the host that was contacted last: code names a host before it sends.
 func (s *state) lastNetworkPeer() []effect.Effect {
 	for i := len(s.effects) - 1; i >= 0; i-- {
 		switch s.effects[i].Kind {

@@ -17,7 +17,7 @@ var settingFiles = sync.OnceValue(func() *globLists {
 // hasSettings reports whether a file is a settings file of a [knowledge.SettingForms] entry.
 func hasSettings(file string) bool { return len(settingFiles().matchingLists(file)) > 0 }
 
-// settingCode returns the effects of code that a settings file makes programs run or load.
+// settingCodeEffects returns the effects of code that a settings file makes programs run or load.
 func settingCodeEffects(file, text string) []effect.Effect {
 	for _, i := range settingFiles().matchingLists(file) {
 		if value := knowledge.SettingForms[i].FirstRunningValue(text); value != "" {

@@ -12,13 +12,13 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// settings reports whether a path is an environment file of a project (.env).
+// isEnvFile reports whether a path is an environment file of a project (.env).
 func isEnvFile(p string) bool {
 	base := path.Base(p)
 	return base == ".env" || strings.HasPrefix(base, ".env.")
 }
 
-// markUnshownReads marks files that a program reads but does not print: workspace settings given in an option,
+// markUnprintedReads marks files that a program reads but does not print: workspace settings given in an option,
 // settings of which only the names are printed, and the program's own login key.
 func (s *state) markUnprintedReads(base string, argv []abstract.Value, use command.Interpretation, from int) {
 	keys := printsOnlyKeys(base, argv)
@@ -34,7 +34,7 @@ func (s *state) markUnprintedReads(base string, argv []abstract.Value, use comma
 	}
 }
 
-// signsIn reports whether a file is the private key with which a program logs in, or that it manages. No other
+// isLoginKey reports whether a file is the private key with which a program logs in, or that it manages. No other
 // argument may have the same file name.
 func isLoginKey(base string, argv []abstract.Value, file string) bool {
 	named, key := 0, false
@@ -47,7 +47,7 @@ func isLoginKey(base string, argv []abstract.Value, file string) bool {
 	return named == 1 && key
 }
 
-// handsOn reports whether argument at is a settings file for a program of the project, as in docker compose
+// isSettingsFileArgument reports whether argument at is a settings file for a program of the project, as in docker compose
 // --env-file.
 func isSettingsFileArgument(base string, argv []abstract.Value, at int, use command.Interpretation) bool {
 	option, _, ok := strings.Cut(argv[at].Text, "=")
@@ -66,13 +66,13 @@ func isSettingsFileArgument(base string, argv []abstract.Value, at int, use comm
 	return composes && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return !v.Known() || v.Text == "config" || v.Text == "convert" })
 }
 
-// keysOnly reports whether a program prints only the names of NAME=VALUE lines in a settings file.
+// printsOnlyKeys reports whether a program prints only the names of NAME=VALUE lines in a settings file.
 func printsOnlyKeys(base string, argv []abstract.Value) bool {
 	last := len(argv) - 1
 	return last > 1 && argv[last].Known() && isEnvFile(argv[last].Text) && printsOnlyNames(base, argv[:last])
 }
 
-// namesOnly reports whether a program's arguments make it print only the names of NAME=VALUE lines.
+// printsOnlyNames reports whether a program's arguments make it print only the names of NAME=VALUE lines.
 func printsOnlyNames(base string, argv []abstract.Value) bool {
 	var words []string
 	for _, v := range argv[1:] {
@@ -85,7 +85,7 @@ func printsOnlyNames(base string, argv []abstract.Value) bool {
 	return expr != nil && expr().MatchString(strings.Join(words, "\x00"))
 }
 
-// keyForms match the arguments (NUL-separated, without the file) with which a program prints no values.
+// keyListingPatterns match the arguments (NUL-separated, without the file) with which a program prints no values.
 var keyListingPatterns = map[string]func() *regexp.Regexp{
 	"cut":  prefilter.Lazy(`^(-d\x00?=\x00-f\x00?1|-f\x00?1\x00-d\x00?=|--delimiter==\x00--fields=1)$`),
 	"sed":  prefilter.Lazy(`^(-i\x00(-[Er]\x00)?(-e\x00)?(s/[^/\n\\]*/[^/\n\\]*/|s\|[^|\n\\]*\|[^|\n\\]*\||s#[^#\n\\]*#[^#\n\\]*#)g?|(-[Er]\x00)?(s/=\.\*\$?/[^/&\\]*/|s\|=\.\*\$?\|[^|&\\]*\|)g?)$`),
@@ -94,7 +94,7 @@ var keyListingPatterns = map[string]func() *regexp.Regexp{
 	"wc":   prefilter.Lazy(`^-[lcw]$`),
 }
 
-// load marks the workspace settings that the shell has loaded since. The variables that they set remember their
+// markLoadedSettings marks the workspace settings that the shell has loaded since. The variables that they set remember their
 // file: see recordShownVariable.
 func (s *state) markLoadedSettings(at int, since *Shell) {
 	for i := at; i < len(s.effects); i++ {

@@ -31,7 +31,7 @@ func newState(text string, at *effect.Place) *state {
 	return s
 }
 
-// end returns the state to the pool. Only the results may be used afterwards.
+// releaseState returns the state to the pool. Only the results may be used afterwards.
 func (s *state) releaseState() {
 	effects := s.effects
 	clear(effects)

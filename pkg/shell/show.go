@@ -12,10 +12,10 @@ import (
 // A credential that one command passes to another is only used. A credential in the final output is shown to the
 // agent; one written to a file can be read by the agent later.
 
-// holds reports whether the current output is input of another part of the text.
+// isCaptured reports whether the current output is input of another part of the text.
 func (s *state) isCaptured() bool { return s.captureDepth > 0 && s.otherLanguageDepth == 0 }
 
-// capture walks a part of the text whose output is input of another part.
+// walkCaptured walks a part of the text whose output is input of another part.
 func (s *state) walkCaptured(walk func() abstract.Value) abstract.Value {
 	s.captureDepth++
 	out := walk()
@@ -23,14 +23,14 @@ func (s *state) walkCaptured(walk func() abstract.Value) abstract.Value {
 	return out
 }
 
-// show records that credentials in a command's output are shown to the agent.
+// recordShownCredentials records that credentials in a command's output are shown to the agent.
 func (s *state) recordShownCredentials(out abstract.Value, program string, at effect.Span) {
 	if s.captureDepth == 0 && out.Taint&(abstract.StoredCredential|abstract.Credential|abstract.EnvironmentDump) != 0 {
 		s.recordShownSecret(out, program, at)
 	}
 }
 
-// taken records that a program gets credentials on standard input, unless it is known only to use them or to pass
+// recordCredentialInput records that a program gets credentials on standard input, unless it is known only to use them or to pass
 // them on.
 func (s *state) recordCredentialInput(base string, use command.Interpretation, in abstract.Value, at effect.Span) {
 	if in.Taint&abstract.StoredCredential == 0 || command.Keepers[base] || !use.Understood {
@@ -48,7 +48,7 @@ func (s *state) recordShownSecret(v abstract.Value, program string, at effect.Sp
 	s.emitOnce(effect.Effect{Kind: effect.ReadSecret, Program: program, Reason: why, Span: at})
 }
 
-// picksPlain reports whether a search picks only settings without credentials from the environment: "grep
+// searchesPlainSettings reports whether a search picks only settings without credentials from the environment: "grep
 // NODE_ENV".
 func searchesPlainSettings(base string, argv []abstract.Value) bool {
 	if !command.Searchers[base] {
@@ -71,13 +71,13 @@ func searchesPlainSettings(base string, argv []abstract.Value) bool {
 	return found
 }
 
-// fullName reports whether a search pattern is the full name of one variable: two words joined by an underscore.
+// isFullVariableName reports whether a search pattern is the full name of one variable: two words joined by an underscore.
 func isFullVariableName(name string) bool {
 	first, last, ok := strings.Cut(name, "_")
 	return ok && len(first) > 1 && len(last) > 2 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == ""
 }
 
-// prints returns the taint of a program's standard output.
+// outputTaint returns the taint of a program's standard output.
 func (s *state) outputTaint(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Taint {
 	passed := io.In.Taint | f.readContent.Taint
 	own := generatedTextTaint(base, argv)
@@ -122,7 +122,7 @@ func (s *state) outputTaint(base string, argv []abstract.Value, use command.Inte
 	return own
 }
 
-// ownText returns the taint of text that a program generates itself.
+// generatedTextTaint returns the taint of text that a program generates itself.
 func generatedTextTaint(base string, argv []abstract.Value) abstract.Taint {
 	if command.Blank[base] || len(argv) > 1 && command.Blank[base+"/"+argv[1].Text] {
 		return 0

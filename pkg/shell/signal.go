@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A reach says whether a signal reaches shield, a program of its hook line or the agent's host.
+// A signalReach says whether a signal reaches shield, a program of its hook line or the agent's host.
 type signalReach uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	signalReachesGuard
 )
 
-// signals records that a signal or a process limit can stop shield or the programs around it. A stopped timeout
+// recordGuardSignals records that a signal or a process limit can stop shield or the programs around it. A stopped timeout
 // program leaves the host waiting, and hosts then run the action without an answer.
 func (s *state) recordGuardSignals(base string, argv []abstract.Value, use command.Interpretation) {
 	if last := argv[len(argv)-1]; base == "kill" && last.Text == "-1" && len(argv) > 2 { // kill reads -1 as an option, not as a process
@@ -57,12 +57,12 @@ func (s *state) recordGuardSignals(base string, argv []abstract.Value, use comma
 	})
 }
 
-// byName reports whether a signal goes only to processes with a given name or command line.
+// selectsByName reports whether a signal goes only to processes with a given name or command line.
 func selectsByName(g command.Signal) bool {
 	return (g.By == command.ProcessByName || g.By == command.ProcessByNamePattern || g.By == command.ProcessByCommandLine || g.By == command.ProcessByWholeName) && !strings.HasPrefix(g.Word.Text, "-") // otherwise the word is the signal
 }
 
-// signalOf returns the name, without SIG, of the signal in the arguments of kill and the like; "" if there is
+// signalArgument returns the name, without SIG, of the signal in the arguments of kill and the like; "" if there is
 // none.
 func signalArgument(argv []abstract.Value) string {
 	for i, v := range argv[1:] {
@@ -91,7 +91,7 @@ var signalNames = map[string]string{
 	"TTIN": "TTIN", "21": "TTIN", "TTOU": "TTOU", "22": "TTOU", "HUP": "HUP", "TERM": "TERM", "KILL": "KILL", "INT": "INT", "1": "HUP", "2": "INT", "9": "KILL", "15": "TERM",
 }
 
-// meets returns whether the processes that a word names may include shield or the programs around it.
+// reachOfSignal returns whether the processes that a word names may include shield or the programs around it.
 func (s *state) reachOfSignal(g command.Signal, v abstract.Value, argv []abstract.Value, stopping bool) signalReach {
 	switch g.By {
 	case command.ProcessByID:
@@ -133,7 +133,7 @@ func matchesCommandLine(option string) bool {
 	return option == "--full" || short && strings.Contains(letters, "f") && strings.Trim(letters, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// meetsFile handles a signal to all processes that use a file: it reaches the guard if the file is a guard
+// reachByFile handles a signal to all processes that use a file: it reaches the guard if the file is a guard
 // program, or a folder that contains the working folder.
 func (s *state) reachByFile(v abstract.Value) signalReach {
 	if isGuardProgram(path.Base(v.Text)) {
@@ -150,7 +150,7 @@ func liesIn(p, folder string) bool {
 	return p == folder || strings.HasPrefix(p, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// meetsID handles a signal to a process ID; kill also accepts a process name.
+// reachByID handles a signal to a process ID; kill also accepts a process name.
 func (s *state) reachByID(v abstract.Value, argv []abstract.Value, stopping bool) signalReach {
 	number := strings.TrimLeft(v.Text, "0123456789") == "" && v.Text != ""
 	switch {
@@ -176,7 +176,7 @@ func (s *state) reachByID(v abstract.Value, argv []abstract.Value, stopping bool
 // isParentPID reports whether a word is the ID of the shell's parent process.
 func isParentPID(v abstract.Value) bool { return !v.Known() && strings.Contains(v.String(), "PPID") }
 
-// meetsName compares a process name with the guard programs.
+// reachByName compares a process name with the guard programs.
 func (s *state) reachByName(v abstract.Value, ignore bool) signalReach {
 	name := programName(strings.ReplaceAll(v.Text, `\`, "/"))
 	if ignore {
@@ -191,7 +191,7 @@ func (s *state) reachByName(v abstract.Value, ignore bool) signalReach {
 	return signalMissesGuard
 }
 
-// meetsPattern matches a regular expression against the names, or with ByLine also the command lines, of the guard
+// reachByPattern matches a regular expression against the names, or with ByLine also the command lines, of the guard
 // programs.
 func (s *state) reachByPattern(v abstract.Value, by command.ProcessSelection, ignore bool) signalReach {
 	text := v.Text
@@ -219,7 +219,7 @@ func (s *state) reachByPattern(v abstract.Value, by command.ProcessSelection, ig
 	return signalMissesGuard
 }
 
-// listsGuard reports whether the text lists processes and selects guard programs, or asks for a parent process. An
+// selectsGuardProcess reports whether the text lists processes and selects guard programs, or asks for a parent process. An
 // unknown process ID may then be one of theirs.
 func (s *state) selectsGuardProcess() bool {
 	lists, chosen := false, false
@@ -257,7 +257,7 @@ func (s *state) selectsGuardProcess() bool {
 	return lists && chosen
 }
 
-// namesGuard reports whether a text contains the name of a guard program, also in the form [t]imeout, with which a
+// mentionsGuardProgram reports whether a text contains the name of a guard program, also in the form [t]imeout, with which a
 // search avoids matching itself.
 func mentionsGuardProgram(text string) bool {
 	text = bracketedLetterPattern().ReplaceAllString(text, "$1")
@@ -273,7 +273,7 @@ func mentionsGuardProgram(text string) bool {
 
 var bracketedLetterPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[(\w)\]`) })
 
-// guardProgram reports whether a name is that of shield, a program of its hook line or an agent host.
+// isGuardProgram reports whether a name is that of shield, a program of its hook line or an agent host.
 func isGuardProgram(name string) bool {
 	return name == guardName || command.GuardLine[name] || command.GuardHosts[name]
 }
@@ -290,7 +290,7 @@ var guardPrograms = sync.OnceValue(func() []string {
 	return names
 })
 
-// guardLines returns command lines of the guard programs, as pkill -f matches them.
+// guardCommandLines returns command lines of the guard programs, as pkill -f matches them.
 func (s *state) guardCommandLines() []string {
 	home := s.startPlace.Home
 	if home == "" {
@@ -302,7 +302,7 @@ func (s *state) guardCommandLines() []string {
 	}
 }
 
-// codeSignals checks code of another language for signals to its parent process, to all processes, or to processes
+// checkCodeSignals checks code of another language for signals to its parent process, to all processes, or to processes
 // found by the name of a guard program.
 func (s *state) checkCodeSignals(language, text string, at effect.Span) {
 	switch language {
@@ -323,7 +323,7 @@ func (s *state) checkCodeSignals(language, text string, at effect.Span) {
 	}
 }
 
-// signalsVariable reports whether code signals a process ID in a variable that was set to the parent's ID.
+// signalsParentVariable reports whether code signals a process ID in a variable that was set to the parent's ID.
 func signalsParentVariable(text string) bool {
 	for _, m := range parentPIDVariablePattern().FindAllStringSubmatch(text, maxItems) {
 		for _, call := range signalCallPattern().FindAllStringSubmatch(text, maxItems) {

@@ -13,10 +13,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// addressForm matches the URLs in a setting that names package sources.
+// urlPattern matches the URLs in a setting that names package sources.
 var urlPattern = prefilter.Lazy(`(?i)\b(?:https?|ftp|oci|ssh|git)://[^\s"'<>,|;)\]}]+`)
 
-// sources records that packages, plug-ins or images come from the URLs in a value, except from usual sources.
+// recordPackageSources records that packages, plug-ins or images come from the URLs in a value, except from usual sources.
 // Values of the environment are not recorded, because the text did not set them.
 func (s *state) recordPackageSources(program string, v abstract.Value) {
 	found := urlPattern().FindAllString(v.Text, 16)
@@ -33,7 +33,7 @@ func (s *state) recordPackageSources(program string, v abstract.Value) {
 	}
 }
 
-// newSource returns the effect of using a URL as a package source; ok is false for usual sources. If code is true,
+// packageSourceEffect returns the effect of using a URL as a package source; ok is false for usual sources. If code is true,
 // well-known code hosts are usual sources too.
 func packageSourceEffect(address string, pattern, code bool) (e effect.Effect, ok bool) {
 	url, host := effect.URL(address)
@@ -43,12 +43,12 @@ func packageSourceEffect(address string, pattern, code bool) (e effect.Effect, o
 	return effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, URL: url, Host: host, Pattern: pattern || host == ""}, true
 }
 
-// sourceFiles match the file names of each of [knowledge.SourceForms].
+// packageSourceFiles match the file names of each of [knowledge.SourceForms].
 var packageSourceFiles = sync.OnceValue(func() *globLists {
 	return newGlobLists(len(knowledge.SourceForms), func(i int) []string { return knowledge.SourceForms[i].Files })
 })
 
-// sourceForms returns the forms in which a file can name package sources; none for other files.
+// packageSourceForms returns the forms in which a file can name package sources; none for other files.
 func packageSourceForms(file string) (out []*knowledge.SourceForm) {
 	for _, i := range packageSourceFiles().matchingLists(file) {
 		out = append(out, &knowledge.SourceForms[i])
@@ -56,7 +56,7 @@ func packageSourceForms(file string) (out []*knowledge.SourceForm) {
 	return out
 }
 
-// writtenSources returns the unusual package sources that a file with this text names.
+// writtenPackageSources returns the unusual package sources that a file with this text names.
 func writtenPackageSources(file, text string) (out []effect.Effect) {
 	for _, form := range packageSourceForms(file) {
 		out = append(out, packageSourceEffects(file, form.Addresses(text), form.Code)...)
@@ -72,7 +72,7 @@ func writtenPackageSources(file, text string) (out []effect.Effect) {
 	return out
 }
 
-// aliasForm matches an npm alias: a package installed under another name.
+// npmAliasPattern matches an npm alias: a package installed under another name.
 var npmAliasPattern = prefilter.Lazy(`"([\w@./-]+)"\s*:\s*"npm:([^"]+)"`)
 
 func packageSourceEffects(file string, addresses []string, code bool) []effect.Effect {
@@ -118,10 +118,10 @@ func (s *state) recordSourceEdits() {
 	}
 }
 
-// oneCommand matches a sed script that consists of one substitution.
+// singleSubstitutionPattern matches a sed script that consists of one substitution.
 var singleSubstitutionPattern = prefilter.Lazy(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
 
-// rewrites records the package sources that an edit puts into a file. said is all text of the arguments, put the
+// recordSourceEdit records the package sources that an edit puts into a file. said is all text of the arguments, put the
 // text that they insert.
 func (s *state) recordSourceEdit(file, said, put string, at effect.Span) {
 	addresses, code, checks := urlHostPattern().FindAllString(put, 16), false, false
@@ -139,13 +139,13 @@ func (s *state) recordSourceEdit(file, said, put string, at effect.Span) {
 	}
 }
 
-// hostStart matches a URL up to the end of its host; in a script, any character may follow.
+// urlHostPattern matches a URL up to the end of its host; in a script, any character may follow.
 var urlHostPattern = prefilter.Lazy(`(?i)\b(?:https?|ssh|git)://(?:[^\s/@"']*@)?[a-z0-9.-]+`)
 
-// hostForm matches host names in a text, with the delimiters around them.
+// hostNamePattern matches host names in a text, with the delimiters around them.
 var hostNamePattern = prefilter.Lazy(`(?i)(?:^|[\s"'#/|,@!:;%~^=])([a-z0-9-]+(?:\\?\.[a-z0-9-]+)*\\?\.[a-z]{2,})(?:[\s"'#/|,@!:;%~^]|$)`)
 
-// replacedHosts returns the URLs of unusual hosts in the inserted text, if the arguments also name a usual package
+// replacementHosts returns the URLs of unusual hosts in the inserted text, if the arguments also name a usual package
 // source: the edit replaces that source.
 func replacementHosts(said, put string) (out []string) {
 	if usual, _ := hostsIn(said); usual {

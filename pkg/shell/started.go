@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// startFiles are the startup files of shells in the home folder: always are read by every shell, more only by
+// startupFiles are the startup files of shells in the home folder: always are read by every shell, more only by
 // interactive or login shells.
 var startupFiles = map[string]struct{ always, more []string }{
 	"zsh":  {always: []string{".zshenv"}, more: []string{".zprofile", ".zshrc", ".zlogin", ".zlogout"}},
@@ -70,7 +70,7 @@ func mayBeInteractive(argv []abstract.Value) bool {
 	return len(argv) == 1
 }
 
-// interpreter returns the command in the first line of a script (#!), and its language if known. A program that is
+// parseShebang returns the command in the first line of a script (#!), and its language if known. A program that is
 // no interpreter gets the script's path as an argument: #!/bin/rm.
 func parseShebang(text string) (words []string, language string) {
 	line, ok := strings.CutPrefix(text, "#!")
@@ -90,7 +90,7 @@ func parseShebang(text string) (words []string, language string) {
 	return words, ""
 }
 
-// at1 returns words that all have the span at.
+// valuesWithSpan returns words that all have the span at.
 func valuesWithSpan(words []string, at effect.Span) []abstract.Value {
 	out := make([]abstract.Value, len(words))
 	for i, w := range words {
@@ -99,7 +99,7 @@ func valuesWithSpan(words []string, at effect.Span) []abstract.Value {
 	return out
 }
 
-// splitString handles env -S: its words and the arguments after it are read as arguments of env.
+// walkEnvSplitString handles env -S: its words and the arguments after it are read as arguments of env.
 func (s *state) walkEnvSplitString(text abstract.Value, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if !text.Known() {
 		return s.runText("shell", text, "env", text.From, nil)
@@ -120,7 +120,7 @@ func (s *state) walkEnvSplitString(text abstract.Value, argv []abstract.Value, i
 	return s.walkNestedWithInput(line, text.From, io)
 }
 
-// splitEscapes replaces the escape sequences that env -S reads as spaces.
+// envSplitEscapes replaces the escape sequences that env -S reads as spaces.
 var envSplitEscapes = strings.NewReplacer(`\_`, " ", `\n`, " ", `\t`, " ", `\v`, " ", `\f`, " ", `\r`, " ")
 
 // withPlaceholder returns the arguments of xargs with {} in place of the placeholder that -I or --replace sets.

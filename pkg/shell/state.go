@@ -34,7 +34,7 @@ type state struct {
 	unanalyzedTextCount int            // texts for one program, such as SQL, that were not analysed
 }
 
-// A machine is the data that all shells of a text share. It only grows: changes that may not happen are marked as
+// A sharedState is the data that all shells of a text share. It only grows: changes that may not happen are marked as
 // uncertain (see state.doubt).
 type sharedState struct {
 	files            []writtenFile
@@ -80,13 +80,13 @@ type scope struct {
 	pendingAssignments []*syntax.Assign // assignments before the command whose words are being expanded; not yet visible to them
 }
 
-// A source is standard input that several commands read one after another.
+// A sharedInput is standard input that several commands read one after another.
 type sharedInput struct {
 	val          abstract.Value
 	isPartlyRead bool // a command has read some of it
 }
 
-// left returns the unread rest of the input, for the next command.
+// remaining returns the unread rest of the input, for the next command.
 func (in *sharedInput) remaining() abstract.Value {
 	if in.isPartlyRead {
 		return remainingInput(in.val)
@@ -94,14 +94,14 @@ func (in *sharedInput) remaining() abstract.Value {
 	return in.val
 }
 
-// within walks a part of the text in its own scope.
+// walkInScope walks a part of the text in its own scope.
 func (s *state) walkInScope(walk func()) {
 	outer := s.scope
 	walk()
 	s.scope = outer
 }
 
-// nested walks text that a part of the command runs as shell code.
+// walkNested walks text that a part of the command runs as shell code.
 func (s *state) walkNested(text string, at effect.Span) (out abstract.Value) {
 	if !s.enterNesting(at) {
 		return abstract.Unknown("…", abstract.UnknownText)
@@ -114,7 +114,7 @@ func (s *state) walkNested(text string, at effect.Span) (out abstract.Value) {
 	return out
 }
 
-// enter adds a level of nesting and reports whether it is allowed.
+// enterNesting adds a level of nesting and reports whether it is allowed.
 func (s *state) enterNesting(at effect.Span) bool {
 	if s.nestingDepth >= maxDepth {
 		s.giveUp("commands are nested too deeply")
@@ -126,7 +126,7 @@ func (s *state) enterNesting(at effect.Span) bool {
 
 func (s *state) leaveNesting() { s.nestingDepth-- }
 
-// step spends n steps of the analysis budget and reports whether the walk may go on.
+// spendSteps spends n steps of the analysis budget and reports whether the walk may go on.
 func (s *state) spendSteps(n int) bool {
 	s.steps += n
 	if s.steps > maxSteps {
@@ -171,7 +171,7 @@ func (s *state) place() *effect.Place {
 	return s.startPlace
 }
 
-// goTo changes the working folder.
+// changeFolder changes the working folder.
 func (s *state) changeFolder(place *effect.Place) {
 	s.Shell.place = place
 	if len(s.workingFolders) < maxItems {

@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// subscriptIn walks command substitutions in a value's array subscripts, which run if the value is evaluated as a
+// walkSubscripts walks command substitutions in a value's array subscripts, which run if the value is evaluated as a
 // number: a[$(id)]. If number is set, the whole value is evaluated.
 func (s *state) walkSubscripts(v abstract.Value, number bool) {
 	if v.IsPattern && v.Origin == 0 { // quoted glob characters: not a pattern in a value
@@ -25,7 +25,7 @@ func (s *state) walkSubscripts(v abstract.Value, number bool) {
 	}
 }
 
-// keeps checks the value of an array member: it runs if it is evaluated as a number, or as a prompt.
+// checkMemberValue checks the value of an array member: it runs if it is evaluated as a number, or as a prompt.
 func (s *state) checkMemberValue(name string, v abstract.Value) {
 	if s.walkSubscripts(v, false); name == "PROMPT_COMMAND" || name == "PS4" {
 		s.checkEnvironmentCode(name, v, v.From)
@@ -35,7 +35,7 @@ func (s *state) checkMemberValue(name string, v abstract.Value) {
 // hasCommand reports whether a text contains a command substitution.
 func hasCommand(text string) bool { return strings.Contains(text, "$(") || strings.Contains(text, "`") }
 
-// subscripts returns the array subscripts in a text that contain a command substitution; with number set, the
+// commandSubscripts returns the array subscripts in a text that contain a command substitution; with number set, the
 // whole text.
 func commandSubscripts(text string, number bool) []string {
 	if number {
@@ -64,7 +64,7 @@ func commandSubscripts(text string, number bool) []string {
 	return out
 }
 
-// expandsText walks the expansions in a text that is otherwise not code, such as a prompt.
+// walkTextExpansions walks the expansions in a text that is otherwise not code, such as a prompt.
 func (s *state) walkTextExpansions(text string, at effect.Span) {
 	s.walkNested("echo \""+strings.ReplaceAll(text, `"`, `\"`)+"\"", at)
 }

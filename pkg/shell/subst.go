@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// substitution walks $(…) and returns its output.
+// walkCommandSubstitution walks $(…) and returns its output.
 func (s *state) walkCommandSubstitution(c *syntax.CmdSubst) abstract.Value {
 	out := s.walkCaptured(func() abstract.Value { return s.walkSubshellStmts(c.Stmts, s.input) })
 	if out.Known() {
@@ -24,7 +24,7 @@ func (s *state) walkCommandSubstitution(c *syntax.CmdSubst) abstract.Value {
 	return out.WithOrigin(abstract.FromCommand | out.Origin&(abstract.FromText|abstract.FromUnknownAssignment))
 }
 
-// shown returns a piece of the walked text for messages.
+// textForMessage returns a piece of the walked text for messages.
 func (s *state) textForMessage(start, end int) string {
 	start, end = start+s.textOffset, end+s.textOffset
 	if s.nestedSpan != nil || start < 0 || end > len(s.text) || start >= end {
@@ -36,7 +36,7 @@ func (s *state) textForMessage(start, end int) string {
 	return s.text[start:end]
 }
 
-// procSubst walks <(…) and >(…). The word is the path of a descriptor with the output of the commands, or one that
+// walkProcessSubstitution walks <(…) and >(…). The word is the path of a descriptor with the output of the commands, or one that
 // feeds them.
 func (s *state) walkProcessSubstitution(p *syntax.ProcSubst) abstract.Value {
 	path := "/dev/fd/" + strconv.Itoa(63-len(s.files)%40) + "." + strconv.Itoa(len(s.files))

@@ -15,10 +15,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// maxUnpacked is the maximum number of archive members with effects of their own.
+// maxUnpackedMembers is the maximum number of archive members with effects of their own.
 const maxUnpackedMembers = 128
 
-// unpacks records the archive members that need their own effects: outside the target folder, behind symbolic
+// recordUnpackedMembers records the archive members that need their own effects: outside the target folder, behind symbolic
 // links, and files that run later. All others are part of the write to the folder. The members of an archive that
 // the text changed, or of an unknown format, are unknown.
 func (s *state) recordUnpackedMembers(base string, argv []abstract.Value, use command.Interpretation) {
@@ -71,13 +71,13 @@ func (s *state) recordUnpackedMembers(base string, argv []abstract.Value, use co
 	}
 }
 
-// tars are programs with the options of tar, which skip invalid blocks before the first member.
+// tarPrograms are programs with the options of tar, which skip invalid blocks before the first member.
 var tarPrograms = map[string]bool{"tar": true, "gtar": true, "bsdtar": true}
 
-// zips are programs that find a zip archive by its end.
+// zipPrograms are programs that find a zip archive by its end.
 var zipPrograms = map[string]bool{"unzip": true, "py:zipfile": true}
 
-// archiveName reports whether a file's name is that of a tar archive.
+// isTarArchiveName reports whether a file's name is that of a tar archive.
 func isTarArchiveName(p string) bool {
 	name := strings.ToLower(path.Base(p))
 	if strings.Contains(name, ".tar.") && !strings.HasSuffix(name, ".gpg") && !strings.HasSuffix(name, ".enc") && !strings.HasSuffix(name, ".age") {
@@ -90,7 +90,7 @@ func isTarArchiveName(p string) bool {
 	return false
 }
 
-// tarWords holds tar options that affect unpacking. If clear is false, some are unknown and all members count.
+// tarOptions holds tar options that affect unpacking. If clear is false, some are unknown and all members count.
 type tarOptions struct {
 	allKnown           bool
 	printsMembers      bool // members are printed to standard output
@@ -101,10 +101,10 @@ type tarOptions struct {
 	excludedNames      []string // name parts that are excluded
 }
 
-// absolute matches bundled tar options that contain P (--absolute-names).
+// absoluteNamesPattern matches bundled tar options that contain P (--absolute-names).
 var absoluteNamesPattern = prefilter.Lazy(`^-[a-zA-Z]*P[a-zA-Z]*$`)
 
-// readTar parses the arguments of tar. An unknown option sets clear to false, because it may take a value.
+// parseTarArguments parses the arguments of tar. An unknown option sets clear to false, because it may take a value.
 func parseTarArguments(argv []abstract.Value) (w tarOptions) {
 	w.allKnown = true
 	for _, v := range argv[1:] { // these count even if other options are unclear
@@ -195,19 +195,19 @@ func parseTarArguments(argv []abstract.Value) (w tarOptions) {
 	return w
 }
 
-// tarFlags are options of tar without a value that do not affect unpacking.
+// tarFlagOptions are options of tar without a value that do not affect unpacking.
 var tarFlagOptions = map[string]bool{
 	"--extract": true, "--get": true, "--gzip": true, "--gunzip": true, "--ungzip": true, "--bzip2": true, "--xz": true, "--zstd": true, "--auto-compress": true,
 	"--verbose": true, "--touch": true, "--no-same-owner": true, "--no-same-permissions": true, "--same-owner": true, "--same-permissions": true, "--preserve-permissions": true,
 	"--overwrite": true, "--keep-old-files": true, "--skip-old-files": true, "--keep-newer-files": true, "--ignore-zeros": true, "--to-stdout": true, "--wildcards": true, "--absolute-names": true,
 }
 
-// tarValues are options of tar that take a value.
+// tarValueOptions are options of tar that take a value.
 var tarValueOptions = map[string]bool{"--file": true, "--directory": true, "--exclude": true, "--strip-components": true, "--files-from": true, "--exclude-from": true}
 
 func cleanMemberName(name string) string { return strings.TrimLeft(path.Clean(name), "/") }
 
-// leftOut reports whether a member is not unpacked.
+// excludes reports whether a member is not unpacked.
 func (w *tarOptions) excludes(name string) bool {
 	if !w.allKnown || strings.Contains("/"+name+"/", "/../") { // programs handle ".." in names differently
 		return false
@@ -221,7 +221,7 @@ func (w *tarOptions) excludes(name string) bool {
 	return len(w.onlyMembers) > 0 && !slices.ContainsFunc(w.onlyMembers, func(o string) bool { return o == "." || name == o || strings.HasPrefix(name, o+"/") })
 }
 
-// maxPiped is how many of the last effects are searched for the archive that arrives on standard input.
+// maxSearchedEffects is how many of the last effects are searched for the archive that arrives on standard input.
 const maxSearchedEffects = 16
 
 // An unpacking is the extraction of one archive.
@@ -275,7 +275,7 @@ func (u *unpacking) unpack() {
 	}
 }
 
-// options parses the options that change the names of members.
+// parseOptions parses the options that change the names of members.
 func (u *unpacking) parseOptions() {
 	for i, v := range u.argv[1:] {
 		name, value, attached := strings.Cut(v.Text, "=")
@@ -294,7 +294,7 @@ func (u *unpacking) parseOptions() {
 	}
 }
 
-// target returns where a member is unpacked: p by its name, behind after following the archive's own links; "" if
+// targetPath returns where a member is unpacked: p by its name, behind after following the archive's own links; "" if
 // it is not unpacked. Which path is written depends on existing files.
 func (u *unpacking) targetPath(name string) (p, behind string) {
 	if u.dropsFolders {
@@ -319,7 +319,7 @@ func (u *unpacking) targetPath(name string) (p, behind string) {
 	return p, path.Join(u.resolveLinks(u.targetFolder, path.Dir(strings.TrimSuffix(name, "/")), &hops), path.Base(name))
 }
 
-// walk resolves a relative path from a folder through the archive's links.
+// resolveLinks resolves a relative path from a folder through the archive's links.
 func (u *unpacking) resolveLinks(at, rel string, hops *int) string {
 	for name := range strings.SplitSeq(rel, "/") {
 		at = path.Join(at, name)
@@ -349,7 +349,7 @@ func (u *unpacking) isInside(p string) bool {
 
 func hasWindowsDrive(name string) bool { return len(name) > 2 && name[1] == ':' && name[2] == '/' }
 
-// wanted reports whether a member's text is analysed.
+// needsText reports whether a member's text is analysed.
 func (u *unpacking) needsText(name string) bool {
 	if u.excludes(name) {
 		return false
@@ -363,7 +363,7 @@ func (u *unpacking) hasOwnEffect(p string) bool {
 	return p != "" && (u.s.startPlace.PersistenceClass(p, false, false) != "" || path.Base(p) == "CODEOWNERS")
 }
 
-// member records the effects of a member.
+// recordMemberEffects records the effects of a member.
 func (u *unpacking) recordMemberEffects(m *packed.Member) {
 	if u.excludes(m.Name) {
 		return
@@ -385,7 +385,7 @@ func (u *unpacking) recordMemberEffects(m *packed.Member) {
 	}
 }
 
-// recordMember records that a member is written to a path.
+// recordMemberWrite records that a member is written to a path.
 func (u *unpacking) recordMemberWrite(p string, m *packed.Member) {
 	inside := u.isInside(p)
 	if inside && (m.IsDir || !u.hasOwnEffect(p) || u.isHarmless(p, m)) {
@@ -404,7 +404,7 @@ func (u *unpacking) recordMemberWrite(p string, m *packed.Member) {
 	}
 }
 
-// harmless reports whether a file in the folder runs nothing although its name says so: a sample hook, settings of
+// isHarmless reports whether a file in the folder runs nothing although its name says so: a sample hook, settings of
 // a new repository that name no program, and a package in node_modules without install scripts.
 func (u *unpacking) isHarmless(p string, m *packed.Member) bool {
 	if m.LinkTarget != "" {
@@ -428,7 +428,7 @@ func (u *unpacking) isHarmless(p string, m *packed.Member) bool {
 	return false
 }
 
-// plainConfig reports whether a repository's settings are those of any clone.
+// isDefaultGitConfig reports whether a repository's settings are those of any clone.
 func isDefaultGitConfig(text string) bool {
 	section := ""
 	for line := range strings.Lines(text) {

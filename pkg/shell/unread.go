@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// maxUncovered is the maximum number of words and inputs without an effect that are shown.
+// maxWordsWithoutEffect is the maximum number of words and inputs without an effect that are shown.
 const maxWordsWithoutEffect = 128
 
 // judgeUnreadWords judges arguments without a meaning in any entry by the path that they name: a file outside the
@@ -59,7 +59,7 @@ func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command
 	}
 }
 
-// uncover notes an argument or input of a program without an effect.
+// noteWordWithoutEffect notes an argument or input of a program without an effect.
 func (s *state) noteWordWithoutEffect(base, text string) {
 	if s.suppressedDepth == 0 && len(s.wordsWithoutEffect) < maxWordsWithoutEffect {
 		s.wordsWithoutEffect = append(s.wordsWithoutEffect, base+" "+abstract.Clip(text))
@@ -96,10 +96,10 @@ func pathsIn(text string) []string {
 	return out
 }
 
-// distinguishedName matches the subject name of a certificate, such as /C=XX/CN=a.
+// distinguishedNamePattern matches the subject name of a certificate, such as /C=XX/CN=a.
 var distinguishedNamePattern = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
 
-// unreadAddress records that the use of a public URL in a network program's option is unknown.
+// recordUnknownURLUse records that the use of a public URL in a network program's option is unknown.
 func (s *state) recordUnknownURLUse(base string, v abstract.Value) {
 	start := strings.LastIndexAny(v.Text[:strings.Index(v.Text, "://")], "=,;@ ") + 1
 	if _, host := effect.URL(v.Text[start:]); host != "" && command.IsPublicHost(host) {
@@ -107,7 +107,7 @@ func (s *state) recordUnknownURLUse(base string, v abstract.Value) {
 	}
 }
 
-// unreadPath records that it is unknown what a program does with a path.
+// recordUnknownPathUse records that it is unknown what a program does with a path.
 func (s *state) recordUnknownPathUse(base string, v abstract.Value, option bool) {
 	p, pattern := s.place().Path(v.Text, v.IsPattern)
 	if p == "" || strings.HasPrefix(p, "*") || isStreamDevice(p) || !s.isForeignPath(p, pattern, option) {
@@ -141,13 +141,13 @@ func (s *state) isAwaited(f abstract.Value) bool {
 		strings.Contains(before, name) && containsAny(before, "while", "until") && loopPattern().MatchString(before)
 }
 
-// ofPeople reports whether a path outside the workspace is in a home folder, where another process of the user may
+// isInUserHome reports whether a path outside the workspace is in a home folder, where another process of the user may
 // create a script.
 func (s *state) isInUserHome(p string) bool {
 	return s.isForeignPath(p, false, true) && s.startPlace.PersistenceClass(p, false, false) == "" && (s.startPlace.Home != "" && isUnder(p, s.startPlace.Home) || isUnder(p, "~") || isUnder(p, "/root"))
 }
 
-// shared reports whether a path is in a folder for temporary files, where every user can create files.
+// isTemporaryPath reports whether a path is in a folder for temporary files, where every user can create files.
 func isTemporaryPath(p string) bool {
 	folder, _ := effect.SplitTemporary(p)
 	return folder != ""
@@ -157,7 +157,7 @@ func containsAny(text string, literals ...string) bool {
 	return slices.ContainsFunc(literals, func(lit string) bool { return strings.Contains(text, lit) })
 }
 
-// leavesRunning reports whether a text runs a command in the background while another follows.
+// leavesBackgroundCommand reports whether a text runs a command in the background while another follows.
 func leavesBackgroundCommand(text string) bool {
 	for i := 1; i < len(text); i++ {
 		n := strings.IndexByte(text[i:], '&')
@@ -179,7 +179,7 @@ var (
 	loopPattern     = prefilter.Lazy(`(?:^|[;&|\n(])\s*(?:while|until)\s`)
 )
 
-// unreadInput judges the input of a program whose entry does not say how it uses input. Lines count that look like
+// checkUnreadInput judges the input of a program whose entry does not say how it uses input. Lines count that look like
 // a command, a URL, a protected path or a destructive verb.
 func (s *state) checkUnreadInput(base string, in abstract.Value, at effect.Span) {
 	if !in.Known() || in.Text == "" {
@@ -197,7 +197,7 @@ func (s *state) checkUnreadInput(base string, in abstract.Value, at effect.Span)
 	}
 }
 
-// codeUnread judges code in a language without a parser by its lines: code piped to a shell, or a protected path.
+// checkUnreadCode judges code in a language without a parser by its lines: code piped to a shell, or a protected path.
 func (s *state) checkUnreadCode(text string, at effect.Span) {
 	if s.remoteDepth > 0 {
 		return
@@ -213,10 +213,10 @@ func (s *state) checkUnreadCode(text string, at effect.Span) {
 	}
 }
 
-// maxProtectedList is the maximum size in bytes of a file that is searched for protected paths.
+// maxProtectedListBytes is the maximum size in bytes of a file that is searched for protected paths.
 const maxProtectedListBytes = 4096
 
-// protectedList returns the content of a file on disk that names protected paths, if another command reads the
+// protectedListText returns the content of a file on disk that names protected paths, if another command reads the
 // text: it may use the paths as arguments.
 func (s *state) protectedListText(p string, pattern bool) (text string, found bool) {
 	if s.captureDepth == 0 || s.startPlace.ReadScript == nil || s.remoteDepth > 0 || pattern || effect.SecretPath(p, false) {
@@ -248,7 +248,7 @@ func (s *state) holdsProtected(line string) bool {
 	return false
 }
 
-// pipedShell matches a pipe into a shell; rights matches settings that give a container the rights of the host, or
+// pipeToShellPattern matches a pipe into a shell; rights matches settings that give a container the rights of the host, or
 // a user those of a cluster administrator.
 var (
 	pipeToShellPattern   = prefilter.Lazy(`\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b`)

@@ -22,7 +22,7 @@ type variable struct {
 	settingsRead       *effect.Effect // the settings file that set it
 }
 
-// A content is one possible content of a variable.
+// A variableContent is one possible content of a variable.
 type variableContent struct {
 	val         abstract.Value
 	members     []abstract.Value // the members of an array, if they are known
@@ -36,7 +36,7 @@ type variableContent struct {
 // maxAlternatives is the number of possible contents above which a variable counts as unknown.
 const maxAlternatives = 8
 
-// maxNamed is the maximum number of variables that a text may assign.
+// maxVariables is the maximum number of variables that a text may assign.
 const maxVariables = 1024
 
 // positionalName and zeroName are the names under which the positional parameters (as an array) and $0 are stored.
@@ -45,7 +45,7 @@ const (
 	zeroName       = "0"
 )
 
-// pathChanged is set if $PATH starts with a folder that is not a system folder: a program's name then does not
+// changedPathName is set if $PATH starts with a folder that is not a system folder: a program's name then does not
 // tell which program runs.
 const changedPathName = "\x00path"
 
@@ -53,7 +53,7 @@ func (c variableContent) equal(o variableContent) bool {
 	return c.isArray == o.isArray && c.isUnset == o.isUnset && c.mayBeUnset == o.mayBeUnset && c.isInherited == o.isInherited && equalIgnoringSpan(c.val, o.val) && slices.EqualFunc(c.members, o.members, equalIgnoringSpan)
 }
 
-// sameText reports whether two values are equal, apart from their spans.
+// equalIgnoringSpan reports whether two values are equal, apart from their spans.
 func equalIgnoringSpan(v, o abstract.Value) bool {
 	v.From, o.From = effect.Span{}, effect.Span{}
 	return v == o
@@ -63,7 +63,7 @@ func (v variable) equal(o variable) bool {
 	return v.isExported == o.isExported && v.mayBeReadonly == o.mayBeReadonly && v.mayTransformValues == o.mayTransformValues && v.isNameref == o.isNameref && v.mayNotBeLocal == o.mayNotBeLocal && slices.EqualFunc(v.contents, o.contents, variableContent.equal)
 }
 
-// or merges two versions of a variable: the result may have the contents of either.
+// merge merges two versions of a variable: the result may have the contents of either.
 func (v variable) merge(o variable) variable {
 	v.isExported, v.mayBeReadonly, v.mayTransformValues, v.isNameref = v.isExported && o.isExported, v.mayBeReadonly || o.mayBeReadonly, v.mayTransformValues || o.mayTransformValues, v.isNameref || o.isNameref
 	v.mayNotBeLocal = v.mayNotBeLocal || o.mayNotBeLocal
@@ -82,7 +82,7 @@ func (v variable) merge(o variable) variable {
 	return v
 }
 
-// any returns one value that covers all possible contents of a variable.
+// anyValue returns one value that covers all possible contents of a variable.
 func (v variable) anyValue(show string) abstract.Value {
 	var all []abstract.Value
 	for _, c := range v.contents {
@@ -112,7 +112,7 @@ func isDecimal(v abstract.Value) bool {
 	return v.Known() && err == nil
 }
 
-// decimal parses a number that all shells read as decimal.
+// parseDecimal parses a number that all shells read as decimal.
 func parseDecimal(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err == nil && strconv.FormatInt(n, 10) != text {
@@ -121,7 +121,7 @@ func parseDecimal(text string) (int64, error) {
 	return n, err
 }
 
-// widened returns a variable with unknown content, for one that gets new contents in every turn of a loop.
+// withUnknownContent returns a variable with unknown content, for one that gets new contents in every turn of a loop.
 func (v variable) withUnknownContent(name string) variable {
 	c := variableContent{val: v.anyValue("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}
 	v.contents = []variableContent{c}
@@ -141,13 +141,13 @@ func (s *state) lookup(name string) (variableContent, bool) {
 	return v.contents[0], !v.contents[0].isInherited
 }
 
-// bound reports whether the text may assign a variable.
+// mayBeAssigned reports whether the text may assign a variable.
 func (s *state) mayBeAssigned(name string) bool {
 	_, ok := s.vars.byName[name]
 	return ok || s.vars.hasUnknownAssignment && syntax.ValidName(name)
 }
 
-// hold sets the only content of a variable.
+// setVariableContent sets the only content of a variable.
 func (s *state) setVariableContent(name string, c variableContent) {
 	v := s.vars.byName[name]
 	v.settingsRead = nil
@@ -182,7 +182,7 @@ func (s *state) assign(name string, v abstract.Value) {
 	s.checkEnvironmentCode(name, v, v.From)
 }
 
-// give assigns a variable without checking for code that programs run because of its name.
+// assignUnchecked assigns a variable without checking for code that programs run because of its name.
 func (s *state) assignUnchecked(name string, v abstract.Value) {
 	s.walkSubscripts(v, false)
 	if commandLookupArrays[name] {
@@ -196,7 +196,7 @@ func (s *state) assignUnchecked(name string, v abstract.Value) {
 	s.setVariableContent(name, variableContent{val: v})
 }
 
-// mayGive is give for an assignment that may not happen.
+// mayAssignUnchecked is give for an assignment that may not happen.
 func (s *state) mayAssignUnchecked(name string, v abstract.Value) {
 	s.walkPossibly(func() { s.assignUnchecked(name, v) })
 }
@@ -217,7 +217,7 @@ func (s *state) assignTo(to, v abstract.Value) {
 	}
 }
 
-// unknownName handles an assignment to an unknown variable: all variables become unknown. A computed name may be a
+// assignUnknownName handles an assignment to an unknown variable: all variables become unknown. A computed name may be a
 // variable that makes programs run code.
 func (s *state) assignUnknownName(v abstract.Value) {
 	if v.IsComputed() {
@@ -240,7 +240,7 @@ func (s *state) setMember(name string, v abstract.Value) {
 	s.setVariableContent(name, variableContent{val: uncomputed("$"+name, all...), isArray: true})
 }
 
-// forget makes all variables unknown, because an unknown variable was assigned.
+// forgetVariables makes all variables unknown, because an unknown variable was assigned.
 func (s *state) forgetVariables() {
 	kept := &variableTable{byName: map[string]variable{}, hasUnknownAssignment: true}
 	for name, v := range s.vars.byName {
@@ -252,7 +252,7 @@ func (s *state) forgetVariables() {
 	s.vars = kept
 }
 
-// assignment binds a variable for NAME=VALUE.
+// walkAssignment binds a variable for NAME=VALUE.
 func (s *state) walkAssignment(a *syntax.Assign) {
 	if a.Name == nil || a.Naked {
 		if a.Value != nil {
@@ -295,7 +295,7 @@ func (s *state) walkAssignment(a *syntax.Assign) {
 	s.assign(name, v)
 }
 
-// members returns the words of an array literal.
+// expandArrayMembers returns the words of an array literal.
 func (s *state) expandArrayMembers(a *syntax.ArrayExpr) (out []abstract.Value) {
 	for _, e := range a.Elems {
 		if e.Index != nil {
@@ -377,7 +377,7 @@ func (s *state) setAnyPositional(of ...abstract.Value) {
 	s.Shell.setVariable(positionalName, variable{contents: []variableContent{{isArray: true, val: uncomputed("$@", of...)}}})
 }
 
-// parameters returns the positional parameters, from $1; false if they are unknown.
+// positionalContent returns the positional parameters, from $1; false if they are unknown.
 func (s *state) positionalContent() (variableContent, bool) {
 	c, ok := s.lookup(positionalName)
 	if !ok {
@@ -386,7 +386,7 @@ func (s *state) positionalContent() (variableContent, bool) {
 	return c, c.members != nil
 }
 
-// parameterAt returns a positional parameter and whether it is set; n counts from 1.
+// positionalAt returns a positional parameter and whether it is set; n counts from 1.
 func (s *state) positionalAt(n int) (v abstract.Value, set bool) {
 	c, known := s.positionalContent()
 	switch {
@@ -398,7 +398,7 @@ func (s *state) positionalAt(n int) (v abstract.Value, set bool) {
 	return abstract.Value{}, false
 }
 
-// positional returns the values of $@.
+// positionalValues returns the values of $@.
 func (s *state) positionalValues() []abstract.Value {
 	c, known := s.positionalContent()
 	if !known {
@@ -407,7 +407,7 @@ func (s *state) positionalValues() []abstract.Value {
 	return c.members
 }
 
-// entry returns one line of a list of lines, or unknown if the value is not a list.
+// lineOrUnknown returns one line of a list of lines, or unknown if the value is not a list.
 func lineOrUnknown(in, unknown abstract.Value) abstract.Value {
 	if !in.IsPathList {
 		return unknown

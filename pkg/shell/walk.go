@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// stmts walks statements and returns their combined output.
+// walkStmts walks statements and returns their combined output.
 func (s *state) walkStmts(list []*syntax.Stmt, in abstract.Value) abstract.Value {
 	if len(list) == 1 {
 		return s.walkStmt(list[0], in)
@@ -55,7 +55,7 @@ func (s *state) walkStmts(list []*syntax.Stmt, in abstract.Value) abstract.Value
 	return b.Value()
 }
 
-// stmt walks one statement.
+// walkStmt walks one statement.
 func (s *state) walkStmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	if st == nil || !s.spendSteps(1) || !s.enterNesting(effect.Span{}) {
 		return abstract.Value{}
@@ -103,14 +103,14 @@ func (s *state) noteRacingWrites(mark int) {
 	}
 }
 
-// reads records that the text reads a file that it wrote.
+// noteReadBack records that the text reads a file that it wrote.
 func (s *state) noteReadBack(path string) {
 	if len(s.readBackFiles) < maxFiles {
 		s.readBackFiles = append(s.readBackFiles, path)
 	}
 }
 
-// foreground walks a statement as if it ran in the foreground.
+// walkForeground walks a statement as if it ran in the foreground.
 func (s *state) walkForeground(st *syntax.Stmt, in abstract.Value) abstract.Value {
 	call, isCall := st.Cmd.(*syntax.CallExpr)
 	if isCall {
@@ -148,7 +148,7 @@ func (s *state) walkForeground(st *syntax.Stmt, in abstract.Value) abstract.Valu
 	return s.deliverOutput(io, out)
 }
 
-// close removes the descriptors that redirections opened.
+// closeDescriptors removes the descriptors that redirections opened.
 func (s *state) closeDescriptors(before, opened []descriptor) {
 	if len(opened) == len(before) {
 		return
@@ -156,7 +156,7 @@ func (s *state) closeDescriptors(before, opened []descriptor) {
 	s.fds = slices.DeleteFunc(slices.Clone(s.fds), func(d descriptor) bool { return slices.Contains(opened, d) && !slices.Contains(before, d) })
 }
 
-// bareRedirect handles `< file` without a command, as in $(< file).
+// walkBareRedirect handles `< file` without a command, as in $(< file).
 func (s *state) walkBareRedirect(io abstract.Streams) abstract.Value {
 	for _, name := range [...]string{"NULLCMD", "READNULLCMD"} { // zsh runs the program in this variable
 		if s.mayBeAssigned(name) && s.mayBeZsh() {
@@ -230,7 +230,7 @@ func (s *state) walkCommand(c syntax.Command, io abstract.Streams) (out abstract
 	return out
 }
 
-// subshell walks statements in a subshell.
+// walkSubshellStmts walks statements in a subshell.
 func (s *state) walkSubshellStmts(list []*syntax.Stmt, in abstract.Value) (out abstract.Value) {
 	s.walkSubshell(func() {
 		s.childShellDepth++
@@ -242,7 +242,7 @@ func (s *state) walkSubshellStmts(list []*syntax.Stmt, in abstract.Value) (out a
 	return out
 }
 
-// binary walks a && b, a || b and a | b. The syntax tree can be as deep as the text is long, so it is walked
+// walkBinary walks a && b, a || b and a | b. The syntax tree can be as deep as the text is long, so it is walked
 // without recursion.
 func (s *state) walkBinary(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 	var chain []*syntax.BinaryCmd
@@ -282,7 +282,7 @@ func (s *state) walkBinary(c *syntax.BinaryCmd, in abstract.Value) abstract.Valu
 	return out
 }
 
-// rest returns the input that is left for the next command of a list.
+// inputForNext returns the input that is left for the next command of a list.
 func (s *state) inputForNext(in abstract.Value) abstract.Value {
 	if s.sharedInput != nil && s.sharedInput.isPartlyRead {
 		return remainingInput(in)
@@ -292,7 +292,7 @@ func (s *state) inputForNext(in abstract.Value) abstract.Value {
 
 func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }
 
-// pipe walks the commands of a pipe, each in its own subshell. The last one may run in the current shell, as in
+// walkPipe walks the commands of a pipe, each in its own subshell. The last one may run in the current shell, as in
 // zsh or with bash's lastpipe.
 func (s *state) walkPipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstract.Value) abstract.Value {
 	mark, racing, contested, out := len(s.files), len(s.concurrentReads), len(s.concurrentWrites), in
@@ -352,7 +352,7 @@ func (s *state) readsInput(st *syntax.Stmt) bool {
 	return true
 }
 
-// changesShell reports whether a statement may change the state of the shell that runs it.
+// mayChangeShell reports whether a statement may change the state of the shell that runs it.
 func mayChangeShell(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
@@ -377,7 +377,7 @@ func alwaysSucceeds(st *syntax.Stmt) bool {
 	return name == "true" || name == ":"
 }
 
-// simpleWord reports whether the expansion of a word runs no command and cannot fail.
+// isSimpleWord reports whether the expansion of a word runs no command and cannot fail.
 func isSimpleWord(w syntax.Node) bool {
 	simple := true
 	syntax.Walk(w, func(n syntax.Node) bool {
@@ -393,7 +393,7 @@ func isSimpleWord(w syntax.Node) bool {
 	return simple
 }
 
-// succeeds reports whether a statement normally succeeds, so that the command after && counts as run.
+// normallySucceeds reports whether a statement normally succeeds, so that the command after && counts as run.
 func normallySucceeds(st *syntax.Stmt) bool {
 	call, ok := st.Cmd.(*syntax.CallExpr)
 	if !ok || len(st.Redirs) > 0 || st.Negated {
@@ -409,7 +409,7 @@ func normallySucceeds(st *syntax.Stmt) bool {
 	return false
 }
 
-// tests reports whether a statement is only a test.
+// isTestCommand reports whether a statement is only a test.
 func isTestCommand(st *syntax.Stmt) bool {
 	switch c := st.Cmd.(type) {
 	case *syntax.TestClause:
@@ -420,7 +420,7 @@ func isTestCommand(st *syntax.Stmt) bool {
 	return false
 }
 
-// mayShow downgrades reads of files from effect mark on to possible; their content stays known.
+// markReadsPossible downgrades reads of files from effect mark on to possible; their content stays known.
 func (s *state) markReadsPossible(mark int) {
 	for i := mark; i < len(s.effects); i++ {
 		if s.effects[i].Kind == effect.ReadFile {
@@ -439,7 +439,7 @@ func possibleOutput(out abstract.Value) abstract.Value {
 	return v
 }
 
-// oneOf returns the output of one of several commands: known only if all outputs are equal.
+// commonOutput returns the output of one of several commands: known only if all outputs are equal.
 func commonOutput(outs []abstract.Value) abstract.Value {
 	if len(outs) == 0 {
 		return abstract.Value{}
@@ -454,7 +454,7 @@ func commonOutput(outs []abstract.Value) abstract.Value {
 	return out
 }
 
-// rest returns the rest of an input that was partly read.
+// remainingInput returns the rest of an input that was partly read.
 func remainingInput(in abstract.Value) abstract.Value {
 	if in.Known() && in.Text == "" {
 		return in
@@ -526,7 +526,7 @@ func (s *state) walkCase(c *syntax.CaseClause, in abstract.Value) abstract.Value
 	return possibleOutput(b.Value())
 }
 
-// turn walks a turn of a loop, which break and continue can leave.
+// walkIteration walks a turn of a loop, which break and continue can leave.
 func (s *state) walkIteration(walk func()) {
 	s.walkInScope(func() {
 		end := s.newEarlyExits(iterationBlock)
@@ -570,7 +570,7 @@ func (s *state) walkFor(c *syntax.ForClause, in abstract.Value) (out abstract.Va
 	return possibleOutput(out)
 }
 
-// forWords walks "for" over a list of words: once for each word if they are known.
+// walkForWords walks "for" over a list of words: once for each word if they are known.
 func (s *state) walkForWords(c *syntax.ForClause, loop *syntax.WordIter, in abstract.Value) abstract.Value {
 	var items []abstract.Value
 	if loop.InPos.IsValid() {
@@ -616,7 +616,7 @@ func (s *state) walkForWords(c *syntax.ForClause, loop *syntax.WordIter, in abst
 	return possibleOutput(b.Value())
 }
 
-// defines binds the names of a function definition.
+// defineFunction binds the names of a function definition.
 func (s *state) defineFunction(c *syntax.FuncDecl) {
 	names := c.Names
 	if c.Name != nil {
@@ -653,7 +653,7 @@ func (s *state) finish() {
 	}
 }
 
-// calledByShell reports whether a shell calls functions of this name itself, as hooks with its own arguments.
+// isShellHook reports whether a shell calls functions of this name itself, as hooks with its own arguments.
 func isShellHook(name string) bool {
 	switch name {
 	case "command_not_found_handle", "command_not_found_handler", "precmd", "preexec", "chpwd", "periodic", "zshaddhistory":
@@ -662,19 +662,19 @@ func isShellHook(name string) bool {
 	return strings.HasPrefix(name, "TRAP") && name != "TRAPEXIT"
 }
 
-// mayFail records an error at which some shells exit. It has no consequence in the main shell, where no command
+// recordPossibleExit records an error at which some shells exit. It has no consequence in the main shell, where no command
 // would follow; only in command substitutions and child shells.
 func (s *state) recordPossibleExit() {
 	s.possibleExits.shell = s.possibleExits.shell || s.captureDepth > 0 || s.childShellDepth > 0
 }
 
-// mayFailLine records an error after which bash continues with the next line and other shells exit.
+// recordPossibleLineExit records an error after which bash continues with the next line and other shells exit.
 func (s *state) recordPossibleLineExit() {
 	s.recordPossibleExit()
 	s.addEarlyExit(s.lineExits)
 }
 
-// forShow walks code that does not run, so that rules see its known effects; unknown effects are dropped.
+// walkUnexecuted walks code that does not run, so that rules see its known effects; unknown effects are dropped.
 func (s *state) walkUnexecuted(walk func()) {
 	mark := len(s.effects)
 	walk()

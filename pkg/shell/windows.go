@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/pwsh"
 )
 
-// windowsInvoke runs a program on Windows: names ignore case, and some mean a different program than on other
+// invokeOnWindows runs a program on Windows: names ignore case, and some mean a different program than on other
 // systems.
 func (s *state) invokeOnWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if !argv[0].Known() {
@@ -38,7 +38,7 @@ func (s *state) invokeOnWindows(argv []abstract.Value, io abstract.Streams) abst
 	return s.runProgram(argv, io)
 }
 
-// windowsScript reports whether Windows executes files of this name as code.
+// isWindowsScript reports whether Windows executes files of this name as code.
 func isWindowsScript(base string) bool {
 	switch command.FileLanguage(base) {
 	case "cmd", "powershell", "code":
@@ -47,7 +47,7 @@ func isWindowsScript(base string) bool {
 	return false
 }
 
-// registryKey records an access to a registry key, and reports whether the key is read and holds credentials.
+// recordRegistryAccess records an access to a registry key, and reports whether the key is read and holds credentials.
 func (s *state) recordRegistryAccess(base string, argv []abstract.Value, k command.RegistryKey) (secret bool) {
 	if k.Write {
 		s.recordRegistryWrite(base, argv[1:], wordsSpan(argv))
@@ -61,7 +61,7 @@ func (s *state) recordRegistryAccess(base string, argv []abstract.Value, k comma
 	return true
 }
 
-// registryWrite records a change of the registry.
+// recordRegistryWrite records a change of the registry.
 func (s *state) recordRegistryWrite(program string, words []abstract.Value, at effect.Span) {
 	e := effect.Effect{Kind: effect.ChangeSystem, Program: program, Reason: "changes the registry", Span: at}
 	for _, v := range words {
@@ -74,7 +74,7 @@ func (s *state) recordRegistryWrite(program string, words []abstract.Value, at e
 	s.emitOnce(e)
 }
 
-// runsLater reports whether Windows runs programs that a registry key names.
+// isAutorunKey reports whether Windows runs programs that a registry key names.
 func isAutorunKey(key string) bool {
 	for _, k := range [...]string{`\currentversion\run`, `\currentversion\policies\explorer\run`, `\winlogon`, `\image file execution options`, `\silentprocessexit`, `\currentversion\windows\load`, `appinit_dlls`,
 		`\services\`, `\active setup\`, `\shell\open\command`, `\environment`, `\command processor`, `userinitmprlogonscript`, `\lsa\`, `\print\monitors`, `\netsh`, `\bootexecute`, `\inprocserver32`, `\appcertdlls`, `\explorer\shell folders`, `\explorer\user shell folders`, `\powershell\`, `scrnsave.exe`} {

@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// fields returns the words to which a word of the text expands.
+// expandFields returns the words to which a word of the text expands.
 func (s *state) expandFields(w *syntax.Word) []abstract.Value {
 	if !s.spendSteps(1) {
 		return nil
@@ -33,7 +33,7 @@ func (s *state) expandFields(w *syntax.Word) []abstract.Value {
 	return out
 }
 
-// plainWord returns the text of a word without quotes and expansions; false for other words.
+// literalWord returns the text of a word without quotes and expansions; false for other words.
 func literalWord(w *syntax.Word) (string, bool) {
 	if len(w.Parts) != 1 {
 		return "", false
@@ -51,7 +51,7 @@ func literalWord(w *syntax.Word) (string, bool) {
 	return l.Value, true
 }
 
-// A splitter collects the fields into which one word is split.
+// A fieldSplitter collects the fields into which one word is split.
 type fieldSplitter struct {
 	abstract.Builder
 	fields            []abstract.Value
@@ -73,22 +73,22 @@ func (f *fieldSplitter) endField() {
 	f.hasQuotes, f.mayBeManyWords = false, false
 }
 
-// usualIFS is the default value of IFS.
+// defaultIFS is the default value of IFS.
 const defaultIFS = " \t\n"
 
-// usualSplit reports whether IFS has its default value.
+// hasDefaultIFS reports whether IFS has its default value.
 func (s *state) hasDefaultIFS() bool {
 	c, ok := s.lookup("IFS")
 	return !ok || c.isUnset || c.val.Known() && c.val.Text == defaultIFS && !c.isArray
 }
 
-// splitsLetters reports whether IFS may contain letters.
+// ifsMayHaveLetters reports whether IFS may contain letters.
 func (s *state) ifsMayHaveLetters() bool {
 	c, ok := s.lookup("IFS")
 	return ok && (c.isArray || !c.val.Known() || strings.ContainsFunc(c.val.Text, unicode.IsLetter))
 }
 
-// unquoted adds the result of an unquoted expansion, which is subject to word splitting.
+// addUnquoted adds the result of an unquoted expansion, which is subject to word splitting.
 func (f *fieldSplitter) addUnquoted(v abstract.Value) {
 	switch {
 	case !v.Known():
@@ -118,7 +118,7 @@ func (f *fieldSplitter) addUnquoted(v abstract.Value) {
 	}
 }
 
-// begins returns the length in bytes of the complete words at the start of a value with an unknown end.
+// completeWordsLength returns the length in bytes of the complete words at the start of a value with an unknown end.
 func (f *fieldSplitter) completeWordsLength(v abstract.Value) int {
 	if !f.hasDefaultIFS || v.FullyUnknown || v.IsPathList {
 		return 0
@@ -130,7 +130,7 @@ func (f *fieldSplitter) completeWordsLength(v abstract.Value) int {
 	return strings.LastIndexAny(v.Text[:known], defaultIFS) + 1
 }
 
-// apart adds the complete words at the start of a value, and returns the rest of the value.
+// addCompleteWords adds the complete words at the start of a value, and returns the rest of the value.
 func (f *fieldSplitter) addCompleteWords(v abstract.Value, words int) abstract.Value {
 	if words == 0 {
 		return v
@@ -143,7 +143,7 @@ func (f *fieldSplitter) addCompleteWords(v abstract.Value, words int) abstract.V
 	return v
 }
 
-// globbed adds text in which glob characters are active.
+// addGlobText adds text in which glob characters are active.
 func (f *fieldSplitter) addGlobText(text string, v abstract.Value) {
 	if strings.ContainsAny(text, "*?[") {
 		f.Add(abstract.Value{Text: abstract.GlobPattern(text), Display: text, IsPattern: true, Taint: v.Taint, SecretDescription: v.SecretDescription})
@@ -153,7 +153,7 @@ func (f *fieldSplitter) addGlobText(text string, v abstract.Value) {
 	f.Add(v)
 }
 
-// split appends the fields of a word's parts.
+// splitWord appends the fields of a word's parts.
 func (s *state) splitWord(out []abstract.Value, parts []syntax.WordPart, at effect.Span) []abstract.Value {
 	f := fieldSplitter{fields: out, span: at, hasDefaultIFS: s.hasDefaultIFS()}
 	f.ifsMayHaveLetters = !f.hasDefaultIFS && s.ifsMayHaveLetters()
@@ -194,7 +194,7 @@ func isProcessSubstitution(p syntax.WordPart) bool {
 	return ok
 }
 
-// unsplit adds the value of an unquoted parameter, which zsh does not split.
+// addUnquotedParameter adds the value of an unquoted parameter, which zsh does not split.
 func (s *state) addUnquotedParameter(f *fieldSplitter, p *syntax.ParamExp, v abstract.Value) {
 	blank := strings.ContainsAny(v.Text, defaultIFS) || f.completeWordsLength(v) > 0
 	switch {
@@ -214,7 +214,7 @@ func (s *state) addUnquotedParameter(f *fieldSplitter, p *syntax.ParamExp, v abs
 	}
 }
 
-// quotedDefault reports whether an expansion such as ${x:-"a b"} contains quotes.
+// hasQuotedDefault reports whether an expansion such as ${x:-"a b"} contains quotes.
 func hasQuotedDefault(p *syntax.ParamExp) bool {
 	if p.Exp == nil || p.Exp.Word == nil || p.Exp.Op >= syntax.RemSmallSuffix {
 		return false
@@ -264,13 +264,13 @@ func (s *state) addDoubleQuoted(f *fieldSplitter, p *syntax.DblQuoted) {
 	}
 }
 
-// isList reports whether an expansion gives one word for each member of a list: $@, ${a[@]}.
+// expandsToList reports whether an expansion gives one word for each member of a list: $@, ${a[@]}.
 func expandsToList(p *syntax.ParamExp) bool {
 	w, ok := p.Index.(*syntax.Word)
 	return p.Param != nil && p.Param.Value == "@" || ok && w.Lit() == "@"
 }
 
-// joined reports whether an expansion joins the members of a list to one word when quoted: "$*".
+// joinsMembers reports whether an expansion joins the members of a list to one word when quoted: "$*".
 func joinsMembers(p *syntax.ParamExp) bool {
 	if p.Param == nil {
 		return false
@@ -290,7 +290,7 @@ func (s *state) joinPositional(vs []abstract.Value) abstract.Value {
 	return abstract.JoinValues(vs)
 }
 
-// part returns the value of one part of a word, without word splitting.
+// expandPart returns the value of one part of a word, without word splitting.
 func (s *state) expandPart(part syntax.WordPart) abstract.Value {
 	switch p := part.(type) {
 	case *syntax.Lit:
@@ -318,7 +318,7 @@ func (s *state) expandPart(part syntax.WordPart) abstract.Value {
 	return abstract.Unknown("…", 0)
 }
 
-// word returns the value of a word without word splitting, as in assignments and redirections.
+// expandWord returns the value of a word without word splitting, as in assignments and redirections.
 func (s *state) expandWord(w *syntax.Word) abstract.Value {
 	if w == nil || !s.spendSteps(1) {
 		return abstract.Value{}
@@ -336,7 +336,7 @@ func (s *state) expandWord(w *syntax.Word) abstract.Value {
 	return v
 }
 
-// document returns the text of a here-document.
+// hereDocument returns the text of a here-document.
 func (s *state) hereDocument(delim, body *syntax.Word) abstract.Value {
 	if body == nil {
 		return abstract.Value{}

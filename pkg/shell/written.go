@@ -16,11 +16,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/recipe"
 )
 
-// maxWritten is the maximum number of files, written by a text, that are analysed because they run later or name
+// maxWrittenFiles is the maximum number of files, written by a text, that are analysed because they run later or name
 // package sources.
 const maxWrittenFiles = 64
 
-// Written returns the effects that a text, written to a file with a canonical path, has once the file runs. It returns
+// AnalyzeWrittenFile returns the effects that a text, written to a file with a canonical path, has once the file runs. It returns
 // only effects that need review at the time of writing: foreign code that runs, a remote shell, secrets that are sent,
 // and removal of the home folder or system folders. Other effects are judged when the file runs. A file that is never
 // run has no effect.
@@ -31,10 +31,10 @@ func AnalyzeWrittenFile(file, text string, at *effect.Place) []effect.Effect {
 	return analyzeWrittenFile(file, text, at, false)
 }
 
-// workload matches Kubernetes manifests and pipelines that a cluster runs without further commands.
+// kubernetesWorkloadPattern matches Kubernetes manifests and pipelines that a cluster runs without further commands.
 var kubernetesWorkloadPattern = prefilter.Lazy(`(?m)^\s*["']?kind["']?\s*:\s*["']?(?:CronJob|Job|Pod|DaemonSet|Deployment|StatefulSet|ReplicaSet|Workflow|CronWorkflow|Task|Pipeline)\b`)
 
-// written implements Written; runs says that the file runs now, whatever its name.
+// analyzeWrittenFile implements Written; runs says that the file runs now, whatever its name.
 func analyzeWrittenFile(file, text string, at *effect.Place, runs bool) (out []effect.Effect) {
 	place := effect.Place{}
 	if at != nil {
@@ -75,7 +75,7 @@ func analyzeWrittenFile(file, text string, at *effect.Place, runs bool) (out []e
 	return out
 }
 
-// recipeSteps walks the steps of a recipe, and reports whether it could walk all of them.
+// walkRecipeSteps walks the steps of a recipe, and reports whether it could walk all of them.
 func (s *state) walkRecipeSteps(format string) bool {
 	all := effect.Span{End: len(s.text)}
 	steps, whole := recipe.Steps(format, s.text, nil)
@@ -92,12 +92,12 @@ func (s *state) walkRecipeSteps(format string) bool {
 	return whole
 }
 
-// unread returns the effect of a written file that is too long to be analysed.
+// tooLongEffect returns the effect of a written file that is too long to be analysed.
 func tooLongEffect(file string) effect.Effect {
 	return effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseLimit, Path: file, Reason: "the content written to " + abstract.Clip(file) + " is too long to be analysed"}
 }
 
-// without removes the effects of a kind from index from on.
+// removeEffects removes the effects of a kind from index from on.
 func (s *state) removeEffects(from int, kind effect.Kind) {
 	kept := s.effects[:from]
 	for _, e := range s.effects[from:] {
@@ -108,7 +108,7 @@ func (s *state) removeEffects(from int, kind effect.Kind) {
 	s.effects = kept
 }
 
-// wellKnown reports whether all HTTP requests are for URLs of well-known installers, over https, and there is at
+// onlyWellKnownInstallers reports whether all HTTP requests are for URLs of well-known installers, over https, and there is at
 // least one. Other effects are ignored.
 func onlyWellKnownInstallers(effects []effect.Effect) bool {
 	found := false
@@ -125,7 +125,7 @@ func onlyWellKnownInstallers(effects []effect.Effect) bool {
 	return found
 }
 
-// installer reports whether a URL without its scheme is in [command.Installers], or below one of them.
+// isInstallerURL reports whether a URL without its scheme is in [command.Installers], or below one of them.
 func isInstallerURL(address string) bool {
 	address, _, _ = strings.Cut(address, "?")
 	if strings.Contains(address, "..") || strings.ContainsAny(address, `%\#@`) {
@@ -139,7 +139,7 @@ func isInstallerURL(address string) bool {
 	return false
 }
 
-// A later collects the effects that a written file has when it runs.
+// A fileRun collects the effects that a written file has when it runs.
 type fileRun struct {
 	path, startClass string // class as in effect.PersistenceClass
 	onOtherMachine   bool
@@ -188,7 +188,7 @@ func (l *fileRun) addEffect(out []effect.Effect, e *effect.Effect) []effect.Effe
 	return append(out, n)
 }
 
-// removesOutside reports whether an effect removes a folder outside the workspace that is neither temporary nor a
+// removesOutsideWorkspace reports whether an effect removes a folder outside the workspace that is neither temporary nor a
 // cache.
 func (l *fileRun) removesOutsideWorkspace(e *effect.Effect) bool {
 	if !e.Recursive || e.Path == "" || strings.HasPrefix(e.Path, "*") || l.place.Inside(e.Path, e.Pattern, e.Tree) {
@@ -204,7 +204,7 @@ func (l *fileRun) removesHome(e *effect.Effect) bool {
 	return home != "" && !strings.Contains(p, "*") && (p == "~" || p == home || strings.HasPrefix(home, p+"/"))
 }
 
-// says records the content that the text writes to a file, in each version, since a branch may not run. Content
+// recordFileText records the content that the text writes to a file, in each version, since a branch may not run. Content
 // that scripts on disk write is not recorded.
 //
 // gone is the text that is replaced, "" if unknown.
@@ -240,7 +240,7 @@ func (s *state) noteOnlyContent(f *writtenFile) {
 	s.writtenTexts[last].IsWholeContent, s.writtenTexts[last].IsAppended = !f.keepsOldContent, f.keepsOldContent
 }
 
-// writesInput records the input of a program as possible content of the file that it writes, if the actual content
+// recordWrittenInput records the input of a program as possible content of the file that it writes, if the actual content
 // is unknown: a filter writes a part of it, an editor adds text from it. If the input is a patch, the lines that
 // it adds are recorded instead.
 func (s *state) recordWrittenInput(t abstract.Target, holds, in abstract.Value) (patch bool) {
@@ -253,7 +253,7 @@ func (s *state) recordWrittenInput(t abstract.Target, holds, in abstract.Value) 
 	return patch
 }
 
-// putsPatch records what the lines added by a patch would do in their files, and reports whether a value is a
+// recordPatch records what the lines added by a patch would do in their files, and reports whether a value is a
 // patch. Lines that move to another file do not count as removed.
 func (s *state) recordPatch(v abstract.Value) (found bool) {
 	if !strings.Contains(v.Text, "+++ ") && !strings.Contains(v.Text, "*** ") || !s.spendSteps(1+len(v.Text)/512) {
@@ -300,7 +300,7 @@ func (s *state) notePatched(file string, f *patch.File) {
 	}
 }
 
-// putsPatches is putsPatch for several values.
+// recordPatches is recordPatch for several values.
 func (s *state) recordPatches(vals []abstract.Value) (found bool) {
 	for _, v := range vals {
 		found = s.recordPatch(v) || found
@@ -308,7 +308,7 @@ func (s *state) recordPatches(vals []abstract.Value) (found bool) {
 	return found
 }
 
-// writtenFiles records what files that the text writes and that run later would do.
+// recordWrittenFiles records what files that the text writes and that run later would do.
 func (s *state) recordWrittenFiles() {
 	seen, read := map[string]bool{}, 0
 	for i := len(s.files) - 1; i >= 0; i-- {

@@ -14,16 +14,16 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// assisted is the name of the preset that asks the evaluator first where the preset offline would ask
-// the user. Some questions always go to the user, and at most [maxAssists] ALLOWs of the evaluator
+// assistedPreset is the name of the preset that asks the evaluator first where the preset offline would ask
+// the user. Some questions always go to the user, and at most [maxEvaluatorAllows] ALLOWs of the evaluator
 // count between two answers of the user, so that a model with a systematic error cannot decide for
 // long.
 const assistedPreset = "assisted"
 
-// maxAssists is how many ALLOWs of the evaluator count in a session between two answers of the user.
+// maxEvaluatorAllows is how many ALLOWs of the evaluator count in a session between two answers of the user.
 const maxEvaluatorAllows = 10
 
-// assists asks the evaluator about a case under the rules of the preset assisted.
+// judgeByAssistedPreset asks the evaluator about a case under the rules of the preset assisted.
 func (p *Pipeline) judgeByAssistedPreset(ctx context.Context, c *analysis.Case) verdict.Verdict {
 	if by := userOnlyQuestion(c); by != nil {
 		return p.passQuestionToUser(c, by, by.Reasoning)
@@ -49,7 +49,7 @@ func (p *Pipeline) judgeByAssistedPreset(ctx context.Context, c *analysis.Case) 
 	return p.passQuestionToUser(c, by, strings.TrimPrefix(by.Reasoning+"; "+why, "; "))
 }
 
-// forUser turns the question of an earlier tier into a question for the user.
+// passQuestionToUser turns the question of an earlier tier into a question for the user.
 func (p *Pipeline) passQuestionToUser(c *analysis.Case, by *verdict.Step, reason string) verdict.Verdict {
 	f := verdict.Finding{Authority: verdict.Person, Source: by.Source, Confidence: by.Confidence, Rule: by.Rule, Reasoning: reason}
 	v := f.Verdict(TierEvaluate)
@@ -79,17 +79,17 @@ func userOnlyQuestion(c *analysis.Case) *verdict.Step {
 	return nil
 }
 
-// personalRules are the rules whose questions only the user may answer, whichever effect they match.
+// userOnlyRules are the rules whose questions only the user may answer, whichever effect they match.
 var userOnlyRules = []string{
 	"starts_later", "agent_identity", "login_settings", "system_changes", "credential_changes", "secret_names", "sandbox_off",
 	"sends_after_secrets", "sends_private_after_foreign_text", "ask_after_foreign_text",
 }
 
-// localHarms are the harms that the evaluator may allow: they concern the user's own work on this
+// evaluatorAllowableHarms are the harms that the evaluator may allow: they concern the user's own work on this
 // machine, which undo or git may restore, or reveal little.
 var evaluatorAllowableHarms = []effect.Harm{effect.DiscardsWork, effect.ConcealsChanges, effect.HidesFiles, effect.HaltsMachine, effect.EnumeratesAccounts, effect.UploadsFiles}
 
-// personalEffect reports whether only the user may allow an effect.
+// isUserOnlyEffect reports whether only the user may allow an effect.
 func isUserOnlyEffect(e *effect.Effect) bool {
 	if e.Certainty == effect.Unknown || slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return !slices.Contains(evaluatorAllowableHarms, h) }) {
 		return true
@@ -112,7 +112,7 @@ func isUserOnlyEffect(e *effect.Effect) bool {
 	return false
 }
 
-// wayOut reports whether an effect sends data to another machine or person, or changes a remote
+// leavesMachine reports whether an effect sends data to another machine or person, or changes a remote
 // resource.
 func leavesMachine(e *effect.Effect) bool {
 	switch e.Kind {
@@ -137,7 +137,7 @@ type evaluatorAllowCount struct {
 
 var errTooManySessions = errors.New("too many sessions are active")
 
-// assistKey returns the key under which the ALLOWs of a case's session are counted.
+// allowCountKey returns the key under which the ALLOWs of a case's session are counted.
 func (p *Pipeline) allowCountKey(c *analysis.Case) []byte {
 	session := c.Action.Session
 	if p.host == "" {
@@ -146,7 +146,7 @@ func (p *Pipeline) allowCountKey(c *analysis.Case) []byte {
 	return hashedKey(strings.Join([]string{p.caller.User, p.host, session}, "\x00"))
 }
 
-// assisting counts an ALLOW of the evaluator and returns how many there were since the user's last
+// countEvaluatorAllow counts an ALLOW of the evaluator and returns how many there were since the user's last
 // answer.
 func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.Case) (n int, err error) {
 	if p.store == nil {
@@ -193,7 +193,7 @@ func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.Case) (n
 	return n, err
 }
 
-// answeredByUser resets the session's count of ALLOWs. If that fails, the user is asked more often.
+// resetAllowCount resets the session's count of ALLOWs. If that fails, the user is asked more often.
 func (p *Pipeline) resetAllowCount(ctx context.Context, c *analysis.Case) {
 	if p.usesAssistedPreset && p.store != nil {
 		_ = p.store.UpdateNamespace(ctx, allowCountNamespace, func(sh *state.NamespaceTx) error { return sh.Put([]byte(allowCountGroup), p.allowCountKey(c), nil) })

@@ -29,7 +29,7 @@ func BundleOf(cfg Config) (*bundle.StoredBundle, error) {
 	return &bundle.StoredBundle{Dir: cfg.Bundles, Source: s.Source, Keys: keys, Grace: s.Grace.Std()}, nil
 }
 
-// bundle returns the signed policy in force, nil if the configuration has none.
+// loadBundle returns the signed policy in force, nil if the configuration has none.
 func (cfg *Config) loadBundle() (*bundle.Bundle, error) {
 	kept, err := BundleOf(*cfg)
 	if kept == nil || err != nil {
@@ -38,7 +38,7 @@ func (cfg *Config) loadBundle() (*bundle.Bundle, error) {
 	return kept.Load(cfg.now())
 }
 
-// follow makes the pipeline stop when the bundle of its policy has expired.
+// enforceBundleExpiry makes the pipeline stop when the bundle of its policy has expired.
 func (p *Pipeline) enforceBundleExpiry(b *bundle.Bundle, grace time.Duration) {
 	if b == nil {
 		return

@@ -23,10 +23,10 @@ const (
 	TierApprove  = 3
 )
 
-// sources are the names of the tiers in a trail.
+// tierSources are the names of the tiers in a trail.
 var tierSources = [...]string{"policy", "classifier", "evaluator", "person"}
 
-// An item is one thing to judge: an action, or the sealed ESCALATE verdict of
+// A judgeRequest is one thing to judge: an action, or the sealed ESCALATE verdict of
 // an earlier stage with the action that it carries.
 type judgeRequest struct {
 	RecordLine         int // where the record starts, counted from 1
@@ -41,13 +41,13 @@ type judgeRequest struct {
 	OmitExplanations   bool             // leave out what agent and user are told about an ESCALATE, see [StreamOptions]
 }
 
-// A Range is the tiers that judge, from First to Last inclusive.
+// A TierRange is the tiers that judge, from First to Last inclusive.
 type TierRange struct{ First, Last int }
 
-// All is the range of all tiers.
+// AllTiers is the range of all tiers.
 var AllTiers = TierRange{TierPolicy, TierApprove}
 
-// looksBelow reports whether a tier below the range is asked first, only to block: an evaluator or a
+// asksTierBelow reports whether a tier below the range is asked first, only to block: an evaluator or a
 // person asked about an action that no rule has checked must not mean less scrutiny than the whole
 // chain.
 func (r TierRange) asksTierBelow(tier int, judged verdict.Stages) bool {
@@ -94,7 +94,7 @@ func (o *Outcome) size() int {
 	return n
 }
 
-// outcome sends an item through the tiers of a range, in order, until one decides. Before it asks an
+// judgeAndSeal sends an item through the tiers of a range, in order, until one decides. Before it asks an
 // evaluator or a person, the rules of lower tiers that have not judged the item yet may block it or
 // ask for a higher tier; they cannot allow it. It always returns a verdict: any failure is a BLOCK.
 // The verdict must not be shown before it is recorded and settled.
@@ -120,7 +120,7 @@ func (p *Pipeline) judgeAndSeal(ctx context.Context, it judgeRequest, r TierRang
 	return o
 }
 
-// judge sends an item through the tiers and stores in o the trail, with what each tier said, and the
+// judgeTiers sends an item through the tiers and stores in o the trail, with what each tier said, and the
 // redacted payload.
 func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange, o *Outcome) (v verdict.Verdict) {
 	tier := in.First
@@ -247,12 +247,12 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 	return v
 }
 
-// undecided reports whether a tier after the last one asked has to decide.
+// needsLaterTier reports whether a tier after the last one asked has to decide.
 func (it *judgeRequest) needsLaterTier(v verdict.Verdict, in TierRange) bool {
 	return it.LocalTiersOnly && v.Decision == verdict.Escalate && in.Last > TierClassify
 }
 
-// first asks Tier 0 when the item's turn has come. It then adds the effects of the action to the
+// judgePolicyTier asks Tier 0 when the item's turn has come. It then adds the effects of the action to the
 // session, unless only later tiers can say whether the action runs. early means that the case was
 // analysed before its turn.
 func (p *Pipeline) judgePolicyTier(ctx context.Context, it *judgeRequest, c *analysis.Case, r *sessionMemory, early bool) (verdict.Verdict, *analysis.Case) {
@@ -283,7 +283,7 @@ func (p *Pipeline) judgePolicyTier(ctx context.Context, it *judgeRequest, c *ana
 	return v, c
 }
 
-// ask asks one tier about a case, raises the answer to the least tier that the case needs, and adds it
+// askTier asks one tier about a case, raises the answer to the least tier that the case needs, and adds it
 // to the trail.
 func (p *Pipeline) askTier(ctx context.Context, tier int, c *analysis.Case) verdict.Verdict {
 	start := p.now()
@@ -298,7 +298,7 @@ func (p *Pipeline) askTier(ctx context.Context, tier int, c *analysis.Case) verd
 	return p.addToTrail(v, tier, c, start)
 }
 
-// noted returns the answer of a tier as it counts and adds its steps to the trail.
+// addToTrail returns the answer of a tier as it counts and adds its steps to the trail.
 func (p *Pipeline) addToTrail(v verdict.Verdict, tier int, c *analysis.Case, start time.Time) verdict.Verdict {
 	v.Tier = tier
 	held := v.Decision == verdict.Allow && c.MinTier > tier
@@ -327,7 +327,7 @@ func nextTierAfter(v verdict.Verdict, c *analysis.Case, tier int) int {
 	return c.MinTier
 }
 
-// steps returns what a verdict adds to the trail: the answers of a tier's
+// trailSteps returns what a verdict adds to the trail: the answers of a tier's
 // classifiers, or the tier's own.
 func (p *Pipeline) trailSteps(v verdict.Verdict, tier int, c *analysis.Case, start time.Time) []verdict.Step {
 	steps := v.Trail
@@ -346,12 +346,12 @@ func (p *Pipeline) trailSteps(v verdict.Verdict, tier int, c *analysis.Case, sta
 	return steps
 }
 
-// refusal returns the BLOCK for a failure in a tier.
+// failureVerdict returns the BLOCK for a failure in a tier.
 func failureVerdict(tier int, code, reason string) verdict.Verdict {
 	return verdict.Finding{Authority: verdict.NeverAllowed, Confidence: 1, Error: code, Reasoning: reason}.Verdict(tier)
 }
 
-// pass returns the output for a verdict that an earlier stage decided: the same bytes or, if the
+// forwardVerdict returns the output for a verdict that an earlier stage decided: the same bytes or, if the
 // action is to be left out, an outcome sealed again without it.
 func (p *Pipeline) forwardVerdict(rec *verdict.Record) (out Outcome, raw []byte) {
 	out.Verdict = *rec.Verdict
@@ -363,7 +363,7 @@ func (p *Pipeline) forwardVerdict(rec *verdict.Record) (out Outcome, raw []byte)
 	return out, nil
 }
 
-// refuse returns the BLOCK for a record that is not an action: line is where the record starts,
+// refuseRecord returns the BLOCK for a record that is not an action: line is where the record starts,
 // counted from 1; code is a short code, reason is for people.
 func (p *Pipeline) refuseRecord(line int, code, reason string) Outcome {
 	o := Outcome{Verdict: failureVerdict(TierPolicy, code, p.redactor.String(reason)), judgedStages: verdict.Policy}
@@ -374,7 +374,7 @@ func (p *Pipeline) refuseRecord(line int, code, reason string) Outcome {
 	return o
 }
 
-// finish sets the time of the verdict and seals it; a is its action, or nil.
+// sealOutcome sets the time of the verdict and seals it; a is its action, or nil.
 func (p *Pipeline) sealOutcome(o *Outcome, a *action.Action) {
 	v := &o.Verdict
 	v.Evaluated = p.now().UTC().Truncate(time.Millisecond)

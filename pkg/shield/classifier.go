@@ -16,10 +16,10 @@ import (
 	"github.com/shieldcli/shield/pkg/policy"
 )
 
-// noModel is the classifier fingerprint of a Tier 1 without a model.
+// noModelFingerprint is the classifier fingerprint of a Tier 1 without a model.
 const noModelFingerprint = "none"
 
-// classifier returns the settings of Tier 1's model; they are zero if no model is set.
+// classifierSettings returns the settings of Tier 1's model; they are zero if no model is set.
 func (cfg *Config) classifierSettings() config.Classifier {
 	return cfg.effectiveSettings().Classifier.EffectiveSettings()
 }
@@ -57,7 +57,7 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 	return m, nil
 }
 
-// noRuntime returns the error for a build that cannot run a model. Tier 1 works without a model only
+// noRuntimeError returns the error for a build that cannot run a model. Tier 1 works without a model only
 // if the settings name neither a model nor a runtime.
 func noRuntimeError(c config.Classifier) error {
 	fix := "install a shield that was built with cgo for this system"
@@ -136,7 +136,7 @@ func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Cl
 	return classify.New(opts), m.Digest, nil
 }
 
-// Note names a configured part that this pipeline works without, "" if there is none.
+// MissingPartNote names a configured part that this pipeline works without, "" if there is none.
 func (p *Pipeline) MissingPartNote() string {
 	switch {
 	case p.ineffectiveEntries == nil:

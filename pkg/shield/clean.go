@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// clean redacts secrets in what is said about an action: the reasons of the verdict and of its trail,
+// redactVerdict redacts secrets in what is said about an action: the reasons of the verdict and of its trail,
 // which may quote the action. If a trace is wanted and there is none yet, it also adds redacted
 // effects and views to the first step. Text that cannot be redacted is left out. The action itself,
 // which the seal covers, stays as received.
@@ -45,7 +45,7 @@ func (p *Pipeline) redactVerdict(v *verdict.Verdict, o *Outcome, c *analysis.Cas
 	return payload
 }
 
-// sameForAll reports whether a verdict's text cannot quote the action: that of an ALLOW, or of a
+// cannotQuoteAction reports whether a verdict's text cannot quote the action: that of an ALLOW, or of a
 // question of Tier 0 that a later tier answers.
 func cannotQuoteAction(v *verdict.Verdict, c *analysis.Case) bool {
 	if v.Decision == verdict.Block || v.Decision == verdict.Escalate && v.Tier != TierPolicy || v.Explanation != (verdict.Explanation{}) {

@@ -110,7 +110,7 @@ func Defaults() config.Settings {
 	return s
 }
 
-// settings returns the settings in force.
+// effectiveSettings returns the settings in force.
 func (cfg *Config) effectiveSettings() config.Settings {
 	var s config.Settings
 	if cfg.Settings != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// softRules are the rules of the presets whose question is answered when the user has named the
+// rulesAnsweredByNaming are the rules of the presets whose question is answered when the user has named the
 // object: they are about sending data, and destroying or changing something.
 var rulesAnsweredByNaming = []string{
 	"force_push_main", "cannot_be_undone", "changes_elsewhere", "ask_before_sending", "ask_before_uploading", "ask_before_changing_by_request", "ask_before_deleting",
@@ -26,7 +26,7 @@ var rulesAnsweredByNaming = []string{
 	"doubt contact", "doubt outside", "doubt remote", "doubt " + string(effect.SendData), "doubt " + string(effect.ChangeRemote),
 }
 
-// inContext returns what a verdict of the lower tiers becomes given the words of the session's user
+// applySessionContext returns what a verdict of the lower tiers becomes given the words of the session's user
 // and of untrusted texts. The user's words decide first. An action that would otherwise be allowed, or
 // that the evaluator could allow, becomes a question for the user if an untrusted text named its
 // object.
@@ -56,10 +56,10 @@ func addFinding(c *analysis.Case, tier int, f verdict.Finding) verdict.Verdict {
 	return f.Verdict(tier)
 }
 
-// byContext is the source of a trail step that is based on the user's and untrusted texts.
+// contextSource is the source of a trail step that is based on the user's and untrusted texts.
 const contextSource = "context"
 
-// inSession reports whether a memory belongs to a session of a host.
+// isHostSession reports whether a memory belongs to a session of a host.
 func (p *Pipeline) isHostSession(r *sessionMemory) bool {
 	return r != nil && r.priorStageMemory == nil && p.host != "" && r.key.ID != ""
 }
@@ -69,7 +69,7 @@ func (p *Pipeline) askUser(why string, tier int, c *analysis.Case) verdict.Verdi
 	return p.addToTrail(verdict.Finding{Authority: verdict.Person, Confidence: 1, FixedReasoning: true, Reasoning: why}.Verdict(tier), tier, c, p.now())
 }
 
-// asSaid returns what a verdict of the lower tiers becomes given the words of the session's user. An
+// applyUserWords returns what a verdict of the lower tiers becomes given the words of the session's user. An
 // ALLOW becomes a question if the user said that the action is not wanted, or if it deletes or
 // overwrites a remote resource that the user did not name. A question about objects that the user has
 // named, with a verb for what the action does, is answered.
@@ -105,7 +105,7 @@ func (p *Pipeline) applyUserWords(ctx context.Context, tier int, v verdict.Verdi
 	return addFinding(c, TierClassify, verdict.Finding{Authority: verdict.NoApproval, Source: contextSource, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ")})
 }
 
-// suggested names the untrusted text that mentioned what an action fetches, installs or sends to, when
+// untrustedSuggestion names the untrusted text that mentioned what an action fetches, installs or sends to, when
 // neither the user nor the project mentioned it; "" if none did.
 func (p *Pipeline) untrustedSuggestion(ctx context.Context, c *analysis.Case, r *sessionMemory) string {
 	s := r.loadSession()
@@ -135,7 +135,7 @@ func (p *Pipeline) untrustedSuggestion(ctx context.Context, c *analysis.Case, r 
 	return ""
 }
 
-// userNamesFor returns the names by which the user named the objects of an action; nil unless the user
+// namesGivenByUser returns the names by which the user named the objects of an action; nil unless the user
 // named all, and no untrusted text has one of these names.
 func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.Case, r *sessionMemory, named []grounding.NamedObject, met func(i int) bool) (names []string) {
 	needs, err := objects.Needs(c, met)
@@ -160,12 +160,12 @@ func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.Case, r *se
 	return names
 }
 
-// destroysOnly returns a function that reports whether effect i destroys a remote resource.
+// destroysRemoteFunc returns a function that reports whether effect i destroys a remote resource.
 func destroysRemoteFunc(c *analysis.Case) func(i int) bool {
 	return func(i int) bool { return c.Effects[i].Kind == effect.ChangeRemote && c.Effects[i].Destroys() }
 }
 
-// keepsAsking reports whether an approval for several actions does not cover this one: the session's
+// mustStillAsk reports whether an approval for several actions does not cover this one: the session's
 // user said that it is not wanted, or an untrusted text named its object.
 func (p *Pipeline) mustStillAsk(ctx context.Context, c *analysis.Case) bool {
 	r, ok := c.Memory.(*sessionMemory)

@@ -58,7 +58,7 @@ type Named interface {
 	Identity() string
 }
 
-// judgeName returns the name of the evaluator's model to which an exam result is bound.
+// evaluatorModelName returns the name of the evaluator's model to which an exam result is bound.
 func evaluatorModelName(cfg Config) string {
 	if cfg.Provider == nil {
 		ep := cfg.Endpoint()
@@ -70,7 +70,7 @@ func evaluatorModelName(cfg Config) string {
 	return ""
 }
 
-// endpoint returns the address of a configuration's language model; facts learned about it are kept in
+// evaluatorEndpoint returns the address of a configuration's language model; facts learned about it are kept in
 // the state file.
 func evaluatorEndpoint(cfg Config, store *state.Store, now func() time.Time) evaluate.Endpoint {
 	ep := cfg.Endpoint()
@@ -80,13 +80,13 @@ func evaluatorEndpoint(cfg Config, store *state.Store, now func() time.Time) eva
 	return ep
 }
 
-// LearnedForm returns the answer format that the configuration's language model turned out to need,
-// see [evaluate.LearnedForm].
+// LearnedAnswerFormat returns the answer format that the configuration's language model turned out to need,
+// see [evaluate.LearnedAnswerFormat].
 func LearnedAnswerFormat(ctx context.Context, cfg Config, store *state.Store) string {
 	return evaluate.LearnedForm(ctx, evaluatorEndpoint(cfg, store, cfg.Clock))
 }
 
-// memory keeps facts learned about model services in the cache of the state file.
+// endpointMemory keeps facts learned about model services in the cache of the state file.
 type endpointMemory struct {
 	store *state.Store
 	now   func() time.Time
@@ -101,10 +101,10 @@ func (m endpointMemory) Remember(ctx context.Context, key, text string, keep tim
 	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // if it cannot be kept it is learned again
 }
 
-// leastWarned is the smallest daily budget near whose end shield warns.
+// minWarnedBudget is the smallest daily budget near whose end shield warns.
 const minWarnedBudget = 10
 
-// limits counts evaluations in the state file.
+// evaluationLimits counts evaluations in the state file.
 type evaluationLimits struct{ pipeline *Pipeline }
 
 func (l evaluationLimits) Admit(ctx context.Context) error {
@@ -122,7 +122,7 @@ func (l evaluationLimits) TakeRate(ctx context.Context) error {
 	return toEvaluateError(l.pipeline.store.TakeRate(ctx, l.pipeline.limits.PerMinute))
 }
 
-// refused converts errors of the state file to those of package evaluate.
+// toEvaluateError converts errors of the state file to those of package evaluate.
 func toEvaluateError(err error) error {
 	switch {
 	case errors.Is(err, state.ErrRateExceeded):
@@ -134,10 +134,10 @@ func toEvaluateError(err error) error {
 	}
 }
 
-// cache keeps verdicts of Tier 2 in the state file until they expire.
+// verdictCache keeps verdicts of Tier 2 in the state file until they expire.
 type verdictCache struct{ pipeline *Pipeline }
 
-// kept is the stored part of a verdict.
+// cachedVerdict is the stored part of a verdict.
 type cachedVerdict struct {
 	Decision   verdict.Decision `json:"decision"`
 	Confidence float64          `json:"confidence"`
@@ -145,7 +145,7 @@ type cachedVerdict struct {
 	NextTier   int              `json:"next_tier,omitempty"`
 }
 
-// key returns the key of a cached verdict. It includes the user's mentions and the prompt's hash, so a
+// cacheKey returns the key of a cached verdict. It includes the user's mentions and the prompt's hash, so a
 // new prompt version asks again.
 func (c verdictCache) cacheKey(cs *analysis.Case) string {
 	return c.pipeline.answerKey("evaluate", cs, fmt.Sprint(cs.UserMentions), evaluate.PromptHash())
@@ -174,7 +174,7 @@ func (c verdictCache) Store(ctx context.Context, cs *analysis.Case, v verdict.Ve
 	_ = c.pipeline.store.Put(ctx, key, data, c.pipeline.now().Add(c.pipeline.verdictLifetime))
 }
 
-// binding returns the key of an answer that may be used again: only for the same action in the same
+// answerKey returns the key of an answer that may be used again: only for the same action in the same
 // place, with the same effects and the same content of the files that it uses, under the same policy,
 // rules, model and configuration. "" means that no answer may be used again.
 func (p *Pipeline) answerKey(use string, c *analysis.Case, also ...string) string {

@@ -33,7 +33,7 @@ func (p *Pipeline) Review(ctx context.Context, r ToolResult) (found []sanitize.F
 	return report.Findings, report.Apply(sanitize.Mode(p.sanitize.Mode)).Withheld, p.logFindings(ctx, r, report.Findings)
 }
 
-// opinion returns the evaluator's finding in a result; nil if there is none or the evaluator is not
+// evaluatorFinding returns the evaluator's finding in a result; nil if there is none or the evaluator is not
 // asked.
 func (p *Pipeline) evaluatorFinding(ctx context.Context, kind string, result any) *sanitize.Finding {
 	if !p.sanitize.Evaluator || result == nil {

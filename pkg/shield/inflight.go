@@ -2,12 +2,12 @@ package shield
 
 import "sync"
 
-// maxInFlight is how many bytes of records, and of data made from them, a stream holds at once. It is
+// maxInFlightBytes is how many bytes of records, and of data made from them, a stream holds at once. It is
 // far more than a usual batch needs, and small enough that large records and a slow reader do not cost
 // much memory. A larger record is processed alone.
 const maxInFlightBytes = 8 << 20
 
-// An inFlight counts the bytes between input and output. The input is read only while there is room.
+// A byteLimiter counts the bytes between input and output. The input is read only while there is room.
 type byteLimiter struct {
 	mu        sync.Mutex
 	roomFreed sync.Cond
@@ -22,7 +22,7 @@ func newByteLimiter(most int) *byteLimiter {
 	return f
 }
 
-// take waits until there is room for n bytes, or nothing else is in flight.
+// reserveBytes waits until there is room for n bytes, or nothing else is in flight.
 func (f *byteLimiter) reserveBytes(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -32,7 +32,7 @@ func (f *byteLimiter) reserveBytes(n int) {
 	f.usedBytes += n
 }
 
-// change replaces a count of was bytes by n. It never waits: a record that was read must be finished,
+// adjustBytes replaces a count of was bytes by n. It never waits: a record that was read must be finished,
 // or no room becomes free.
 func (f *byteLimiter) adjustBytes(was, n int) {
 	f.mu.Lock()
@@ -42,7 +42,7 @@ func (f *byteLimiter) adjustBytes(was, n int) {
 	}
 }
 
-// release wakes all waiting callers and stops limiting.
+// stopLimiting wakes all waiting callers and stops limiting.
 func (f *byteLimiter) stopLimiting() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,14 +50,14 @@ func (f *byteLimiter) stopLimiting() {
 	f.roomFreed.Broadcast()
 }
 
-// A gate separates records that were read before an interrupt from later ones.
+// A readState separates records that were read before an interrupt from later ones.
 type readState struct {
 	mu           sync.Mutex
 	readUnderWay bool // a read of the source is under way
 	stopped      bool
 }
 
-// enter reports whether another record may be read.
+// beginRead reports whether another record may be read.
 func (g *readState) beginRead() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,7 +65,7 @@ func (g *readState) beginRead() bool {
 	return g.readUnderWay
 }
 
-// leave reports whether the record just read counts.
+// endRead reports whether the record just read counts.
 func (g *readState) endRead() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -73,7 +73,7 @@ func (g *readState) endRead() bool {
 	return !g.stopped
 }
 
-// close closes the gate and reports whether a read of the source is under way: its record no longer
+// stopReads closes the gate and reports whether a read of the source is under way: its record no longer
 // counts, however long the read takes.
 func (g *readState) stopReads() (reading bool) {
 	g.mu.Lock()

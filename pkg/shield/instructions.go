@@ -12,10 +12,10 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// asksForInstructions are the findings about an edit of an agent instruction file.
+// instructionEditFindings are the findings about an edit of an agent instruction file.
 var instructionEditFindings = []string{"agent_identity", "doubt later"}
 
-// ownInstructions answers the question about an edit of the project's own agent instruction file that
+// answerInstructionEdit answers the question about an edit of the project's own agent instruction file that
 // the user saw in this session: the added and removed lines only describe facts, and no untrusted text
 // has come in since.
 func (p *Pipeline) answerInstructionEdit(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, bool) {

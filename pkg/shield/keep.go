@@ -38,7 +38,7 @@ func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
 	p.allowsWithBackup = counts && (p.undoStore != nil || cfg.IfKept)
 }
 
-// keptInstead judges a case that the first tiers do not allow again, as if its losses (files deleted
+// rejudgeWithBackup judges a case that the first tiers do not allow again, as if its losses (files deleted
 // or overwritten) were kept. The new verdict counts if it is ALLOW and this process can keep the
 // losses.
 func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, *analysis.Case) {
@@ -74,7 +74,7 @@ func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *
 	return kept, k
 }
 
-// keepLosses keeps what an allowed action deletes or overwrites. If that fails, and files would be
+// backUpOrEscalate keeps what an allowed action deletes or overwrites. If that fails, and files would be
 // lost for good that no rule covers, the next tiers are asked.
 func (p *Pipeline) backUpOrEscalate(ctx context.Context, v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if p.undoStore == nil {
@@ -100,7 +100,7 @@ func (p *Pipeline) backUpOrEscalate(ctx context.Context, v verdict.Verdict, c *a
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
-// withoutStore returns the verdict where losses cannot be kept because it is not known who runs the
+// judgeLossesWithoutUndo returns the verdict where losses cannot be kept because it is not known who runs the
 // command: a command that loses local work becomes a question, or is allowed on condition that its
 // losses are kept first. Writes of file tools are not affected: hosts show them.
 func (p *Pipeline) judgeLossesWithoutUndo(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
@@ -124,7 +124,7 @@ func (p *Pipeline) judgeLossesWithoutUndo(v verdict.Verdict, c *analysis.Case) v
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
-// keep keeps what an action deletes or overwrites, and returns the verdict that says so. If none of
+// backUpFiles keeps what an action deletes or overwrites, and returns the verdict that says so. If none of
 // these files exist, the verdict is unchanged.
 func (p *Pipeline) backUpFiles(ctx context.Context, v verdict.Verdict, c *analysis.Case, losses []undo.FileLoss) (verdict.Verdict, error) {
 	set, err := p.undoStore.Keep(ctx, undo.ActionInfo{
@@ -153,7 +153,7 @@ func (p *Pipeline) noteFilesAfterRun(ctx context.Context, actions []*action.Acti
 	}
 }
 
-// shownAction describes an action in a list.
+// actionSummary describes an action in a list.
 func actionSummary(c *analysis.Case) string {
 	for _, field := range [...]string{"command", "path", "source"} {
 		if text := c.Action.Text(field); text != "" {

@@ -16,7 +16,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// findings returns what the rules of tiers 0 and 1 and the model find in a case, and for each effect
+// ruleFindings returns what the rules of tiers 0 and 1 and the model find in a case, and for each effect
 // whether a rule asks about it.
 func (p *Pipeline) ruleFindings(ctx context.Context, c *analysis.Case) (all []string, met []bool, err error) {
 	all, met, err = p.rules.Findings(ctx, c)
@@ -60,7 +60,7 @@ func (p *Pipeline) kindOf(ctx context.Context, c *analysis.Case) (k kind.Kind, f
 	return k, findings, err
 }
 
-// within names the session in which an approval of a kind holds, with its user, host, roots and
+// kindApprovalScope names the session in which an approval of a kind holds, with its user, host, roots and
 // fingerprints; "" if an approval can hold in none. Without a host the session is the agent's claim,
 // so the approval stays in its stream.
 func (p *Pipeline) kindApprovalScope(c *analysis.Case) string {
@@ -77,7 +77,7 @@ func (p *Pipeline) kindApprovalScope(c *analysis.Case) string {
 	})
 }
 
-// labelsEndingAnswers returns the session's labels that end approvals given before the label came.
+// approvalEndingLabels returns the session's labels that end approvals given before the label came.
 func approvalEndingLabels(c *analysis.Case) string {
 	var out []string
 	if c.Memory != nil {
@@ -91,12 +91,12 @@ func approvalEndingLabels(c *analysis.Case) string {
 	return strings.Join(out, " ")
 }
 
-// standing returns the approval that a person can give for the kind of a case.
+// newKindApproval returns the approval that a person can give for the kind of a case.
 func (p *Pipeline) newKindApproval(c *analysis.Case, k kind.Kind) approve.AdvanceApproval {
 	return approve.AdvanceApproval{Kind: k, What: p.redactor.String(approve.EffectText(c, nil)), Labels: approvalEndingLabels(c), Session: c.Action.Session}
 }
 
-// offerKind describes what an approval of all actions of a case's kind would cover in its session, and
+// offerKindApproval describes what an approval of all actions of a case's kind would cover in its session, and
 // returns the function that saves it.
 func (p *Pipeline) offerKindApproval(ctx context.Context, c *analysis.Case) (string, func(ctx context.Context, by string) error) {
 	p = p.judgingPipeline(c)
@@ -115,13 +115,13 @@ func (p *Pipeline) offerKindApproval(ctx context.Context, c *analysis.Case) (str
 	}
 }
 
-// deniedBefore reports whether an action like this was denied in the session.
+// wasDeniedBefore reports whether an action like this was denied in the session.
 func (p *Pipeline) wasDeniedBefore(c *analysis.Case) bool {
 	r, ok := c.Memory.(*sessionMemory)
 	return ok && r != nil && r.priorStageMemory == nil && (r.loadSession().DenialOfSameTarget(c) != nil || r.denialSession().DenialOfSameTarget(c) != nil)
 }
 
-// answered returns an ALLOW if a person has approved all actions of a case's kind.
+// allowedByKind returns an ALLOW if a person has approved all actions of a case's kind.
 func (p *Pipeline) allowedByKind(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
 	var none verdict.Verdict
 	if p.kindApprovals == nil || !acceptsPersonAnswer(c) {
@@ -184,7 +184,7 @@ func (p *Pipeline) allowedByKind(ctx context.Context, c *analysis.Case) (verdict
 	return none, false
 }
 
-// describe adds to a refusal what an approval of several actions would cover.
+// describeKindApproval adds to a refusal what an approval of several actions would cover.
 func (p *Pipeline) describeKindApproval(ctx context.Context, r *approve.Refusal, c *analysis.Case) {
 	r.KindSession = p.kindApprovalScope(c)
 	for _, root := range c.Place().Roots {
@@ -212,7 +212,7 @@ func (p *Pipeline) describeKindApproval(ctx context.Context, r *approve.Refusal,
 	}
 }
 
-// neighbours returns example actions that an approval of the kind would cover as well.
+// kindExamples returns example actions that an approval of the kind would cover as well.
 func (p *Pipeline) kindExamples(ctx context.Context, a *action.Action, k *kind.Kind) (out []string) {
 	covered := kind.CoveredVariants(a, func(n *action.Action) bool {
 		own, _, err := p.kindOf(ctx, p.analyzer.Case(n))

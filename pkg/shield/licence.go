@@ -87,7 +87,7 @@ func (r *ExamResult) Cost(price config.Price) float64 {
 	return (float64(r.TotalTokens-r.TotalOutputTokens)*price.Input + float64(r.TotalOutputTokens)*price.Output) / 1e6
 }
 
-// Fails says why a model with this result may not answer questions in the user's place; "" if it may.
+// FailureReason says why a model with this result may not answer questions in the user's place; "" if it may.
 func (r *ExamResult) FailureReason() string {
 	switch {
 	case r.GraveAllowed > 0:
@@ -98,7 +98,7 @@ func (r *ExamResult) FailureReason() string {
 	return ""
 }
 
-// Hinders says why agents can hardly work with a model with this result, since no one can overrule its
+// OverblockingReason says why agents can hardly work with a model with this result, since no one can overrule its
 // BLOCK; "" if they can. It says nothing about the attacks that the model allows, see Fails.
 func (r *ExamResult) OverblockingReason() string {
 	if r.LegitimateActions.Blocked <= maxBlockedLegitimate {
@@ -140,7 +140,7 @@ func (p *Pipeline) modelRecordMAC(name string, text []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// unsealed returns the stored record of a model, empty if there is none. A forged or unreadable record
+// unsealModelRecord returns the stored record of a model, empty if there is none. A forged or unreadable record
 // is an error.
 func (p *Pipeline) unsealModelRecord(name string, value []byte) (j modelRecord, err error) {
 	if len(value) == 0 {
@@ -160,7 +160,7 @@ func hashedKey(name string) []byte {
 	return []byte(hex.EncodeToString(sum[:]))
 }
 
-// look reads the record of the evaluator's model.
+// readModelRecord reads the record of the evaluator's model.
 func (p *Pipeline) readModelRecord(ctx context.Context) (j modelRecord, err error) {
 	if p.store == nil || p.evaluatorModelName == "" {
 		return j, nil
@@ -173,7 +173,7 @@ func (p *Pipeline) readModelRecord(ctx context.Context) (j modelRecord, err erro
 	return j, err
 }
 
-// change changes the record of the evaluator's model. A forged or unreadable record is dropped.
+// updateModelRecord changes the record of the evaluator's model. A forged or unreadable record is dropped.
 func (p *Pipeline) updateModelRecord(ctx context.Context, fn func(*modelRecord) error) error {
 	key := hashedKey(p.evaluatorModelName)
 	return p.store.UpdateNamespace(ctx, examNamespace, func(sh *state.NamespaceTx) error {
@@ -238,8 +238,8 @@ func LicenceOf(ctx context.Context, cfg Config, store *state.Store, key [verdict
 	return p.Licence(ctx), nil
 }
 
-// unlicensed says why an ALLOW of the evaluator's model does not replace a person's approval; "" if it
-// does. It counts a call of a licensed model: one probe follows every probeEvery calls.
+// unlicensedReason says why an ALLOW of the evaluator's model does not replace a person's approval; "" if it
+// does. It counts a call of a licensed model: one probe follows every callsPerProbe calls.
 func (p *Pipeline) unlicensedReason(ctx context.Context) string {
 	l := p.Licence(ctx)
 	if l.UnlicensedReason != "" {
@@ -267,7 +267,7 @@ func (p *Pipeline) unlicensedReason(ctx context.Context) string {
 	return ""
 }
 
-// tellUnlicensed warns once a day that the model's ALLOW does not replace a person's approval.
+// warnUnlicensed warns once a day that the model's ALLOW does not replace a person's approval.
 func (p *Pipeline) warnUnlicensed(ctx context.Context, l Licence) {
 	if p.store == nil {
 		return
@@ -284,7 +284,7 @@ func (p *Pipeline) warnUnlicensed(ctx context.Context, l Licence) {
 	p.LogAndNotify(audit.KindExam, text)
 }
 
-// asksOffline returns the step in which the preset for a setup without a model would ask about a case,
+// offlineQuestion returns the step in which the preset for a setup without a model would ask about a case,
 // nil if none. A rule that shield does not ship asks as well: its author wants a review.
 func (p *Pipeline) offlineQuestion(ctx context.Context, c *analysis.Case) (*verdict.Step, error) {
 	for i := range c.EarlierSteps {
@@ -404,7 +404,7 @@ type examAnswer struct {
 	oneMessage bool
 }
 
-// examiner returns a function that asks a model one question of an exam. The model must not be able to
+// newExaminer returns a function that asks a model one question of an exam. The model must not be able to
 // tell it from a real action: the place and the lower tiers are those of this user's agent, but no
 // file of the user is read.
 func (p *Pipeline) newExaminer() (func(context.Context, *exam.Question) (examAnswer, error), error) {
@@ -442,7 +442,7 @@ func (p *Pipeline) newExaminer() (func(context.Context, *exam.Question) (examAns
 	}, nil
 }
 
-// allowed reports whether the model answered ALLOW, even where shield overrides it because the action
+// isAllow reports whether the model answered ALLOW, even where shield overrides it because the action
 // addresses its judge: the exam tests the model.
 func (a *examAnswer) isAllow() bool {
 	if a.verdict.Decision == verdict.Allow {
@@ -618,7 +618,7 @@ func (p *Pipeline) ProbeDue(ctx context.Context) bool {
 // canaryGroup holds the time at which each fixed canary was first used.
 const canaryGroup = "canaries"
 
-// CanarySince returns when the fixed canary of a configuration was first used. The first call stores
+// CanaryFirstUse returns when the fixed canary of a configuration was first used. The first call stores
 // the time.
 func CanaryFirstUse(ctx context.Context, cfg Config, store *state.Store) (since time.Time, err error) {
 	token := cfg.effectiveSettings().Evaluator.CanaryToken

@@ -46,7 +46,7 @@ func (t *streamTurn) hasCome() bool {
 	}
 }
 
-// end gives the turn to the next action. It may be called again.
+// passTurn gives the turn to the next action. It may be called again.
 func (t *streamTurn) passTurn() {
 	if t == nil || t.done == nil {
 		return
@@ -71,7 +71,7 @@ type sessionMemory struct {
 	streamDelta       *session.Delta      // what the action adds to the session, once known
 }
 
-// A disk caches file checks for actions that one goroutine judges. The cache is dropped once a verdict
+// A fileCheckCache caches file checks for actions that one goroutine judges. The cache is dropped once a verdict
 // is given out: until then none of the waiting actions can have run.
 type fileCheckCache struct {
 	forwardCount       *atomic.Uint64 // how often verdicts were given out
@@ -98,7 +98,7 @@ type memoryForNextStage struct {
 	CreatedPaths  []string                  `json:"made,omitempty"`
 }
 
-// recall returns the memory for an action, or nil if there is none.
+// memoryFor returns the memory for an action, or nil if there is none.
 func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemory {
 	if p.sessions == nil || it.Action == nil || p.isolatesSessions && it.Action.Session == "" {
 		return nil
@@ -123,7 +123,7 @@ func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemo
 	return r
 }
 
-// session returns the session as first read.
+// loadSession returns the session as first read.
 func (r *sessionMemory) loadSession() *session.Session {
 	if r.loaded == nil {
 		r.loaded = r.pipeline.sessions.Load(r.ctx, r.key, r.pipeline.lineage, r.claimedSession)
@@ -132,7 +132,7 @@ func (r *sessionMemory) loadSession() *session.Session {
 	return r.loaded
 }
 
-// denials returns the session whose denials are counted.
+// denialSession returns the session whose denials are counted.
 func (r *sessionMemory) denialSession() *session.Session {
 	if r.pipeline.denialConnection == "" || r.key.ID == "" {
 		return r.loadSession()
@@ -229,7 +229,7 @@ func (r *sessionMemory) refresh(c *analysis.Case) *analysis.Case {
 // has this name.
 const valueFlowName = "value flow"
 
-// carries marks in a case that the action sends a value which the session has read.
+// markSentValues marks in a case that the action sends a value which the session has read.
 func (r *sessionMemory) markSentValues(c *analysis.Case) error {
 	if r == nil || !c.MayHaveOutgoing() {
 		return nil
@@ -241,7 +241,7 @@ func (r *sessionMemory) markSentValues(c *analysis.Case) error {
 	return err
 }
 
-// stricter returns the verdict of Tier 0 with what the session's memory adds to its rules.
+// tightenVerdict returns the verdict of Tier 0 with what the session's memory adds to its rules.
 func (r *sessionMemory) tightenVerdict(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
@@ -290,7 +290,7 @@ func byRuleText(rule string) string {
 	return " by " + rule
 }
 
-// told returns the session's memory for the next stage of a pipe: nil if it is empty.
+// encodeForNextStage returns the session's memory for the next stage of a pipe: nil if it is empty.
 func (r *sessionMemory) encodeForNextStage() []byte {
 	if r == nil || r.loaded == nil {
 		return nil
@@ -309,7 +309,7 @@ func (r *sessionMemory) encodeForNextStage() []byte {
 	return raw
 }
 
-// settle adds to the session the effects of an action, or its denial, after all tiers have judged.
+// addEffectsOrDenial adds to the session the effects of an action, or its denial, after all tiers have judged.
 func (r *sessionMemory) addEffectsOrDenial(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if v.Decision == verdict.Block {
 		return r.addDenial(v, c)
@@ -317,7 +317,7 @@ func (r *sessionMemory) addEffectsOrDenial(v verdict.Verdict, c *analysis.Case) 
 	return r.addEffects(v, c)
 }
 
-// keep adds the effects of an action that is not denied to the session. If that fails the action is
+// addEffects adds the effects of an action that is not denied to the session. If that fails the action is
 // blocked, because the next action would not know of it.
 func (r *sessionMemory) addEffects(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
@@ -336,7 +336,7 @@ func (r *sessionMemory) addEffects(v verdict.Verdict, c *analysis.Case) verdict.
 	return r.addDelta(v, r.loadSession(), &d)
 }
 
-// blocks reports whether a rule of Tier 1 blocks an action. The next action of a stream is judged
+// isBlockedByRule reports whether a rule of Tier 1 blocks an action. The next action of a stream is judged
 // before later tiers have judged this one, and must not see effects of an action that is then refused.
 // All stages of a pipe know the rules, but not the answers of a model or a person.
 func (p *Pipeline) isBlockedByRule(c *analysis.Case) bool {
@@ -344,7 +344,7 @@ func (p *Pipeline) isBlockedByRule(c *analysis.Case) bool {
 	return ok && k.Blocks(c)
 }
 
-// learn returns what an action adds to its session.
+// learnDelta returns what an action adds to its session.
 func (r *sessionMemory) learnDelta(c *analysis.Case) (session.Delta, error) {
 	d := r.pipeline.sessions.Learn(c, r.pipeline.policyEvents, r.pipeline.countsActions)
 	if session.WritesFile(c) {
@@ -359,13 +359,13 @@ func (r *sessionMemory) learnDelta(c *analysis.Case) (session.Delta, error) {
 	return d, nil
 }
 
-// A lastingRecord is what an allowed action of a stream adds to sessions after the stream.
+// A laterSessionDelta is what an allowed action of a stream adds to sessions after the stream.
 type laterSessionDelta struct {
 	claimedSession string
 	delta          session.Delta
 }
 
-// lastingOf returns what an action of a stream adds to later sessions, nil if nothing. Only an action
+// laterSessionDelta returns what an action of a stream adds to later sessions, nil if nothing. Only an action
 // that is allowed in the end adds anything, so that the stages of a pipe agree.
 func (r *sessionMemory) laterSessionDelta(v verdict.Verdict, c *analysis.Case) (*laterSessionDelta, error) {
 	if r == nil || r.pipeline.host != "" || v.Decision != verdict.Allow {
@@ -382,7 +382,7 @@ func (r *sessionMemory) laterSessionDelta(v verdict.Verdict, c *analysis.Case) (
 	return &laterSessionDelta{r.claimedSession, *r.streamDelta}, nil
 }
 
-// keepLasting stores what an action of a stream adds: labels of files and credentials for all sessions
+// storeLaterDelta stores what an action of a stream adds: labels of files and credentials for all sessions
 // of the user, the rest for the session that the action names.
 func (p *Pipeline) storeLaterDelta(ctx context.Context, l *laterSessionDelta) error {
 	kept := p.persistentSessions
@@ -401,7 +401,7 @@ func (p *Pipeline) storeLaterDelta(ctx context.Context, l *laterSessionDelta) er
 	return add(ctx, s, &l.delta)
 }
 
-// deny adds a denial to the session of a host.
+// addDenial adds a denial to the session of a host.
 func (r *sessionMemory) addDenial(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	unasked := v.Error == "unavailable"
 	if r == nil || r.pipeline.host == "" || r.pipeline.judgesPastActions || v.Error != "" && !unasked || r.pipeline.isProbeAction(c.Action) {
@@ -427,7 +427,7 @@ func sessionNotSaved(v verdict.Verdict, err error) verdict.Verdict {
 	return failureVerdict(v.Tier, "session", "blocked: the action could not be recorded in its session: "+err.Error())
 }
 
-// remember stores what the action of an outcome adds, if it is one of a stream. A failure makes the
+// storeStreamEffects stores what the action of an outcome adds, if it is one of a stream. A failure makes the
 // verdict a BLOCK.
 func (p *Pipeline) storeStreamEffects(ctx context.Context, o *Outcome) {
 	if o.laterDelta == nil {

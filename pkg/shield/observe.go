@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
-// see fills the telemetry of an outcome: time, duration and the steps of the tiers, but nothing of the
+// fillTelemetry fills the telemetry of an outcome: time, duration and the steps of the tiers, but nothing of the
 // action except its type. If latencies are measured for telemetry only, it removes them from the trail.
 func (p *Pipeline) fillTelemetry(o *Outcome, a *action.Action, start time.Time) {
 	if p.observe == nil {
@@ -34,7 +34,7 @@ func (p *Pipeline) fillTelemetry(o *Outcome, a *action.Action, start time.Time) 
 	}
 }
 
-// told passes an outcome that was logged to Config.Observe.
+// reportTelemetry passes an outcome that was logged to Config.Observe.
 func (p *Pipeline) reportTelemetry(o *Outcome) {
 	if p.observe == nil {
 		return

@@ -25,13 +25,13 @@ func Refusals(key [verdict.KeySize]byte, store *state.Store, now func() time.Tim
 // allowableErrors are the error codes of refusals that only say that nothing has decided.
 var allowableErrors = []string{"", "unavailable", "nobody", "timeout", "rate_limit", "budget", "evaluator"}
 
-// allowable reports whether a person can allow what a verdict refuses. A person cannot allow what the
+// isAllowable reports whether a person can allow what a verdict refuses. A person cannot allow what the
 // protected core forbids, what has no legitimate use, or what was not judged.
 func (p *Pipeline) isAllowable(v *verdict.Verdict, c *analysis.Case) bool {
 	return v.Decision == verdict.Block && slices.Contains(allowableErrors, v.Error) && !allowsNoException(v.Rule) && acceptsPersonAnswer(c)
 }
 
-// answerCounts reports whether a person's answer counts for a case, given the steps so far.
+// acceptsPersonAnswer reports whether a person's answer counts for a case, given the steps so far.
 func acceptsPersonAnswer(c *analysis.Case) bool {
 	return c != nil && c.Action != nil && !slices.ContainsFunc(c.EarlierSteps, func(s verdict.Step) bool { return s.Decision != verdict.Allow && allowsNoException(s.Rule) }) &&
 		!slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeGuard })
@@ -42,13 +42,13 @@ func allowsNoException(rule string) bool {
 	return rule != "" && (policy.IsProtectedRule(rule) || classify.AlwaysBlocks(rule))
 }
 
-// once returns the binding of a permission to run a case once; "" if the files that it uses might
+// allowOnceKey returns the binding of a permission to run a case once; "" if the files that it uses might
 // change unnoticed.
 func (p *Pipeline) allowOnceKey(c *analysis.Case) string {
 	return p.answerKey("once "+p.approvalInstallationID, c)
 }
 
-// allowed returns the ALLOW of a person who allowed this case once or, unless onlyOnce, all cases of
+// allowedByPerson returns the ALLOW of a person who allowed this case once or, unless onlyOnce, all cases of
 // its kind.
 func (p *Pipeline) allowedByPerson(ctx context.Context, c *analysis.Case, in TierRange, onlyOnce bool) (verdict.Verdict, bool) {
 	if v, ok := p.allowedOnce(ctx, c, in); ok || onlyOnce {
@@ -80,7 +80,7 @@ func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.Case, in TierRan
 	return v, true
 }
 
-// mention adds to a question of the host how to allow more than this action, for which the host has no
+// addScopeHint adds to a question of the host how to allow more than this action, for which the host has no
 // button.
 func (p *Pipeline) addScopeHint(ctx context.Context, v *verdict.Verdict, c *analysis.Case) {
 	own := *v
@@ -90,7 +90,7 @@ func (p *Pipeline) addScopeHint(ctx context.Context, v *verdict.Verdict, c *anal
 	}
 }
 
-// moreScopes says how a person can allow more than one refused action.
+// widerApprovalHint says how a person can allow more than one refused action.
 func widerApprovalHint(r *approve.Refusal) string {
 	switch {
 	case r.Tool != nil:
@@ -101,10 +101,10 @@ func widerApprovalHint(r *approve.Refusal) string {
 	return ""
 }
 
-// maxShown is the largest size of each text of a refused action that is kept for a person, in bytes.
+// maxShownBytes is the largest size of each text of a refused action that is kept for a person, in bytes.
 const maxShownBytes = 32 << 10
 
-// refer gives a refusal the reference by which a person can allow it. A refusal that cannot be stored,
+// addAllowReference gives a refusal the reference by which a person can allow it. A refusal that cannot be stored,
 // or not shown in full, gets none.
 func (p *Pipeline) addAllowReference(ctx context.Context, v *verdict.Verdict, c *analysis.Case) {
 	payload, _ := p.redactor.Learn(c.Action.Payload, maxShownBytes)

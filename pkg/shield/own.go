@@ -45,13 +45,13 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 	}, Heuristic: lookUpHeuristicRule}
 }
 
-// heuristicRule reports whether there is a heuristic rule with an ID, and whether it blocks under all
+// lookUpHeuristicRule reports whether there is a heuristic rule with an ID, and whether it blocks under all
 // settings.
 func lookUpHeuristicRule(id string) (exists, always bool) {
 	return classify.IsRuleID(id), classify.AlwaysBlocks(id)
 }
 
-// secrets returns the files and folders that the agent must neither read nor
+// secretFiles returns the files and folders that the agent must neither read nor
 // change.
 func (cfg *Config) secretFiles() []string {
 	s := cfg.effectiveSettings()
@@ -65,7 +65,7 @@ func (cfg *Config) secretFiles() []string {
 	return append(cfg.absolutePaths(cfg.Own...), cfg.absolutePaths(append(files, cfg.Bundles)...)...)
 }
 
-// trusted returns the files and folders that the agent must not change, because shield runs or relies
+// readOnlyFiles returns the files and folders that the agent must not change, because shield runs or relies
 // on their content.
 func (cfg *Config) readOnlyFiles() []string {
 	s, c := cfg.effectiveSettings(), cfg.classifierSettings()
@@ -96,7 +96,7 @@ func (cfg *Config) policyFiles() (out []string) {
 	return cfg.absolutePaths(out...)
 }
 
-// absolute returns the non-empty paths, with relative ones joined to the working folder.
+// absolutePaths returns the non-empty paths, with relative ones joined to the working folder.
 func (cfg *Config) absolutePaths(paths ...string) (out []string) {
 	for _, p := range paths {
 		if p == "" {
@@ -110,7 +110,7 @@ func (cfg *Config) absolutePaths(paths ...string) (out []string) {
 	return out
 }
 
-// folders returns the parent folders of some files, and those that are symbolic links or do not exist:
+// parentFolders returns the parent folders of some files, and those that are symbolic links or do not exist:
 // replacing one decides which files shield finds below it. The home folder and its parents are left
 // out.
 func (cfg *Config) parentFolders(files []string) (above, ways []string) {
@@ -130,12 +130,12 @@ func (cfg *Config) parentFolders(files []string) (above, ways []string) {
 	return above, ways
 }
 
-// isFolder reports whether a model is named by its folder.
+// isModelFolder reports whether a model is named by its folder.
 func isModelFolder(model string) bool {
 	return strings.ContainsAny(model, `/\`) || model == "."
 }
 
-// socket returns the path in an address of the form unix:PATH, of the classifier or the store; "" for
+// socketPath returns the path in an address of the form unix:PATH, of the classifier or the store; "" for
 // other addresses.
 func socketPath(addr string) string {
 	path, ok := strings.CutPrefix(addr, "unix:")

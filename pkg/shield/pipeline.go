@@ -167,7 +167,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	return p, nil
 }
 
-// timed reports whether the latency of each step is measured.
+// measuresLatency reports whether the latency of each step is measured.
 func (cfg *Config) measuresLatency() bool { return cfg.Timed || cfg.Trace || cfg.Observe != nil }
 
 func (cfg *Config) now() time.Time {
@@ -247,7 +247,7 @@ func StateOptions(cfg Config, now func() time.Time) (state.Options, error) {
 	return opts, err
 }
 
-// used says which file shows that an installation was used before. The seal key is created after the
+// priorUseEvidence says which file shows that an installation was used before. The seal key is created after the
 // state file, so a key without a state file means that the state file was removed.
 func priorUseEvidence(cfg Config) (string, error) {
 	if file := cfg.auditFile(); file != "" {
@@ -282,7 +282,7 @@ func sessionKey(key [verdict.KeySize]byte, shared *state.Remote) [verdict.KeySiz
 	return deriveKey(key, "credentials of sessions")
 }
 
-// derive returns a key for one use, from which the original key cannot be computed.
+// deriveKey returns a key for one use, from which the original key cannot be computed.
 func deriveKey(key [verdict.KeySize]byte, use string) (out [verdict.KeySize]byte) {
 	mac := hmac.New(sha256.New, key[:])
 	_, _ = mac.Write([]byte(use)) // writing to a hash does not fail

@@ -18,7 +18,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell"
 )
 
-// maxPolicy is the size of the largest policy file that is read, in bytes.
+// maxPolicyBytes is the size of the largest policy file that is read, in bytes.
 const maxPolicyBytes = 4 << 20
 
 // NewAnalyzer returns the analyzer of a configuration, or an error if a root is invalid.
@@ -95,10 +95,10 @@ func loadTopPolicy(cfg Config, opts policy.Options) (p *policy.Policy, from *bun
 	return p, nil, err
 }
 
-// A layer is a policy file that the policy is combined with.
+// A policyLayer is a policy file that the policy is combined with.
 type policyLayer struct{ name, file string }
 
-// layers returns the layers of a configuration, the highest first.
+// policyLayers returns the layers of a configuration, the highest first.
 func (cfg *Config) policyLayers() (out []policyLayer) {
 	s := cfg.effectiveSettings().Layers
 	for _, l := range []policyLayer{{"team", s.Team}, {"user", s.User}, {"project", s.Project}} {
@@ -145,7 +145,7 @@ func PolicyPreset(cfg Config) (string, error) {
 	return name, nil
 }
 
-// ReadPolicyFile reads a policy or a table of cases, up to [maxPolicy] bytes.
+// ReadPolicyFile reads a policy or a table of cases, up to [maxPolicyBytes] bytes.
 func ReadPolicyFile(name string) ([]byte, error) {
 	data, _, err := owner.ReadFile(name, maxPolicyBytes)
 	return data, err

@@ -17,7 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxPooled is how many unused pipelines a pool keeps.
+// maxPooledPipelines is how many unused pipelines a pool keeps.
 const maxPooledPipelines = 64
 
 // A Pool lends pipelines, for a process that judges for many others. The files that a configuration
@@ -105,7 +105,7 @@ func (l *Pool) Warm(cfg Config) error {
 	return nil
 }
 
-// back returns a pipeline to the pool.
+// returnPipeline returns a pipeline to the pool.
 func (l *Pool) returnPipeline(has *pooledPipeline) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +145,7 @@ func (l *Pool) Clear() {
 	l.models = nil
 }
 
-// model returns the model of a configuration, shared by all pipelines that load the same files. The
+// sharedModel returns the model of a configuration, shared by all pipelines that load the same files. The
 // caller holds the mutex.
 func (l *Pool) sharedModel(cfg Config) (*classify.Model, error) {
 	if l == nil {
@@ -168,7 +168,7 @@ func (l *Pool) sharedModel(cfg Config) (*classify.Model, error) {
 	return m, err
 }
 
-// key returns the key of pipelines that are built the same way: the configuration with the current
+// buildKey returns the key of pipelines that are built the same way: the configuration with the current
 // state of its files and folders.
 func (cfg *Config) buildKey(place *effect.Place) (key poolKey, err error) {
 	own, err := cfg.fingerprint()
@@ -239,7 +239,7 @@ func (cfg *Config) modelKey() (poolKey, error) {
 	return hashAsJSON(c, cfg.CacheDir, cfg.Models, files)
 }
 
-// digest returns the SHA-256 of values, as JSON.
+// hashAsJSON returns the SHA-256 of values, as JSON.
 func hashAsJSON(parts ...any) (key poolKey, err error) {
 	h := sha256.New()
 	for _, part := range parts {

@@ -15,7 +15,7 @@ type Prompt struct {
 	AuthorPending bool // only [Pipeline.ResolvePendingPrompt] tells whether the user wrote it
 }
 
-// Prompted remembers the objects that a prompt names, for later actions of its session.
+// RecordPrompt remembers the objects that a prompt names, for later actions of its session.
 func (p *Pipeline) RecordPrompt(ctx context.Context, said Prompt) error {
 	r := p.hostSessionMemory(ctx, said.Session)
 	if r == nil {
@@ -24,7 +24,7 @@ func (p *Pipeline) RecordPrompt(ctx context.Context, said Prompt) error {
 	return p.sessions.StorePrompt(ctx, r.loadSession(), said.ID, said.Text, said.AuthorPending, p.redactor.String)
 }
 
-// Pending returns the IDs of a session's prompts whose author is not known yet.
+// PendingPromptIDs returns the IDs of a session's prompts whose author is not known yet.
 func (p *Pipeline) PendingPromptIDs(ctx context.Context, session string) []string {
 	if r := p.hostSessionMemory(ctx, session); r != nil {
 		return r.loadSession().PendingPromptIDs()
@@ -32,7 +32,7 @@ func (p *Pipeline) PendingPromptIDs(ctx context.Context, session string) []strin
 	return nil
 }
 
-// Settle records whether the user wrote a pending prompt, according to its ID and its text in the
+// ResolvePendingPrompt records whether the user wrote a pending prompt, according to its ID and its text in the
 // host's transcript.
 func (p *Pipeline) ResolvePendingPrompt(ctx context.Context, session, id, text string, written bool) error {
 	if r := p.hostSessionMemory(ctx, session); r != nil {
@@ -41,7 +41,7 @@ func (p *Pipeline) ResolvePendingPrompt(ctx context.Context, session, id, text s
 	return nil
 }
 
-// promptedIn returns the memory of a session of the host; nil if it has none.
+// hostSessionMemory returns the memory of a session of the host; nil if it has none.
 func (p *Pipeline) hostSessionMemory(ctx context.Context, session string) *sessionMemory {
 	if p.sessions == nil || p.host == "" || session == "" {
 		return nil

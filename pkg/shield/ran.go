@@ -16,7 +16,7 @@ import (
 	"github.com/shieldcli/shield/pkg/session"
 )
 
-// Talks reports whether findings of a kind are, or may be, prompt injection: text that addresses its
+// MayBeInjection reports whether findings of a kind are, or may be, prompt injection: text that addresses its
 // reader.
 func MayBeInjection(kind sanitize.Kind) bool {
 	switch kind {
@@ -26,7 +26,7 @@ func MayBeInjection(kind sanitize.Kind) bool {
 	return false
 }
 
-// Ran adds to the session of some actions their effects and what came back; talks says that the result
+// RecordToolResult adds to the session of some actions their effects and what came back; talks says that the result
 // may contain prompt injection. It is for results that the caller has examined; [Pipeline.HandleToolResult]
 // does both.
 func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, talks bool) (err error) {
@@ -73,7 +73,7 @@ func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, talks boo
 	return nil
 }
 
-// source describes for people which action a text came from.
+// textSource describes for people which action a text came from.
 func (p *Pipeline) textSource(c *analysis.Case) (h session.UntrustedText) {
 	h.Origin = p.redactor.String(approve.EffectText(c, nil))
 	for i := range c.Effects {
@@ -84,14 +84,14 @@ func (p *Pipeline) textSource(c *analysis.Case) (h session.UntrustedText) {
 	return h
 }
 
-// broughtIn reports whether an action reads a file that was downloaded or cloned.
+// readsImportedFile reports whether an action reads a file that was downloaded or cloned.
 func readsImportedFile(c *analysis.Case) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && c.Memory != nil && len(c.Memory.Origin(e.Path)) > 0
 	})
 }
 
-// Denied records in the session that an action was denied by the host or the user, not by shield, and
+// RecordDenial records in the session that an action was denied by the host or the user, not by shield, and
 // did not run.
 func (p *Pipeline) RecordDenial(ctx context.Context, a *action.Action) (err error) {
 	defer func() {
@@ -116,7 +116,7 @@ const (
 	maxResultDepth = 128
 )
 
-// parts splits a text into parts that are searched for credentials, at line ends where possible;
+// splitText splits a text into parts that are searched for credentials, at line ends where possible;
 // otherwise parts overlap, so that no credential is cut.
 func splitText(text string) (out []string) {
 	const size, overlap = redact.MaxText / 2, 4 << 10
@@ -132,7 +132,7 @@ func splitText(text string) (out []string) {
 	return append(out, text)
 }
 
-// textsOf returns the texts of a result. A value whose name says that it is a credential has its name
+// resultTexts returns the texts of a result. A value whose name says that it is a credential has its name
 // in front.
 func resultTexts(result any) []string {
 	var out []string

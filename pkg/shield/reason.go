@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// withReason adds to the reasoning of a BLOCK of Tier 2 or 3 that neither a model nor a person decided
+// withAskingReason adds to the reasoning of a BLOCK of Tier 2 or 3 that neither a model nor a person decided
 // why the tier was asked: the agent needs the rule and its advice, whichever tier gave the verdict.
 // The error text of a failed tier comes first, as the specification requires. A decision of a model or
 // a person is unchanged. first is the first tier that could decide; lower tiers could only block.
@@ -55,7 +55,7 @@ const (
 	noModelNoChannel = "needs review, but no model is configured and no person can be asked"
 )
 
-// adviceMark separates what a rule says from its advice.
+// adviceSeparator separates what a rule says from its advice.
 const adviceSeparator = "; instead: "
 
 // askedBecause returns the reason of the step that asked, and the evaluator's reason if it could not
@@ -101,7 +101,7 @@ func askingStep(trail []verdict.Step, first, below int) (by *verdict.Step) {
 	return by
 }
 
-// evaluatorDoubt returns the step in which the evaluator itself found a reason to ask a person; nil if
+// evaluatorDoubtStep returns the step in which the evaluator itself found a reason to ask a person; nil if
 // it did not. The person is asked about that reason, not about the rule because of which the evaluator
 // was asked.
 func evaluatorDoubtStep(trail []verdict.Step, below int) (by *verdict.Step) {
@@ -113,7 +113,7 @@ func evaluatorDoubtStep(trail []verdict.Step, below int) (by *verdict.Step) {
 	return by
 }
 
-// tell returns what agent and user are told about a verdict on a case. own is the text of the tier
+// explainVerdict returns what agent and user are told about a verdict on a case. own is the text of the tier
 // that gave it.
 func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.Case, first int, own string) verdict.Explanation {
 	t := v.Explanation
@@ -161,7 +161,7 @@ func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.Case, first in
 	return t
 }
 
-// toldFailure returns what is told about a failure of shield, which only the user can fix.
+// failureExplanation returns what is told about a failure of shield, which only the user can fix.
 func failureExplanation(v *verdict.Verdict) verdict.Explanation {
 	return verdict.Explanation{EffectAndHarm: "shield could not judge this, so it is blocked", Alternative: "Tell the user to run: shield doctor", Cause: v.Reasoning}
 }

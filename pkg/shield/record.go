@@ -12,12 +12,12 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxRecord bounds how long an entry may take to reach the disk. It is less than the time that a host
+// maxLogWait bounds how long an entry may take to reach the disk. It is less than the time that a host
 // waits beyond its hook's deadline, since a host that gives up runs the tool; and more than the
 // deadlines of the locks for an entry, whose errors are more specific.
 const maxLogWait = 5 * time.Second
 
-// record queues an outcome for the audit log, in the order of the calls, without waiting: outcomes
+// queueLogEntry queues an outcome for the audit log, in the order of the calls, without waiting: outcomes
 // recorded together share one fsync. Each must be settled.
 func (p *Pipeline) queueLogEntry(o *Outcome) {
 	if o.ticket != nil {
@@ -25,7 +25,7 @@ func (p *Pipeline) queueLogEntry(o *Outcome) {
 	}
 }
 
-// prepare builds the log entry of a finished outcome; a is nil if there was no action.
+// buildLogEntry builds the log entry of a finished outcome; a is nil if there was no action.
 func (p *Pipeline) buildLogEntry(o *Outcome, a *action.Action) {
 	if p.log == nil {
 		return
@@ -58,7 +58,7 @@ func (p *Pipeline) buildLogEntry(o *Outcome, a *action.Action) {
 // hook; see the samples of package host.
 const probeSession = "shield-status"
 
-// probes reports whether an action is a test action of 'shield hook status', by the session that the
+// isProbeAction reports whether an action is a test action of 'shield hook status', by the session that the
 // host reports.
 func (p *Pipeline) isProbeAction(a *action.Action) bool {
 	return p.host != "" && a != nil && a.Session == probeSession
@@ -81,7 +81,7 @@ func (p *Pipeline) ForConnection(name string) *Pipeline {
 	return &own
 }
 
-// Tell logs an event that is not a verdict, and notifies. kind is a kind of [audit.Entry]. It waits
+// LogAndNotify logs an event that is not a verdict, and notifies. kind is a kind of [audit.Entry]. It waits
 // until the entry is in the log, since the process may exit next.
 func (p *Pipeline) LogAndNotify(kind, text string) {
 	if p.log != nil {
@@ -97,10 +97,10 @@ func (p *Pipeline) LogAndNotify(kind, text string) {
 	}
 }
 
-// logged reports whether an outcome can be settled without waiting.
+// isLogged reports whether an outcome can be settled without waiting.
 func (o *Outcome) isLogged() bool { return o.ticket == nil || o.ticket.Done() }
 
-// settle waits until an outcome is in the audit log. If it cannot be written, the verdict becomes a
+// awaitLogEntry waits until an outcome is in the audit log. If it cannot be written, the verdict becomes a
 // BLOCK with error "audit". An interrupt does not end the wait, so that each judged action is logged.
 func (p *Pipeline) awaitLogEntry(ctx context.Context, o *Outcome) {
 	defer p.reportTelemetry(o)
@@ -114,7 +114,7 @@ func (p *Pipeline) awaitLogEntry(ctx context.Context, o *Outcome) {
 	}
 }
 
-// waitedFor returns an error that names the lock that delayed a log entry, instead of the timeout
+// lockHolderError returns an error that names the lock that delayed a log entry, instead of the timeout
 // error.
 func (p *Pipeline) lockHolderError(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*flock.HeldError)) {
@@ -128,7 +128,7 @@ func (p *Pipeline) lockHolderError(err error) error {
 	return err
 }
 
-// replace replaces a finished verdict by the BLOCK for a failure.
+// replaceVerdict replaces a finished verdict by the BLOCK for a failure.
 func (p *Pipeline) replaceVerdict(o *Outcome, v verdict.Verdict) {
 	was := &o.Verdict
 	v.Line, v.ID, v.ActionHash, v.Action = was.Line, was.ID, was.ActionHash, was.Action

@@ -14,7 +14,7 @@ type Replay struct {
 	returnPipeline func()
 }
 
-// Replayed returns the configuration for replaying actions of a folder: without log and state. layer
+// ForReplay returns the configuration for replaying actions of a folder: without log and state. layer
 // is the former content of its files and may be nil.
 func (cfg Config) ForReplay(home, folder string, layer analysis.FileOverlay) Config {
 	s := cfg.effectiveSettings()
@@ -46,7 +46,7 @@ func (r *Replay) Peek(ctx context.Context, a *action.Action) verdict.Verdict {
 	return o.Verdict
 }
 
-// Returned remembers what the call of some actions returned.
+// HandleToolResult remembers what the call of some actions returned.
 func (r *Replay) HandleToolResult(ctx context.Context, actions []*action.Action, result any) error {
 	_, err := r.pipeline.HandleToolResult(ctx, ToolResult{Actions: actions, Result: result})
 	return err

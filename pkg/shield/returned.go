@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/pkg/sanitize"
 )
 
-// Returned is the result of a tool call.
+// ToolResult is the result of a tool call.
 type ToolResult struct {
 	Actions      []*action.Action // the actions of the call; none for a tool of the host itself
 	Result       any              // a string, or a JSON value as package json decodes it; nil if unknown
@@ -22,13 +22,13 @@ type ToolResult struct {
 	Agent        string           // the sub-agent that called the tool; "" for the main agent
 }
 
-// Examined is what was found in a result, and the part of it that the agent may read.
+// ExaminedResult is what was found in a result, and the part of it that the agent may read.
 type ExaminedResult struct {
 	sanitize.AppliedResult
 	Findings []sanitize.Finding
 }
 
-// Returned examines the result of a tool as the settings say, logs findings, and adds to the session
+// HandleToolResult examines the result of a tool as the settings say, logs findings, and adds to the session
 // what came in. After an error the result counts as not examined.
 func (p *Pipeline) HandleToolResult(ctx context.Context, r ToolResult) (e ExaminedResult, err error) {
 	defer func() {
@@ -55,7 +55,7 @@ func (p *Pipeline) HandleToolResult(ctx context.Context, r ToolResult) (e Examin
 	return e, nil
 }
 
-// logFound logs the findings in a result.
+// logFindings logs the findings in a result.
 func (p *Pipeline) logFindings(ctx context.Context, r ToolResult, found []sanitize.Finding) error {
 	if len(found) == 0 || p.log == nil {
 		return nil
@@ -68,7 +68,7 @@ func (p *Pipeline) logFindings(ctx context.Context, r ToolResult, found []saniti
 	return nil
 }
 
-// examines reports whether the settings want a result examined: by default those that may come from
+// shouldExamine reports whether the settings want a result examined: by default those that may come from
 // outside the machine and, if people are asked in a chat, all.
 func (p *Pipeline) shouldExamine(actions []*action.Action) bool {
 	switch p.sanitize.Enabled {
@@ -80,16 +80,16 @@ func (p *Pipeline) shouldExamine(actions []*action.Action) bool {
 	return p.asksInChat || slices.ContainsFunc(actions, p.mayReturnExternalText)
 }
 
-// localReadTypes are the types of actions that return only data of this machine.
+// localResultTypes are the types of actions that return only data of this machine.
 var localResultTypes = []string{
 	"read_file", "write_file", "delete_file", "copy_file", "move_file", "list_directory", "create_directory", "delete_directory",
 	"copy_directory", "move_directory", "search_files", "memory_write", "memory_search", "memory_delete",
 }
 
-// remoteTextKinds are the effects through which text of other machines may come back.
+// remoteTextEffects are the effects through which text of other machines may come back.
 var remoteTextEffects = []effect.Kind{effect.HTTPRequest, effect.Connect, effect.SendMessage, effect.ChangeRemote, effect.SendData, effect.RunDownload, effect.RemoteShell}
 
-// foreign reports whether the result of an action may come from the web, from mail or from an MCP
+// mayReturnExternalText reports whether the result of an action may come from the web, from mail or from an MCP
 // server. A tool that shield does not know counts as one of an MCP server.
 func (p *Pipeline) mayReturnExternalText(a *action.Action) bool {
 	switch {
@@ -103,7 +103,7 @@ func (p *Pipeline) mayReturnExternalText(a *action.Action) bool {
 	})
 }
 
-// found returns the log entry for the findings in a result.
+// findingsLogEntry returns the log entry for the findings in a result.
 func (p *Pipeline) findingsLogEntry(r ToolResult, found []sanitize.Finding) audit.Entry {
 	list := make([]any, len(found))
 	for i, f := range found {

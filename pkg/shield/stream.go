@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Source yields records until [io.EOF]. It is called by one goroutine at a time.
+// A RecordSource yields records until [io.EOF]. It is called by one goroutine at a time.
 type RecordSource interface {
 	Next() (verdict.Record, error)
 }
@@ -50,7 +50,7 @@ func (s *actionSource) Next() (verdict.Record, error) {
 	return rec, nil
 }
 
-// A Judged is the result for one record.
+// A RecordResult is the result for one record.
 type RecordResult struct {
 	Verdict   verdict.Verdict // to be written; if Raw is set, only its Decision counts
 	Raw       []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
@@ -58,7 +58,7 @@ type RecordResult struct {
 	MoreReady bool            // another record is ready, so both can be written together
 }
 
-// A Sink receives the results of records, in order, each after it is in the audit log. One goroutine
+// A ResultSink receives the results of records, in order, each after it is in the audit log. One goroutine
 // calls it; its error ends the stream.
 type ResultSink func(*RecordResult) error
 
@@ -67,7 +67,7 @@ type StreamOptions struct {
 	Tiers TierRange // the tiers that judge; verdicts decided by an earlier stage pass unchanged
 	Jobs  int       // records judged at a time; 0 means 1
 
-	// Untold leaves out the texts for agent and user of an ESCALATE, [verdict.Explanation]: for verdicts that
+	// OmitExplanations leaves out the texts for agent and user of an ESCALATE, [verdict.Explanation]: for verdicts that
 	// only another stage reads.
 	OmitExplanations bool
 }
@@ -136,11 +136,11 @@ func (p *Pipeline) Stream(ctx context.Context, in RecordSource, out ResultSink, 
 	return ctx.Err()
 }
 
-// maxBatch is how many finished verdicts are written together, so that they share one write to the
+// maxBatchedVerdicts is how many finished verdicts are written together, so that they share one write to the
 // audit log.
 const maxBatchedVerdicts = 256
 
-// A flow is a stream of records between a source and a sink.
+// A recordStream is a stream of records between a source and a sink.
 type recordStream struct {
 	pipeline         *Pipeline
 	tiers            TierRange
@@ -162,7 +162,7 @@ type streamJob struct {
 	forwardedVerdict []byte // a verdict to forward unchanged; nil if out is to be written
 }
 
-// read queues records until the input ends, an interrupt comes or stop is
+// readRecords queues records until the input ends, an interrupt comes or stop is
 // closed.
 func (f *recordStream) readRecords(ctx context.Context, in RecordSource, queue, work chan<- *streamJob, stop <-chan struct{}) error {
 	for ctx.Err() == nil && f.reads.beginRead() {
@@ -198,7 +198,7 @@ const (
 	maxHoldTime     = 5 * time.Millisecond
 )
 
-// work judges records. While more records wait it forwards results in small batches, since each batch
+// judgeJobs judges records. While more records wait it forwards results in small batches, since each batch
 // wakes another goroutine; before and after slow records it forwards at once.
 func (f *recordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
 	stack.Grow()
@@ -235,7 +235,7 @@ func (f *recordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
 	}
 }
 
-// one judges one record, and frees what is not needed to write its verdict. handOn is called before
+// judgeJob judges one record, and frees what is not needed to write its verdict. handOn is called before
 // another process or a person is asked.
 func (f *recordStream) judgeJob(ctx context.Context, j *streamJob, looked *fileCheckCache, handOn func()) {
 	defer j.turn.passTurn()
@@ -260,7 +260,7 @@ func (f *recordStream) judgeJob(ctx context.Context, j *streamJob, looked *fileC
 	j.inFlightBytes = size
 }
 
-// record stores what finished jobs add to sessions, in the order of the queue, and passes them to the
+// recordOutcomes stores what finished jobs add to sessions, in the order of the queue, and passes them to the
 // audit log and the writer. It ends when the queue is closed, when everything read before an interrupt
 // is done, or when stop is closed.
 func (f *recordStream) recordOutcomes(ctx context.Context, queue <-chan *streamJob, ready chan<- *streamJob, stop <-chan struct{}) {
@@ -292,7 +292,7 @@ func (f *recordStream) recordOutcomes(ctx context.Context, queue <-chan *streamJ
 	}
 }
 
-// write passes finished jobs to the sink once they are in the audit log.
+// writeResults passes finished jobs to the sink once they are in the audit log.
 func (f *recordStream) writeResults(ctx context.Context, out ResultSink, ready <-chan *streamJob) error {
 	for j := range ready {
 		for j != nil {
@@ -335,14 +335,14 @@ func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 	return p.EvaluateUntil(ctx, a, TierApprove).Verdict
 }
 
-// EvaluateEarly judges an action in the tiers that ask no other process. ok is false if a later tier
+// EvaluateLocally judges an action in the tiers that ask no other process. ok is false if a later tier
 // has to decide, if anything failed, or if ctx ended; then nothing was remembered or logged, unless
 // the log itself failed, and the caller must use [Pipeline.Evaluate].
 func (p *Pipeline) EvaluateLocally(ctx context.Context, a *action.Action) (v verdict.Verdict, ok bool) {
 	return p.evaluateLocally(ctx, judgeRequest{RecordLine: 1, Action: a, LocalTiersOnly: true}, AllTiers)
 }
 
-// StreamEarly judges the only action of a stream like [Pipeline.EvaluateLocally]. If ok is false the
+// StreamOneLocally judges the only action of a stream like [Pipeline.EvaluateLocally]. If ok is false the
 // caller must use [Pipeline.Stream].
 func (p *Pipeline) StreamOneLocally(ctx context.Context, a *action.Action, tiers TierRange) (v verdict.Verdict, ok bool) {
 	if tiers.First > TierClassify {

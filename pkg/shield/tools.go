@@ -18,7 +18,7 @@ func (p *Pipeline) WithTools(which func(*action.Action) approve.Tool) *Pipeline 
 	return &own
 }
 
-// tool returns what is known of the unknown tool of a case, and the binding of an answer about it: the
+// unknownTool returns what is known of the unknown tool of a case, and the binding of an answer about it: the
 // tool's identity or else the session, "" for neither.
 func (p *Pipeline) unknownTool(c *analysis.Case) (t approve.Tool, binding string, lasts bool) {
 	if p.toolLookup != nil {
@@ -33,7 +33,7 @@ func (p *Pipeline) unknownTool(c *analysis.Case) (t approve.Tool, binding string
 	return t, "", false
 }
 
-// classify gives the unknown tool of a case the class that a person chose, or else the one that shield
+// classifyTool gives the unknown tool of a case the class that a person chose, or else the one that shield
 // ships.
 func (p *Pipeline) classifyTool(c *analysis.Case) {
 	if p.kindApprovals == nil || !c.CallsUnknownTool() {
@@ -52,10 +52,10 @@ func (p *Pipeline) classifyTool(c *analysis.Case) {
 	c.Classify(class, t.Server, t.RemoteHost)
 }
 
-// neverChannel is the channel of a refusal because of a tool's class.
+// forbiddenToolChannel is the channel of a refusal because of a tool's class.
 const forbiddenToolChannel = "tool"
 
-// never returns the BLOCK for a tool that a person has forbidden.
+// blockForbiddenTool returns the BLOCK for a tool that a person has forbidden.
 func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
 	if p.kindApprovals == nil || c.Action == nil || !c.CallsUnknownTool() {
 		return verdict.Verdict{}, false
@@ -76,7 +76,7 @@ func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.Case) (ve
 	return v, true
 }
 
-// offerTool describes the tool that a person is asked to classify, and returns the function that saves
+// offerToolClassification describes the tool that a person is asked to classify, and returns the function that saves
 // the answer; nil if the action uses no unknown tool, or the answer could not be saved.
 func (p *Pipeline) offerToolClassification(c *analysis.Case) (about string, keep func(ctx context.Context, class analysis.ToolClass, by string) error) {
 	p = p.judgingPipeline(c)
@@ -94,7 +94,7 @@ func (p *Pipeline) offerToolClassification(c *analysis.Case) (about string, keep
 	}
 }
 
-// toolClass returns the record of an answer about a tool, without the answer.
+// newToolClass returns the record of an answer about a tool, without the answer.
 func (p *Pipeline) newToolClass(c *analysis.Case, t *approve.Tool, lasts bool) approve.ToolClass {
 	said := approve.ToolClass{Tool: c.Action.Type, Server: p.redactor.String(t.Server)}
 	if !lasts {
@@ -106,7 +106,7 @@ func (p *Pipeline) newToolClass(c *analysis.Case, t *approve.Tool, lasts bool) a
 	return said
 }
 
-// toolText describes a tool for a person.
+// toolDescription describes a tool for a person.
 func toolDescription(name string, t *approve.Tool, lasts bool) string {
 	text := name
 	if t.Server != "" {
@@ -126,7 +126,7 @@ func toolDescription(name string, t *approve.Tool, lasts bool) string {
 	return text
 }
 
-// judging returns the pipeline that judges a case: a derived one has its own host and tools.
+// judgingPipeline returns the pipeline that judges a case: a derived one has its own host and tools.
 func (p *Pipeline) judgingPipeline(c *analysis.Case) *Pipeline {
 	if r, ok := c.Memory.(*sessionMemory); ok && r != nil {
 		return r.pipeline

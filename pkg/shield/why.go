@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// shippedWhy returns why a tier asked, in texts that shield ships: the evaluator trusts them as
+// shippedReason returns why a tier asked, in texts that shield ships: the evaluator trusts them as
 // shield's own, so they contain nothing from an action, a file or a policy of the user.
 func shippedReason(s *verdict.Step) string {
 	if s.Rule != "" {
@@ -23,10 +23,10 @@ func shippedReason(s *verdict.Step) string {
 	return ""
 }
 
-// maxWhy bounds a reason in bytes: the evaluator needs the cause, not the advice.
+// maxReasonBytes bounds a reason in bytes: the evaluator needs the cause, not the advice.
 const maxReasonBytes = 160
 
-// ruleWords returns what a shipped rule is about; "" for other rules.
+// shippedRuleText returns what a shipped rule is about; "" for other rules.
 func shippedRuleText(rule string) string {
 	text, ok := policy.ShippedReason(rule)
 	if !ok {
@@ -48,7 +48,7 @@ func shippedRuleText(rule string) string {
 	return approve.LowerFirst(text)
 }
 
-// doubtWords are the beginnings of reasons of Tier 1 that come from no rule.
+// doubtPrefixes are the beginnings of reasons of Tier 1 that come from no rule.
 var doubtPrefixes = []string{
 	"unknown effect: ", "first use of a tool that shield does not know", "unknown program or subcommand: ", "not an everyday action: ", "runs with elevated privileges: ", "contacts ",
 	"changes files outside the workspace: ", "changes the system: ", "listens where other machines can connect: ", "stops processes: ", "changes a remote resource: ",

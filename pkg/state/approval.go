@@ -22,7 +22,7 @@ func (r *limitRecord) takeApproval(limit int) error {
 	return nil
 }
 
-// noApproval returns the refusal, which tells a person what to change and an agent when to retry.
+// approvalLimitError returns the refusal, which tells a person what to change and an agent when to retry.
 func (r *limitRecord) approvalLimitError(limit int) error {
 	next := ""
 	if limit = min(limit, maxApprovalLimit); limit > 0 {

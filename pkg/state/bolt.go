@@ -64,7 +64,7 @@ func (b *boltFile) acquire() error {
 	return nil
 }
 
-// notLocked returns the error for a lock that could not be taken.
+// lockError returns the error for a lock that could not be taken.
 func (b *boltFile) lockError(err error) error {
 	if errors.As(err, new(*flock.HeldError)) {
 		return &Error{Kind: ErrBusy, Path: b.path, Err: err}
@@ -81,7 +81,7 @@ func (b *boltFile) update(_ []prefetchKey, fn func(transactionView) error) error
 	})
 }
 
-// look opens the file read-only and runs fn. bbolt's own lock keeps writers out.
+// runReadOnly opens the file read-only and runs fn. bbolt's own lock keeps writers out.
 func (b *boltFile) runReadOnly(_ []prefetchKey, fn func(transactionView) error) error {
 	return b.withDB(true, func(db *bolt.DB) error {
 		return db.View(func(btx *bolt.Tx) error { return b.runTransaction(btx, fn) })
@@ -97,7 +97,7 @@ func (b *boltFile) runTransaction(btx *bolt.Tx, fn func(transactionView) error) 
 	return fn(boltView{btx, b})
 }
 
-// with opens the file and runs do on it.
+// withDB opens the file and runs do on it.
 func (b *boltFile) withDB(readOnly bool, do func(*bolt.DB) error) (err error) {
 	if err := b.ensureExists(); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (b *boltFile) withDB(readOnly bool, do func(*bolt.DB) error) (err error) {
 	return err
 }
 
-// unchanged reports whether the file is as this process's last transaction left it, so it cannot have
+// isUnchanged reports whether the file is as this process's last transaction left it, so it cannot have
 // been damaged since.
 func (b *boltFile) isUnchanged() bool {
 	was := b.lastGoodInfo.Load()

@@ -43,17 +43,17 @@ func (r *limitRecord) chargeEvaluation(budget int) (*UsageSpike, error) {
 	return r.countEvaluation(), nil
 }
 
-// usedUp is larger than any budget.
+// exhaustedBudget is larger than any budget.
 const exhaustedBudget = 1 << 30
 
 const (
 	day = 24 * time.Hour
-	// minDay is the least time between two refills: the length of a day on which daylight saving time
+	// minRefillInterval is the least time between two refills: the length of a day on which daylight saving time
 	// begins.
 	minRefillInterval = 23 * time.Hour
 )
 
-// refill renews the budget when its time has come and sets the next refill. It reports whether the
+// refillBudget renews the budget when its time has come and sets the next refill. It reports whether the
 // record changed.
 func (r *limitRecord) refillBudget(now time.Time, loc *time.Location) bool {
 	now = time.Unix(0, clampedUnixNano(now))

@@ -13,7 +13,7 @@ const (
 	maxCacheLifetime = 24 * time.Hour
 )
 
-// stampSize is how many bytes precede the value of an entry: its expiry on the store's clock and on
+// expiryHeaderSize is how many bytes precede the value of an entry: its expiry on the store's clock and on
 // the wall clock.
 const expiryHeaderSize = 16
 
@@ -77,7 +77,7 @@ func (s *Store) lookUp(ctx context.Context, binding string, once bool) (value []
 	return value, ok, nil
 }
 
-// Forget empties the cache.
+// ClearCache empties the cache.
 func (s *Store) ClearCache(ctx context.Context) error {
 	return s.valueQueue.runWriting(ctx, func(t *tx) error {
 		t.record.CachedEntries = 0
@@ -85,7 +85,7 @@ func (s *Store) ClearCache(ctx context.Context) error {
 	})
 }
 
-// expired checks both clocks: setting a clock back must not extend an entry beyond its lifetime or
+// isExpired checks both clocks: setting a clock back must not extend an entry beyond its lifetime or
 // beyond the time that its verdict states.
 func (t *tx) isExpired(entry []byte) bool {
 	return len(entry) < expiryHeaderSize ||
@@ -93,7 +93,7 @@ func (t *tx) isExpired(entry []byte) bool {
 		uint64(clampedUnixNano(t.wallTime)) >= byteOrder.Uint64(entry[8:])
 }
 
-// makeRoom removes expired entries or, if there are none, the one that expires first.
+// evictEntries removes expired entries or, if there are none, the one that expires first.
 func (t *tx) evictEntries() error {
 	var drop [][]byte
 	var first []byte

@@ -27,7 +27,7 @@ func (s *Store) Entries(ctx context.Context) ([]Entry, error) {
 	return list, err
 }
 
-// Drop removes the cached values whose keys begin with one of the prefixes.
+// DropCached removes the cached values whose keys begin with one of the prefixes.
 func (s *Store) DropCached(ctx context.Context, prefixes []string) error {
 	return s.valueQueue.runWriting(ctx, func(t *tx) error {
 		var drop [][]byte

@@ -40,7 +40,7 @@ func decodeEpoch(b []byte) (e epoch, err error) {
 	return e, nil
 }
 
-// follows returns an error unless a store at epoch e can be the one last seen at old.
+// checkFollows returns an error unless a store at epoch e can be the one last seen at old.
 func (e epoch) checkFollows(old epoch) error {
 	switch {
 	case e.storeID != old.storeID:
@@ -51,7 +51,7 @@ func (e epoch) checkFollows(old epoch) error {
 	return nil
 }
 
-// A mirror is the file in which a machine keeps the last epoch it saw.
+// An epochFile is the file in which a machine keeps the last epoch it saw.
 type epochFile struct{ path string }
 
 // read returns the last epoch seen; seen is false if there is none.

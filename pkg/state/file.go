@@ -45,7 +45,7 @@ func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 	return nil, &Error{Kind: ErrCorrupt, Path: path, Err: err}
 }
 
-// holder names the process that holds bbolt's lock.
+// lockHolder names the process that holds bbolt's lock.
 func lockHolder(path string) string {
 	f, err := owner.Open(path)
 	if err != nil {
@@ -77,10 +77,10 @@ func checkFile(f *os.File) error {
 	return nil
 }
 
-// maxFileSize is far more than [maxCached] entries of [MaxCachedValue] bytes need, in bytes.
+// maxFileSize is far more than [maxCachedEntries] entries of [MaxCachedValue] bytes need, in bytes.
 const maxFileSize = 256 << 20
 
-// ensure creates the state file if it is missing. It is created under a temporary name, so that a
+// ensureExists creates the state file if it is missing. It is created under a temporary name, so that a
 // crash leaves no partial file.
 func (b *boltFile) ensureExists() error {
 	info, err := os.Lstat(b.path)
@@ -115,7 +115,7 @@ func (b *boltFile) ensureExists() error {
 	return nil
 }
 
-// create creates a state file with the given limits at path. The caller holds the lock.
+// createStateFile creates a state file with the given limits at path. The caller holds the lock.
 func createStateFile(path string, rec *limitRecord) error {
 	fail := func(err error) error { return &Error{Kind: ErrUnwritable, Path: path, Err: err} }
 	fresh := path + ".new"
@@ -148,7 +148,7 @@ func createStateFile(path string, rec *limitRecord) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// Locks returns the lock files of a state folder, in the order to check: a process that waits for one
+// LockFiles returns the lock files of a state folder, in the order to check: a process that waits for one
 // may hold later ones.
 func LockFiles(dir string) []string {
 	return []string{filepath.Join(dir, headLockName), filepath.Join(dir, lockName)}

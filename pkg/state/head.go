@@ -24,7 +24,7 @@ import (
 // After a power cut it may hold an older head than the log.
 //
 // It is authenticated with a key in the state file. The state file also records the head in each
-// transaction that writes, and at least every noteEvery entries, which detects an older head file with
+// transaction that writes, and at least every entriesPerHeadRecord entries, which detects an older head file with
 // a log truncated to match: the later of both heads counts.
 type headFile struct {
 	path      string
@@ -40,7 +40,7 @@ type headFile struct {
 	fileInfo os.FileInfo // file info of file
 }
 
-// A notedHead is the head recorded in the state file.
+// A recordedHead is the head recorded in the state file.
 type recordedHead struct {
 	seq  uint64
 	hash string
@@ -104,7 +104,7 @@ func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash stri
 	return err
 }
 
-// load reads the state file's data about the head file.
+// loadStateData reads the state file's data about the head file.
 func (h *headFile) loadStateData(t *tx) {
 	h.macKey = bytes.Clone(t.get(limitsPlace, headMACKey))
 	h.authenticated = bytes.Equal(t.get(limitsPlace, headFileStatusKey), []byte{2})
@@ -113,7 +113,7 @@ func (h *headFile) loadStateData(t *tx) {
 	}
 }
 
-// known returns the head recorded in the state file.
+// recordedHead returns the head recorded in the state file.
 func (h *headFile) recordedHead() recordedHead {
 	if n := h.recorded.Load(); n != nil {
 		return *n
@@ -121,7 +121,7 @@ func (h *headFile) recordedHead() recordedHead {
 	return recordedHead{}
 }
 
-// latest returns the head in the file or the recorded one, whichever is later.
+// latestHead returns the head in the file or the recorded one, whichever is later.
 func (h *headFile) latestHead(f *os.File) (seq uint64, hash string, err error) {
 	seq, hash, err = h.read(f)
 	noted := h.recordedHead()
@@ -136,7 +136,7 @@ func (h *headFile) latestHead(f *os.File) (seq uint64, hash string, err error) {
 	return seq, hash, nil
 }
 
-// note adds the head to a transaction that writes. An unreadable head file is left for the next log
+// recordHead adds the head to a transaction that writes. An unreadable head file is left for the next log
 // entry to report.
 func (h *headFile) recordHead(t *tx) error {
 	f, _, err := h.open(os.O_RDONLY)
@@ -163,11 +163,11 @@ func (s *Store) Head(ctx context.Context) (seq uint64, hash string, err error) {
 	return seq, hash, err
 }
 
-// gapKey is the key of a gap in the audit log: a recovery entry that follows a log that was moved
+// logGapKey is the key of a gap in the audit log: a recovery entry that follows a log that was moved
 // away.
 var logGapKey = []byte("audit gap ")
 
-// KeepGap stores the sequence number and hash of a recovery entry, which follows an audit log that was
+// StoreLogGap stores the sequence number and hash of a recovery entry, which follows an audit log that was
 // moved away.
 func (s *Store) StoreLogGap(ctx context.Context, seq uint64, hash string) error {
 	return s.fileQueue.runTransaction(ctx, func(t *tx) error {
@@ -176,7 +176,7 @@ func (s *Store) StoreLogGap(ctx context.Context, seq uint64, hash string) error 
 	})
 }
 
-// Gaps returns the hashes of the stored recovery entries, by sequence number.
+// LogGaps returns the hashes of the stored recovery entries, by sequence number.
 func (s *Store) LogGaps(ctx context.Context) (gaps map[uint64]string, err error) {
 	gaps = map[uint64]string{}
 	err = s.fileQueue.runReadOnly(ctx, func(t *tx) error {
@@ -190,7 +190,7 @@ func (s *Store) LogGaps(ctx context.Context) (gaps map[uint64]string, err error)
 	return gaps, err
 }
 
-// now returns the head without taking the lock.
+// currentHead returns the head without taking the lock.
 func (h *headFile) currentHead(t *tx) (seq uint64, hash string, err error) {
 	at := headFile{path: h.path} // a separate value, since another goroutine may use h
 	at.loadStateData(t)
@@ -210,7 +210,7 @@ func (h *headFile) currentHead(t *tx) (seq uint64, hash string, err error) {
 	return seq, hash, err
 }
 
-// before returns the head stored in the state file by versions without a head file.
+// legacyHead returns the head stored in the state file by versions without a head file.
 func (h *headFile) legacyHead(t *tx) (uint64, string, error) {
 	if t.get(limitsPlace, headFileStatusKey) != nil {
 		return 0, "", &Error{Kind: ErrVanished, Path: h.path, Err: errors.New("the state file names this file, and the file is gone")}
@@ -225,7 +225,7 @@ func (h *headFile) legacyHead(t *tx) (uint64, string, error) {
 	return byteOrder.Uint64(b), string(b[8:]), nil
 }
 
-// ensure creates the head file, if there never was one, and records that in the state file.
+// ensureExists creates the head file, if there never was one, and records that in the state file.
 func (h *headFile) ensureExists(t *tx) error {
 	h.loadStateData(t)
 	seq, hash, err := h.currentHead(t)
@@ -253,7 +253,7 @@ func (h *headFile) ensureExists(t *tx) error {
 	return t.put(limitsPlace, headFileStatusKey, []byte{1})
 }
 
-// reset recreates a head file that is damaged or missing; any other error is returned.
+// recreate recreates a head file that is damaged or missing; any other error is returned.
 func (h *headFile) recreate(ctx context.Context, seq uint64, hash string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -290,7 +290,7 @@ func (h *headFile) create(seq uint64, hash string) error {
 	return syncFolder(filepath.Dir(h.path))
 }
 
-// locked runs do while it holds the lock of the head file.
+// withLock runs do while it holds the lock of the head file.
 func (h *headFile) withLock(ctx context.Context, do func() error) (err error) {
 	if h.lock == nil {
 		if h.lock, err = flock.New(filepath.Join(filepath.Dir(h.path), headLockName)); err != nil {

@@ -152,7 +152,7 @@ func TestHeadMoves(t *testing.T) {
 }
 
 // A head file that is set back does not count: the state file has noted a later head, in the
-// last transaction that wrote it, and at least each noteEvery entries.
+// last transaction that wrote it, and at least each entriesPerHeadRecord entries.
 func TestHeadSetBack(t *testing.T) {
 	t.Parallel()
 	for name, note := range map[string]func(t *testing.T, s *Store){

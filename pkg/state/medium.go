@@ -2,7 +2,7 @@ package state
 
 import "time"
 
-// A medium stores values: in a file, or in a store that machines share.
+// A backend stores values: in a file, or in a store that machines share.
 type backend interface {
 	// acquire waits for the lock of all processes and holds it until release.
 	acquire() error
@@ -22,7 +22,7 @@ type backend interface {
 	close() error
 }
 
-// A view is the data that one transaction sees. Results are valid until the transaction ends.
+// A transactionView is the data that one transaction sees. Results are valid until the transaction ends.
 type transactionView interface {
 	now() clockReading
 	get(at place, key []byte) []byte // nil if there is none
@@ -36,7 +36,7 @@ type transactionView interface {
 // A place is a map of values by key: a group on a shelf or, without a group, data of this package.
 type place struct{ namespace, group string }
 
-// A want names a value that a transaction usually reads.
+// A prefetchKey names a value that a transaction usually reads.
 type prefetchKey struct {
 	place place
 	key   string
@@ -48,7 +48,7 @@ var (
 	recordKey   = []byte("record")
 )
 
-// An instant is the reading of a medium's clocks.
+// A clockReading is the reading of a medium's clocks.
 type clockReading struct {
 	wallTime    time.Time
 	bootID      string        // ID of the current boot of the medium's machine

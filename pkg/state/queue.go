@@ -13,7 +13,7 @@ import (
 	"github.com/shieldcli/shield/internal/stack"
 )
 
-// A queue runs transactions on a medium. Transactions that are ready at the same time share a commit.
+// A transactionQueue runs transactions on a medium. Transactions that are ready at the same time share a commit.
 type transactionQueue struct {
 	backend    backend
 	budgetZone *time.Location // time zone whose midnight refills the daily budget
@@ -25,7 +25,7 @@ type transactionQueue struct {
 	beforeCommit func(*tx) error // adds to each transaction that writes; may be nil
 }
 
-// A request is a transaction that waits for its turn.
+// A transactionRequest is a transaction that waits for its turn.
 type transactionRequest struct {
 	fn       func(*tx) error
 	readOnly bool // fn does not write
@@ -48,7 +48,7 @@ type tx struct {
 // errUnchanged ends a transaction without writes.
 var errUnchanged = errors.New("there is nothing to write")
 
-// change is [queue.read] for an fn that writes unless it returns an error.
+// runWriting is [queue.read] for an fn that writes unless it returns an error.
 func (q *transactionQueue) runWriting(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
 	return q.runTransaction(ctx, func(t *tx) error {
 		if err := fn(t); err != nil {
@@ -59,7 +59,7 @@ func (q *transactionQueue) runWriting(ctx context.Context, fn func(*tx) error, w
 	}, wants...)
 }
 
-// read runs fn in a transaction and returns when its writes are stored. If ctx ends before fn starts,
+// runTransaction runs fn in a transaction and returns when its writes are stored. If ctx ends before fn starts,
 // fn never runs. fn may run several times; the last run counts. If fn returns an error it must have
 // written nothing, because other requests share the transaction. wants are the values that it usually
 // reads.
@@ -67,7 +67,7 @@ func (q *transactionQueue) runTransaction(ctx context.Context, fn func(*tx) erro
 	return q.runRequest(ctx, &transactionRequest{fn: fn, prefetch: wants, done: make(chan error, 1)})
 }
 
-// look is [queue.read] for an fn that never writes. It works on a read-only medium.
+// runReadOnly is [queue.read] for an fn that never writes. It works on a read-only medium.
 func (q *transactionQueue) runReadOnly(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
 	return q.runRequest(ctx, &transactionRequest{fn: fn, prefetch: wants, readOnly: true, done: make(chan error, 1)})
 }
@@ -105,7 +105,7 @@ func (q *transactionQueue) close() error {
 	return q.backend.close()
 }
 
-// work commits all waiting requests in batches until none is left.
+// commitWaiting commits all waiting requests in batches until none is left.
 func (q *transactionQueue) commitWaiting() {
 	stack.Grow()
 	debug.SetPanicOnFault(true) // a state file truncated while mapped must not kill the process
@@ -175,7 +175,7 @@ func (q *transactionQueue) commit(batch []*transactionRequest, errs []error, wri
 	})
 }
 
-// begin reads the record and advances it to the current time.
+// beginTransaction reads the record and advances it to the current time.
 func (q *transactionQueue) beginTransaction(v transactionView) (*tx, error) {
 	t := &tx{transactionView: v, clockReading: v.now()}
 	rec, err := decodeRecord(v.get(limitsPlace, recordKey))

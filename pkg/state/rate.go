@@ -12,7 +12,7 @@ func (s *Store) TakeRate(ctx context.Context, perMinute int) error {
 	return s.valueQueue.runWriting(ctx, func(t *tx) error { return t.record.takeToken(perMinute) })
 }
 
-// A token counts tokenUnits, so that a bucket of n tokens gains n units per nanosecond without
+// A token counts unitsPerToken, so that a bucket of n tokens gains n units per nanosecond without
 // rounding.
 const (
 	unitsPerToken      = int64(time.Minute)
@@ -31,7 +31,7 @@ func (r *limitRecord) takeToken(perMinute int) error {
 	return nil
 }
 
-// drain adds to the bucket what it gained since the last update.
+// refillTokens adds to the bucket what it gained since the last update.
 func (r *limitRecord) refillTokens(perMinute int) {
 	passed := min(max(r.StoreTime-r.UnitsUpdatedAt, 0), rateWindow)
 	r.MissingUnits = max(r.MissingUnits-passed*clampRate(perMinute), 0)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A record holds the used part of all limits. Times are nanoseconds on the store's own clock, which is
+// A limitRecord holds the used part of all limits. Times are nanoseconds on the store's own clock, which is
 // UTC unless the system clock is wrong.
 type limitRecord struct {
 	Version   int    `json:"v"`
@@ -20,7 +20,7 @@ type limitRecord struct {
 	EvaluationsUsed int   `json:"used"`  // evaluations charged since the last refill
 	BudgetResetAt   int64 `json:"reset"` // when Used goes back to 0
 
-	MissingUnits          int64             `json:"spent"` // units missing in the token bucket; see tokenUnits
+	MissingUnits          int64             `json:"spent"` // units missing in the token bucket; see unitsPerToken
 	UnitsUpdatedAt        int64             `json:"spent_at"`
 	RateBlockedUntil      int64             `json:"rate_from,omitempty"` // no rate token is free before this time
 	Approvals             []approvalRequest `json:"approvals,omitempty"` // requests of the last hour, oldest first
@@ -32,7 +32,7 @@ type limitRecord struct {
 	FirstHour         int64         `json:"first,omitempty"` // the hour of the first evaluation: a rise needs a day to compare with
 }
 
-// An ask is one request for approval.
+// An approvalRequest is one request for approval.
 type approvalRequest struct {
 	At int64 `json:"at"`
 }
@@ -79,7 +79,7 @@ func decodeRecord(b []byte) (*limitRecord, error) {
 	return r, nil
 }
 
-// advance moves the store's clock by the plausible time passed since the record was written. It
+// advanceClock moves the store's clock by the plausible time passed since the record was written. It
 // reports whether a clock was set back or restarted: this must be stored even without other changes,
 // or no time would ever pass.
 func (r *limitRecord) advanceClock(now clockReading) bool {
@@ -106,7 +106,7 @@ func (r *limitRecord) advanceClock(now clockReading) bool {
 	return restarted
 }
 
-// lastInstant is in the year 2116, so that sums of times and durations cannot overflow, however wrong
+// maxStoreTime is in the year 2116, so that sums of times and durations cannot overflow, however wrong
 // the clock is.
 const maxStoreTime = 1 << 62
 
@@ -120,7 +120,7 @@ func clampedUnixNano(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// wallAt converts a time of the store's clock to the wall clock.
+// toWallTime converts a time of the store's clock to the wall clock.
 func (r *limitRecord) toWallTime(at int64) time.Time {
 	return time.Unix(0, r.WallTime+at-r.StoreTime).UTC()
 }

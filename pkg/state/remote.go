@@ -39,19 +39,19 @@ const (
 //go:embed commit.lua
 var commitScript string
 
-// commitName is the name (hash) by which a server runs a script it has loaded.
+// commitScriptHash is the name (hash) by which a server runs a script it has loaded.
 var commitScriptHash = sync.OnceValue(func() string {
 	sum := sha1.Sum([]byte(commitScript))
 	return hex.EncodeToString(sum[:])
 })
 
-// A server runs a pipeline of commands and returns one answer for each.
+// A redisServer runs a pipeline of commands and returns one answer for each.
 type redisServer interface {
 	Do(ctx context.Context, commands ...[]string) ([]any, error)
 	Close() error
 }
 
-// A remote is the medium that stores values on a [Remote].
+// A remoteBackend is the medium that stores values on a [Remote].
 type remoteBackend struct {
 	address   string // the server's address, for messages
 	client    redisServer
@@ -135,7 +135,7 @@ func (r *remoteBackend) transact(wants []prefetchKey, fn func(transactionView) e
 	return &Error{Kind: ErrUnreachable, Path: r.address, Err: errors.New("too many clients write to the store at once; try again")}
 }
 
-// attempt is one try of transact; done is false after a conflict. The mirror is read first, so that it
+// tryTransact is one try of transact; done is false after a conflict. The mirror is read first, so that it
 // cannot be ahead of the store.
 func (r *remoteBackend) tryTransact(ctx context.Context, wants []prefetchKey, fn func(transactionView) error, writes bool) (done bool, err error) {
 	if err := r.backoffError(); err != nil {
@@ -174,13 +174,13 @@ func (r *remoteBackend) tryTransact(ctx context.Context, wants []prefetchKey, fn
 	return true, r.epochFile.write(v.epoch, !seen)
 }
 
-// A Shared describes the store that machines share.
+// A SharedStoreInfo describes the store that machines share.
 type SharedStoreInfo struct {
 	Name               string // derived from the key: machines that share data have the same name
 	LosesDataOnRestart bool   // the server loses its data when it is restarted
 }
 
-// Shared asks the shared store for its description, nil if there is none. It returns the same errors
+// SharedStoreInfo asks the shared store for its description, nil if there is none. It returns the same errors
 // as a transaction.
 func (s *Store) SharedStoreInfo(ctx context.Context) (*SharedStoreInfo, error) {
 	r, ok := s.valueQueue.backend.(*remoteBackend)
@@ -209,7 +209,7 @@ func (r *remoteBackend) stamp(shelf string) (stamp Stamp, ok bool) {
 	return stamp, copy(stamp[:], v.get(stampsPlace, []byte(shelf))) == len(stamp)
 }
 
-// resting returns the store's last error if it timed out a moment ago: dozens of actions must not each
+// backoffError returns the store's last error if it timed out a moment ago: dozens of actions must not each
 // wait for it.
 func (r *remoteBackend) backoffError() error {
 	r.mu.Lock()
@@ -220,7 +220,7 @@ func (r *remoteBackend) backoffError() error {
 	return nil
 }
 
-// fault returns the error for a failed command, and starts the rest period if the store did not
+// commandError returns the error for a failed command, and starts the rest period if the store did not
 // answer.
 func (r *remoteBackend) commandError(err error) error {
 	kind := ErrUnreachable

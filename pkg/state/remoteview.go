@@ -32,7 +32,7 @@ type remoteView struct {
 	err          error // of a failed read
 }
 
-// A remoteHash is the cached part of a place.
+// A cachedPlace is the cached part of a place.
 type cachedPlace struct {
 	values      map[string][]byte // by key; nil for missing values
 	complete    bool              // values is complete
@@ -42,10 +42,10 @@ type cachedPlace struct {
 
 var stampsPlace = place{namespace: "stamps"}
 
-// index returns the place that lists the groups of a shelf.
+// groupIndex returns the place that lists the groups of a shelf.
 func groupIndex(shelf string) place { return place{namespace: shelf} }
 
-// begin reads the record, the wanted values and then the clock, which is therefore never behind
+// readInitialValues reads the record, the wanted values and then the clock, which is therefore never behind
 // another process's write. whole is false if another process wrote meanwhile.
 func (v *remoteView) readInitialValues(old epoch, known bool, wants []prefetchKey) (whole bool, err error) {
 	r := v.remote
@@ -86,7 +86,7 @@ func (v *remoteView) readInitialValues(old epoch, known bool, wants []prefetchKe
 	return v.err == nil, v.err
 }
 
-// open decrypts and checks the record that was read.
+// decryptRecord decrypts and checks the record that was read.
 func (v *remoteView) decryptRecord(old epoch, known bool) error {
 	record := (&limitRecord{}).encode()
 	switch {
@@ -121,7 +121,7 @@ func (v *remoteView) damagedError(at place, err error) error {
 	return &Error{Kind: ErrForeignValue, Path: v.remote.address, Err: fmt.Errorf("%s: %w", v.remote.sealer.hashName(at), err)}
 }
 
-// unmoved reports whether no process changed anything since the view began.
+// isUnchanged reports whether no process changed anything since the view began.
 func (v *remoteView) isUnchanged() (bool, error) {
 	r := v.remote
 	got, err := r.client.Do(v.ctx, []string{"HGET", r.sealer.hashName(limitsPlace), r.sealer.fieldName(limitsPlace, recordKey)})
@@ -181,7 +181,7 @@ func (v *remoteView) commit() (bool, error) {
 
 func (v *remoteView) now() clockReading { return v.clock }
 
-// hash returns the cached part of a place.
+// cachedPlace returns the cached part of a place.
 func (v *remoteView) cachedPlace(at place) *cachedPlace {
 	h := v.cached[at]
 	if h == nil {
@@ -227,7 +227,7 @@ func (v *remoteView) fetch(places []place, key []byte) {
 	}
 }
 
-// take caches the store's answer for a value.
+// cacheReply caches the store's answer for a value.
 func (v *remoteView) cacheReply(at place, key []byte, got any) {
 	v.cachedPlace(at).values[string(key)] = nil
 	switch sealed, err := replyText(got); {
@@ -238,7 +238,7 @@ func (v *remoteView) cacheReply(at place, key []byte, got any) {
 	}
 }
 
-// textOf returns a text answer, or "" for none.
+// replyText returns a text answer, or "" for none.
 func replyText(answer any) (string, error) {
 	text, ok := answer.(string)
 	if !ok && answer != nil {
@@ -247,7 +247,7 @@ func replyText(answer any) (string, error) {
 	return text, nil
 }
 
-// timeOf converts the answer of TIME: seconds and microseconds.
+// replyTime converts the answer of TIME: seconds and microseconds.
 func replyTime(answer any) (time.Time, error) {
 	if parts, ok := answer.([]any); ok && len(parts) == 2 {
 		seconds, _ := parts[0].(string)
@@ -261,7 +261,7 @@ func replyTime(answer any) (time.Time, error) {
 	return time.Time{}, replyTypeError(answer)
 }
 
-// unexpected returns the error for an answer of the wrong form: the server's own error, if it is one.
+// replyTypeError returns the error for an answer of the wrong form: the server's own error, if it is one.
 func replyTypeError(answer any) error {
 	if refused, ok := answer.(resp.Error); ok {
 		return refused
@@ -269,7 +269,7 @@ func replyTypeError(answer any) error {
 	return fmt.Errorf("the store sent a reply of the wrong type (%T)", answer)
 }
 
-// keep decrypts and caches a value.
+// decryptAndCache decrypts and caches a value.
 func (v *remoteView) decryptAndCache(at place, field, sealed string) {
 	key, value, err := v.remote.sealer.open(at, field, sealed)
 	if err != nil {
@@ -282,7 +282,7 @@ func (v *remoteView) decryptAndCache(at place, field, sealed string) {
 	}
 }
 
-// all reads all values of a place.
+// fetchAll reads all values of a place.
 func (v *remoteView) fetchAll(at place) *cachedPlace {
 	h := v.cachedPlace(at)
 	if h.complete || v.err != nil {

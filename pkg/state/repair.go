@@ -76,7 +76,7 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	return true, old.renewAllStamps() // cached data of the old file is invalid
 }
 
-// spent returns limits that are used up.
+// exhaustedRecord returns limits that are used up.
 func exhaustedRecord(now clockReading) *limitRecord {
 	rec := new(limitRecord)
 	rec.advanceClock(now)

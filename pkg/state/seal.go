@@ -30,21 +30,21 @@ func deriveKey(key []byte, parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// tenant returns the prefix of all names under the key.
+// tenantPrefix returns the prefix of all names under the key.
 func (s sealer) tenantPrefix() string { return hex.EncodeToString(deriveKey(s.nameKey, "tenant")[:8]) }
 
-// hash returns the name of the Redis hash for a place. Its braces make a cluster store all of a tenant
+// hashName returns the name of the Redis hash for a place. Its braces make a cluster store all of a tenant
 // on one node.
 func (s sealer) hashName(at place) string {
 	return "shield:{" + s.tenantPrefix() + "}:" + hex.EncodeToString(deriveKey(s.nameKey, "place", at.namespace, at.group)[:12])
 }
 
-// field returns the field name of a key in the Redis hash of a place.
+// fieldName returns the field name of a key in the Redis hash of a place.
 func (s sealer) fieldName(at place, key []byte) string {
 	return string(deriveKey(s.nameKey, "key", at.namespace, at.group, string(key))[:12])
 }
 
-// aead returns the cipher for one field, which has a key of its own.
+// fieldCipher returns the cipher for one field, which has a key of its own.
 func (s sealer) fieldCipher(hash, field string) cipher.AEAD {
 	block, err := aes.NewCipher(deriveKey(s.valueKey, hash, field))
 	if err != nil {

@@ -2,7 +2,7 @@ package state
 
 import "context"
 
-// A Shelf is a part of the state in which another package stores records: values by key, in named
+// A NamespaceTx is a part of the state in which another package stores records: values by key, in named
 // groups. It is valid for one transaction.
 type NamespaceTx struct {
 	tx        *tx
@@ -11,7 +11,7 @@ type NamespaceTx struct {
 	changed bool // by Put or Drop
 }
 
-// Shelf runs fn on a part of the state, in one transaction; fn may run several times, and the last run
+// UpdateNamespace runs fn on a part of the state, in one transaction; fn may run several times, and the last run
 // counts. Its writes are stored unless it returns an error, which it may do only before it writes. If
 // fn writes nothing, nothing is stored. wants are the values that fn usually reads, which a shared
 // store then fetches at once.
@@ -26,12 +26,12 @@ func (s *Store) UpdateNamespace(ctx context.Context, name string, fn func(*Names
 	}, toPrefetchKeys(name, wants)...)
 }
 
-// LookShelf is [Store.UpdateNamespace] for an fn that writes nothing. It works on a read-only folder.
+// ViewNamespace is [Store.UpdateNamespace] for an fn that writes nothing. It works on a read-only folder.
 func (s *Store) ViewNamespace(ctx context.Context, name string, fn func(*NamespaceTx) error, wants ...PrefetchKey) error {
 	return s.valueQueue.runReadOnly(ctx, func(t *tx) error { return fn(&NamespaceTx{tx: t, namespace: name}) }, toPrefetchKeys(name, wants)...)
 }
 
-// A Want names a value of a group.
+// A PrefetchKey names a value of a group.
 type PrefetchKey struct{ Group, Key []byte }
 
 func toPrefetchKeys(shelf string, wants []PrefetchKey) (out []prefetchKey) {

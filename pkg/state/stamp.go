@@ -13,7 +13,7 @@ import (
 // A Stamp identifies the content of a shelf: any process that changes the shelf changes the stamp.
 type Stamp [16]byte
 
-// stamps are the open stamp files of a folder, by shelf. Goroutines share them.
+// stampFiles are the open stamp files of a folder, by shelf. Goroutines share them.
 type stampFiles struct {
 	mu        sync.Mutex
 	openFiles map[string]stampFile
@@ -77,7 +77,7 @@ func (s *stampFiles) close() {
 	clear(s.openFiles)
 }
 
-// restamp changes the stamp of a shelf. When the shelf changes, this happens under the lock and before
+// renewStamp changes the stamp of a shelf. When the shelf changes, this happens under the lock and before
 // the commit: a reader that sees the new stamp waits for the commit. A stamp change without a content
 // change does no harm.
 func (b *boltFile) renewStamp(shelf string) error {
@@ -96,7 +96,7 @@ func (b *boltFile) renewStamp(shelf string) error {
 	return nil
 }
 
-// restampAll changes the stamps of all shelves that have one.
+// renewAllStamps changes the stamps of all shelves that have one.
 func (b *boltFile) renewAllStamps() error {
 	entries, err := os.ReadDir(filepath.Dir(b.path))
 	if err != nil {

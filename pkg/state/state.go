@@ -44,7 +44,7 @@ type Options struct {
 	// unknown. It is [Uptime] outside tests; nil means that only the wall clock is used.
 	Uptime func() (boot string, up time.Duration, ok bool)
 
-	// Used returns evidence that this installation was used before, such as "the audit log has
+	// PriorUseEvidence returns evidence that this installation was used before, such as "the audit log has
 	// entries", or "". It is called only if the state file is missing: deleting the file must not free
 	// used limits. nil treats a missing file as a first start.
 	PriorUseEvidence func() (string, error)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A rise in evaluations is sudden if an hour has at least riseLeast of them, and more than riseFactor
+// A rise in evaluations is sudden if an hour has at least minSpikeEvaluations of them, and more than spikeFactor
 // times the mean of the 24 hours before. The first day has no mean to compare with.
 const (
 	minSpikeEvaluations = 20
@@ -14,7 +14,7 @@ const (
 	usageHours          = 24
 )
 
-// An hour counts the evaluations in one hour of the store's clock.
+// A hourlyCount counts the evaluations in one hour of the store's clock.
 type hourlyCount struct {
 	HourSince1970 int64 `json:"h"` // hours since 1970
 	Evaluations   int   `json:"n"`
@@ -26,7 +26,7 @@ type HourUse struct {
 	Evaluations int       `json:"used"`
 }
 
-// A Rise is a sudden rise in evaluations. At most one is reported per hour.
+// An UsageSpike is a sudden rise in evaluations. At most one is reported per hour.
 type UsageSpike struct {
 	From        time.Time // start of the hour, in UTC
 	Evaluations int       // evaluations in this hour so far
@@ -38,7 +38,7 @@ func (r *UsageSpike) String() string {
 		r.Evaluations, r.From.Format("15:04 MST"), r.MeanBefore)
 }
 
-// count counts an evaluation and returns the sudden rise that it causes, or nil.
+// countEvaluation counts an evaluation and returns the sudden rise that it causes, or nil.
 func (r *limitRecord) countEvaluation() *UsageSpike {
 	now := r.StoreTime / int64(time.Hour)
 	r.Hours = slices.DeleteFunc(r.Hours, func(h hourlyCount) bool { return h.HourSince1970 < now-usageHours || h.HourSince1970 > now })
@@ -61,7 +61,7 @@ func (r *limitRecord) countEvaluation() *UsageSpike {
 	return &UsageSpike{From: r.toWallTime(now * int64(time.Hour)), Evaluations: last.Evaluations, MeanBefore: float64(before) / usageHours}
 }
 
-// usage returns the evaluations of the last 24 hours, the current hour last.
+// hourlyUsage returns the evaluations of the last 24 hours, the current hour last.
 func (r *limitRecord) hourlyUsage() []HourUse {
 	now := r.StoreTime / int64(time.Hour)
 	out := make([]HourUse, usageHours)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A message is an OTLP 1 protobuf message, encoded field by field: the generated types would need a
+// An otlpMessage is an OTLP 1 protobuf message, encoded field by field: the generated types would need a
 // reflection library that slows every start. Field numbers are those of opentelemetry/proto; a test
 // decodes messages with the generated types.
 type otlpMessage []byte
@@ -59,7 +59,7 @@ func (m otlpMessage) appendMessages(field uint64, parts ...otlpMessage) otlpMess
 	return m
 }
 
-// packed appends a packed repeated field of 8-byte numbers.
+// appendPacked appends a packed repeated field of 8-byte numbers.
 func (m otlpMessage) appendPacked(field uint64, values []uint64) otlpMessage {
 	var all otlpMessage
 	for _, value := range values {
@@ -68,7 +68,7 @@ func (m otlpMessage) appendPacked(field uint64, values []uint64) otlpMessage {
 	return m.appendMessages(field, all)
 }
 
-// attribute is a KeyValue.
+// stringAttribute is a KeyValue.
 func stringAttribute(key, value string) otlpMessage {
 	return otlpMessage(nil).appendText(1, key).appendMessages(2, otlpMessage(nil).appendText(1, value))
 }
@@ -77,7 +77,7 @@ func intAttribute(key string, value int) otlpMessage {
 	return otlpMessage(nil).appendText(1, key).appendMessages(2, otlpMessage(nil).appendVarint(3, uint64(int64(value))))
 }
 
-// attributes returns attributes for pairs of key and value, without empty values.
+// stringAttributes returns attributes for pairs of key and value, without empty values.
 func stringAttributes(pairs ...string) (out []otlpMessage) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -99,7 +99,7 @@ func toolName(typ string) string {
 	return typ
 }
 
-// export returns an export request with one resource and one scope.
+// exportRequest returns an export request with one resource and one scope.
 func (e *Exporter) exportRequest(parts []otlpMessage) otlpMessage {
 	resource := otlpMessage(nil).appendMessages(1, stringAttributes("service.name", "shield", "service.version", e.opts.Version)...)
 	scope := otlpMessage(nil).appendText(1, "github.com/shieldcli/shield").appendText(2, e.opts.Version)
@@ -107,7 +107,7 @@ func (e *Exporter) exportRequest(parts []otlpMessage) otlpMessage {
 	return otlpMessage(nil).appendMessages(1, otlpMessage(nil).appendMessages(1, resource).appendMessages(2, scoped).appendText(3, Schema))
 }
 
-// traces returns an ExportTraceServiceRequest with the spans of actions.
+// traceRequest returns an ExportTraceServiceRequest with the spans of actions.
 func (e *Exporter) traceRequest(batch []Action) otlpMessage {
 	var spans []otlpMessage
 	for i := range batch {
@@ -116,7 +116,7 @@ func (e *Exporter) traceRequest(batch []Action) otlpMessage {
 	return e.exportRequest(spans)
 }
 
-// spansOf returns the span of an action, and one for each judge's answer. Answers of one tier start
+// actionSpans returns the span of an action, and one for each judge's answer. Answers of one tier start
 // together; the next tier starts after the last of them.
 func actionSpans(a *Action) []otlpMessage {
 	trace, root := randomBytes(16), randomBytes(8)
@@ -154,16 +154,16 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// bounds of the histogram, in seconds.
+// histogramBounds of the histogram, in seconds.
 var histogramBounds = []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30}
 
-// counts are the totals since the start.
+// metricCounts are the totals since the start.
 type metricCounts struct {
 	actions map[metricKey]*histogram
 	dropped uint64
 }
 
-// A kind is a combination of attributes that is counted separately.
+// A metricKey is a combination of attributes that is counted separately.
 type metricKey struct {
 	decision string
 	tier     int
@@ -194,7 +194,7 @@ func (c *metricCounts) add(a *Action, dropped bool) {
 	}
 }
 
-// metrics returns an ExportMetricsServiceRequest with the counts.
+// metricsRequest returns an ExportMetricsServiceRequest with the counts.
 func (e *Exporter) metricsRequest() otlpMessage {
 	const cumulative = 2
 	from, now := uint64(e.startedAt.UnixNano()), uint64(e.opts.Clock().UnixNano())

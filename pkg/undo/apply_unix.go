@@ -96,13 +96,13 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 	return out, saved, os.WriteFile(filepath.Join(dir, appliedName), []byte(at), 0o600)
 }
 
-// within reports whether a path is the folder or below it.
+// isInOrBelow reports whether a path is the folder or below it.
 func isInOrBelow(path, folder string) bool {
 	folder = filepath.Clean(folder)
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// leftBy returns the state of the set's files after the action, by the index of the entry.
+// stampsAfterAction returns the state of the set's files after the action, by the index of the entry.
 func (s *Store) stampsAfterAction(id string) map[int]fileStamp {
 	left := map[int]fileStamp{}
 	if data, err := os.ReadFile(filepath.Join(s.o.Dir, id, stampsAfterName)); err == nil {
@@ -111,7 +111,7 @@ func (s *Store) stampsAfterAction(id string) map[int]fileStamp {
 	return left
 }
 
-// plan returns how to restore an entry, and the state of the current file.
+// planFor returns how to restore an entry, and the state of the current file.
 func (a *applier) planFor(i int) (p restorePlan, found fileStamp, err error) {
 	e := &a.set.Entries[i]
 	path := e.path()
@@ -152,7 +152,7 @@ func (a *applier) planIn(dir, i int) (p restorePlan, found fileStamp, err error)
 	return planReplace, found, nil
 }
 
-// links reports whether the set keeps a file by a hard link: the file was moved to its place. Each
+// isKeptByLink reports whether the set keeps a file by a hard link: the file was moved to its place. Each
 // further hard link changes its change time.
 func (a *applier) isKeptByLink(s fileStamp) bool {
 	return slices.ContainsFunc(a.set.Entries, func(e Entry) bool {
@@ -160,7 +160,7 @@ func (a *applier) isKeptByLink(s fileStamp) bool {
 	})
 }
 
-// same reports whether the current file is the kept file.
+// isUnchanged reports whether the current file is the kept file.
 func (a *applier) isUnchanged(e *Entry, dir int, name string, st *unix.Stat_t) bool {
 	now := stampOf(st)
 	switch kind := st.Mode & unix.S_IFMT; e.Kind {
@@ -207,7 +207,7 @@ func (a *applier) isUnchanged(e *Entry, dir int, name string, st *unix.Stat_t) b
 	return err == nil && got == want
 }
 
-// content opens the kept content of a file, and checks that it is unchanged.
+// openKeptContent opens the kept content of a file, and checks that it is unchanged.
 func (a *applier) openKeptContent(e *Entry) (*os.File, error) {
 	f, st, err := openRegular(a.fd, e.StoredName)
 	if err != nil {
@@ -229,7 +229,7 @@ func (a *applier) openKeptContent(e *Entry) (*os.File, error) {
 	return f, nil
 }
 
-// entry restores one entry.
+// restoreEntry restores one entry.
 func (a *applier) restoreEntry(i int) (did, at string, err error) {
 	e := &a.set.Entries[i]
 	path := e.path()
@@ -304,7 +304,7 @@ func makeFolder(path string) (int, error) {
 	return openFolder(path)
 }
 
-// put creates a file that must not exist.
+// createEntry creates a file that must not exist.
 func (a *applier) createEntry(dir int, name string, i int) error {
 	e := &a.set.Entries[i]
 	switch e.Kind {
@@ -316,7 +316,7 @@ func (a *applier) createEntry(dir int, name string, i int) error {
 	return a.stageFile(dir, i, func(from int, staged string) error { return unix.Linkat(from, staged, dir, name, 0) })
 }
 
-// replace replaces the found file with an entry's.
+// replaceFile replaces the found file with an entry's.
 func (a *applier) replaceFile(dir int, name string, i int, found fileStamp) error {
 	e := &a.set.Entries[i]
 	move := func(from int, staged string) error {
@@ -339,12 +339,12 @@ func (a *applier) replaceFile(dir int, name string, i int, found fileStamp) erro
 	return move(dir, staged)
 }
 
-// staged returns the temporary name of an entry.
+// stagedName returns the temporary name of an entry.
 func (a *applier) stagedName(i int) string {
 	return ".shield-undo-" + a.set.ID + "-" + strconv.Itoa(i)
 }
 
-// stage creates an entry's file in the store, or in the target folder if that is on another file
+// stageFile creates an entry's file in the store, or in the target folder if that is on another file
 // system, and calls use to move it to its name.
 func (a *applier) stageFile(dir, i int, use func(from int, staged string) error) error {
 	e := &a.set.Entries[i]
@@ -378,7 +378,7 @@ func (a *applier) stageFile(dir, i int, use func(from int, staged string) error)
 	return err
 }
 
-// write creates a file with the content of an entry.
+// writeContent creates a file with the content of an entry.
 func (a *applier) writeContent(dir int, name string, e *Entry) error {
 	fd, err := unix.Openat(dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -407,7 +407,7 @@ func (a *applier) writeContent(dir int, name string, e *Entry) error {
 	return setModeAndTime(fd, e)
 }
 
-// finish sets the mode and time of an open file to those of an entry.
+// setModeAndTime sets the mode and time of an open file to those of an entry.
 func setModeAndTime(fd int, e *Entry) error {
 	if err := unix.Fchmod(fd, e.Mode); err != nil {
 		return err
@@ -416,7 +416,7 @@ func setModeAndTime(fd int, e *Entry) error {
 	return unix.Futimes(fd, []unix.Timeval{at, at})
 }
 
-// overwrite writes the content of an entry into a file that has other hard links. It records the path
+// overwriteFile writes the content of an entry into a file that has other hard links. It records the path
 // first, since a process killed meanwhile leaves a partly written file.
 func (a *applier) overwriteFile(dir int, name string, e *Entry, found fileStamp) error {
 	from, err := a.openKeptContent(e)
@@ -453,7 +453,7 @@ func (a *applier) overwriteFile(dir int, name string, e *Entry, found fileStamp)
 	return os.Remove(note)
 }
 
-// settle restores the mode and time of the folders that were created, now or by a killed process,
+// restoreFolderModes restores the mode and time of the folders that were created, now or by a killed process,
 // innermost first.
 func (a *applier) restoreFolderModes(entries []int) {
 	for _, i := range slices.Backward(entries) {
@@ -473,7 +473,7 @@ func (a *applier) restoreFolderModes(entries []int) {
 	}
 }
 
-// openReal opens a folder for reading, unlike openFolder, which opens it only as a path.
+// openFolderForReading opens a folder for reading, unlike openFolder, which opens it only as a path.
 func openFolderForReading(path string) (int, error) {
 	fd, err := openFolder(path)
 	if err != nil {

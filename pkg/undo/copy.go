@@ -18,7 +18,7 @@ const blockSize = 64 << 10
 
 var zeros [blockSize]byte
 
-// A digest hashes the blocks of a file that are not zero, with their offsets.
+// A blockDigest hashes the blocks of a file that are not zero, with their offsets.
 type blockDigest struct{ hash.Hash }
 
 func newDigest() blockDigest { return blockDigest{sha256.New()} }

@@ -24,7 +24,7 @@ const (
 	maxSecretScans  = 256 // files whose start is searched for a credential
 )
 
-// A keeper makes one set.
+// A setBuilder makes one set.
 type setBuilder struct {
 	s              *Store
 	ctx            context.Context
@@ -88,7 +88,7 @@ func (k *setBuilder) keepError(path, why string, args ...any) error {
 	return &KeepError{path, fmt.Sprintf(why, args...)}
 }
 
-// loss keeps the files of one loss.
+// keepLoss keeps the files of one loss.
 func (k *setBuilder) keepLoss(l *FileLoss) error {
 	if !filepath.IsAbs(l.Path) {
 		return k.keepError(l.Path, "its path is not absolute")
@@ -121,7 +121,7 @@ func (k *setBuilder) keepLoss(l *FileLoss) error {
 	return k.keepName(dir, name, path, l, 0)
 }
 
-// enter opens a folder and stores it in k.dir, unless it is open already.
+// enterFolder opens a folder and stores it in k.dir, unless it is open already.
 func (k *setBuilder) enterFolder(folder string) error {
 	if k.folderFD >= 0 && k.folder == folder {
 		return nil
@@ -170,10 +170,10 @@ func openFolder(path string) (int, error) {
 	return fd, nil
 }
 
-// isGone reports whether an error of openFolder means that the folder does not exist.
+// isNotExist reports whether an error of openFolder means that the folder does not exist.
 func isNotExist(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
-// under keeps the matching names in a folder, and closes its descriptor.
+// keepMatching keeps the matching names in a folder, and closes its descriptor.
 func (k *setBuilder) keepMatching(fd int, path string, l *FileLoss, level int) error {
 	defer unix.Close(fd)
 	names, err := k.readNames(fd, path)
@@ -212,7 +212,7 @@ func (k *setBuilder) keepMatching(fd int, path string, l *FileLoss, level int) e
 	return nil
 }
 
-// names returns the names in a folder.
+// readNames returns the names in a folder.
 func (k *setBuilder) readNames(fd int, path string) ([]string, error) {
 	own, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -247,7 +247,7 @@ func (s *Store) isBuildOutput(path string) bool {
 	return s.o.IsBuildOutput != nil && s.o.IsBuildOutput(path)
 }
 
-// add adds an entry.
+// addEntry adds an entry.
 func (k *setBuilder) addEntry(path string, e Entry) {
 	e.Path = path
 	if !utf8.ValidString(path) {
@@ -257,7 +257,7 @@ func (k *setBuilder) addEntry(path string, e Entry) {
 	k.set.Entries = append(k.set.Entries, e)
 }
 
-// name keeps one name in an open folder.
+// keepName keeps one name in an open folder.
 func (k *setBuilder) keepName(dir int, name, path string, l *FileLoss, level int) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -312,7 +312,7 @@ func (k *setBuilder) keepName(dir int, name, path string, l *FileLoss, level int
 	return nil
 }
 
-// tree keeps a folder and, if the loss is of a tree, everything below it except build output.
+// keepFolder keeps a folder and, if the loss is of a tree, everything below it except build output.
 func (k *setBuilder) keepFolder(dir int, name, path string, l *FileLoss, level int, e Entry) error {
 	e.Kind = "dir"
 	if _, ok := k.entryIndexes[path]; !ok {
@@ -350,7 +350,7 @@ func (k *setBuilder) keepFolder(dir int, name, path string, l *FileLoss, level i
 	return nil
 }
 
-// file keeps the content of a file.
+// keepFile keeps the content of a file.
 func (k *setBuilder) keepFile(dir int, name, path string, copied bool, e *Entry) error {
 	if e.Size > k.remainingBytes {
 		return k.keepError(path, "the undo store is full; run 'shield undo prune'")
@@ -384,7 +384,7 @@ func (k *setBuilder) keepFile(dir int, name, path string, copied bool, e *Entry)
 	return k.keepError(path, "%v", err)
 }
 
-// copy keeps the content of a file as a separate copy.
+// keepCopy keeps the content of a file as a separate copy.
 func (k *setBuilder) keepCopy(dir int, name, path string, e *Entry) error {
 	from, st, err := openRegular(dir, name)
 	if err != nil {
@@ -435,7 +435,7 @@ func (k *setBuilder) keepCopy(dir int, name, path string, e *Entry) error {
 	return nil
 }
 
-// database keeps an SQLite database with its log files, unless a process has it open.
+// keepDatabase keeps an SQLite database with its log files, unless a process has it open.
 func (k *setBuilder) keepDatabase(dir int, name, path string) error {
 	for i, suffix := range [...]string{"", "-wal", "-journal", "-shm"} {
 		from, st, err := openRegular(dir, name+suffix)

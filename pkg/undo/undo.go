@@ -50,10 +50,10 @@ type Options struct {
 	Limits Limits           // the zero value means [DefaultLimits]
 	Clock  func() time.Time // the current time; required
 
-	// Secret reports whether a file is a credential by its name or, with start, by its first bytes.
+	// IsSecret reports whether a file is a credential by its name or, with start, by its first bytes.
 	// Such a file is not kept. nil knows none.
 	IsSecret func(path string, start []byte) bool
-	// Output reports whether a path is build output that can be recreated; it is not kept, and the set
+	// IsBuildOutput reports whether a path is build output that can be recreated; it is not kept, and the set
 	// lists it. nil knows none.
 	IsBuildOutput func(path string) bool
 }
@@ -69,7 +69,7 @@ func New(o Options) *Store {
 	return &Store{o}
 }
 
-// A Loss is something that an action deletes or changes.
+// A FileLoss is something that an action deletes or changes.
 type FileLoss struct {
 	Path  string                 // absolute and canonical; its folder contains no symbolic link
 	Under bool                   // Path is a folder, and all names in it that Match accepts are lost
@@ -82,7 +82,7 @@ type FileLoss struct {
 	Text  string                 // a file that does not exist yet would have this content, such as a packed git ref
 }
 
-// About describes the action that a set belongs to.
+// ActionInfo describes the action that a set belongs to.
 type ActionInfo struct {
 	Session     string `json:"session,omitempty"`
 	Host        string `json:"host,omitempty"`
@@ -106,7 +106,7 @@ type Set struct {
 	Entries         []Entry  `json:"entries,omitempty"`  // set by Get only
 }
 
-// overhead is the assumed cost of a name in bytes, so that the limit in bytes also limits the number
+// nameOverheadBytes is the assumed cost of a name in bytes, so that the limit in bytes also limits the number
 // of small files and sets.
 const nameOverheadBytes = 4 << 10
 
@@ -138,7 +138,7 @@ func (e *Entry) path() string {
 	return e.Path
 }
 
-// A stamp identifies the state of a file, without its content.
+// A fileStamp identifies the state of a file, without its content.
 type fileStamp struct {
 	Dev   uint64 `json:"dev,omitempty"`
 	Ino   uint64 `json:"ino,omitempty"`
@@ -147,7 +147,7 @@ type fileStamp struct {
 	CTime int64  `json:"ctime,omitempty"` // change time, ns; 0 if unknown
 }
 
-// is reports whether two stamps are of the same state. The change time detects programs that set the
+// isSameState reports whether two stamps are of the same state. The change time detects programs that set the
 // modification time back, but a new hard link changes it, too.
 func (s fileStamp) isSameState(o fileStamp) bool {
 	if s.CTime == 0 || o.CTime == 0 {
@@ -156,7 +156,7 @@ func (s fileStamp) isSameState(o fileStamp) bool {
 	return s == o
 }
 
-// looks is like is, but ignores the change time.
+// isSameIgnoringCTime is like is, but ignores the change time.
 func (s fileStamp) isSameIgnoringCTime(o fileStamp) bool {
 	s.CTime, o.CTime = 0, 0
 	return s == o
@@ -178,7 +178,7 @@ type Result struct {
 	Why       string `json:"why,omitempty"` // the error, with Failed
 }
 
-// An UnkeptError names a file that could not be kept, and the reason.
+// A KeepError names a file that could not be kept, and the reason.
 type KeepError struct{ Path, Why string }
 
 func (e *KeepError) Error() string {
@@ -212,7 +212,7 @@ type counter struct {
 	Pruned int64 `json:"pruned"` // Unix time
 }
 
-// locked calls f with the counter under the store's lock, and writes the counter afterwards.
+// withLock calls f with the counter under the store's lock, and writes the counter afterwards.
 func (s *Store) withLock(ctx context.Context, f func(c *counter) error) error {
 	if err := os.MkdirAll(s.o.Dir, 0o700); err != nil {
 		return err
@@ -243,7 +243,7 @@ func (s *Store) withLock(ctx context.Context, f func(c *counter) error) error {
 	return writeFile(s.o.Dir, counterName, c)
 }
 
-// counted computes the counter from the sets.
+// recount computes the counter from the sets.
 func (s *Store) recount() (c counter) {
 	c.Next = 1
 	names, _ := os.ReadDir(s.o.Dir)
@@ -259,7 +259,7 @@ func (s *Store) recount() (c counter) {
 	return c
 }
 
-// number returns the number in the ID of a set, or 0.
+// setNumber returns the number in the ID of a set, or 0.
 func setNumber(id string) int {
 	rest, ok := strings.CutPrefix(id, "u")
 	n, err := strconv.Atoi(rest)
@@ -283,10 +283,10 @@ func writeFile(dir, name string, v any) error {
 	return os.Rename(tmp, filepath.Join(dir, name))
 }
 
-// step is called between two changes on the disk; tests kill the process there.
+// testCrashPoint is called between two changes on the disk; tests kill the process there.
 var testCrashPoint = func() {}
 
-// head returns a set without its entries.
+// readHead returns a set without its entries.
 func (s *Store) readHead(id string) (*Set, error) {
 	if setNumber(id) == 0 {
 		return nil, fmt.Errorf("%q is not the ID of a set; 'shield undo' lists the sets", id)
@@ -355,7 +355,7 @@ func (s *Store) Prune(ctx context.Context, keep time.Duration) (dropped int, byt
 	return dropped, bytes, err
 }
 
-// unfinished is the age at which a set without its list is considered abandoned by a killed process.
+// abandonedAge is the age at which a set without its list is considered abandoned by a killed process.
 const abandonedAge = time.Hour
 
 // prune deletes sets older than keep and then, if most is not negative, the oldest that can be deleted
@@ -465,7 +465,7 @@ func (s *Store) commit(ctx context.Context, set *Set) error {
 	return s.withLock(ctx, func(c *counter) error { c.Used += set.cost(); return nil })
 }
 
-// Untold returns the sets of a session that it has not returned before, without their entries, newest
+// TakeNewSets returns the sets of a session that it has not returned before, without their entries, newest
 // first.
 func (s *Store) TakeNewSets(session string) ([]Set, error) {
 	names, err := os.ReadDir(s.o.Dir)
@@ -500,7 +500,7 @@ func (s *Store) TakeNewSets(session string) ([]Set, error) {
 	return out, os.WriteFile(mark, []byte(out[0].ID), 0o600)
 }
 
-// pending returns the path of the file that contains the set ID of an action that has not ended.
+// pendingPath returns the path of the file that contains the set ID of an action that has not ended.
 func (s *Store) pendingPath(session, hash string) string {
 	sum := sha256.Sum256([]byte(session + "\x00" + hash))
 	return filepath.Join(s.o.Dir, pendingName, hex.EncodeToString(sum[:12]))

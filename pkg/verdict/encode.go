@@ -24,7 +24,7 @@ func (v *Verdict) AppendJSON(dst []byte) []byte {
 // MarshalJSON implements [encoding/json.Marshaler].
 func (v *Verdict) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }
 
-// A form selects how the parts of a verdict are written.
+// A jsonStyle selects how the parts of a verdict are written.
 type jsonStyle struct {
 	text func(dst []byte, s string) []byte
 	json func(dst, raw []byte) []byte
@@ -121,7 +121,7 @@ func (f jsonStyle) value(dst []byte, name string, raw []byte) []byte {
 	return f.json(append(dst, name...), raw)
 }
 
-// written returns the decision's name in the output.
+// outputName returns the decision's name in the output.
 func (d Decision) outputName() string {
 	if d == Allow || d == Escalate {
 		return d.String()

@@ -75,7 +75,7 @@ func (r *Reader) Next() (Record, error) {
 	return rec, nil
 }
 
-// open determines whether a record is an action or a verdict, and parses it.
+// parseRecord determines whether a record is an action or a verdict, and parses it.
 func (r *Reader) parseRecord(rec *Record) error {
 	var few [20]canonjson.Member
 	members, err := canonjson.Object(few[:0], rec.Raw, action.MaxDepth)
@@ -152,7 +152,7 @@ func (s *Sealer) verify(members []canonjson.Member) (*Verdict, Stages, error) {
 	return v, stages, nil
 }
 
-// fill sets the fields of a verdict. The input was written by shield, so unknown fields and values are
+// setFields sets the fields of a verdict. The input was written by shield, so unknown fields and values are
 // errors.
 func (v *Verdict) setFields(members []canonjson.Member) error {
 	for _, m := range members {
@@ -220,7 +220,7 @@ func parseStrings(value any) (out []string, ok bool) {
 	return out, ok
 }
 
-// trail parses the steps of a verdict. Effects and views keep their exact text, so that a pipe of stages
+// parseTrail parses the steps of a verdict. Effects and views keep their exact text, so that a pipe of stages
 // prints the same as a single process.
 func parseTrail(raw []byte) ([]Step, bool) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))

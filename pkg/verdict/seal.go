@@ -112,7 +112,7 @@ func (s *Sealer) SealKnown(v *Verdict, stages Stages, canonicalAction []byte) {
 	v.Seal = string(text[:])
 }
 
-// open verifies the seal of a verdict with the given members and returns the stages that have judged it. Its
+// verifySeal verifies the seal of a verdict with the given members and returns the stages that have judged it. Its
 // errors are errUnsealed and errMismatch.
 func (s *Sealer) verifySeal(members []canonjson.Member, text string) (Stages, error) {
 	var seal, want [sealSize]byte
@@ -137,7 +137,7 @@ func (s *Sealer) verifySeal(members []canonjson.Member, text string) (Stages, er
 	return Stages(seal[1]), nil
 }
 
-// sum completes a seal whose head is set with the HMAC of m.buf and the head.
+// appendMAC completes a seal whose head is set with the HMAC of m.buf and the head.
 func (m *mac) appendMAC(seal []byte) {
 	m.Reset()
 	m.Write(m.buf)
@@ -227,7 +227,7 @@ func (s *Step) appendCanonical(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// canonical is the form of RFC 8785.
+// canonicalStyle is the form of RFC 8785.
 var canonicalStyle = jsonStyle{
 	text: canonjson.AppendString,
 	json: func(dst, raw []byte) []byte {

@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/internal/brief"
 )
 
-// Told holds the parts of the text about a verdict for the agent and its user. An ALLOW has no text. Hosts
+// Explanation holds the parts of the text about a verdict for the agent and its user. An ALLOW has no text. Hosts
 // truncate long texts, so the parts that identify the action come first.
 type Explanation struct {
 	ActionText    string // the judged words: a command, or a verb and a path
@@ -21,7 +21,7 @@ type Explanation struct {
 	FurtherAdvice string // what the user can do in addition to avoid the question in future, or ""
 }
 
-// Limits of a text for an agent, in characters: hosts show no more. maxTold includes the text after the
+// Limits of a text for an agent, in characters: hosts show no more. maxAgentText includes the text after the
 // reason.
 const (
 	maxAgentText   = 240
@@ -31,7 +31,7 @@ const (
 	maxAlternative = 70
 )
 
-// Reason returns What, Why and Instead, in at most 160 characters. If they are too long, first the action is
+// Summary returns What, Why and Instead, in at most 160 characters. If they are too long, first the action is
 // shortened, then the harm, then the advice.
 func (t *Explanation) Summary() string {
 	why, instead := endWithPunctuation(oneLine(t.EffectAndHarm)), sentence(t.Alternative)
@@ -92,7 +92,7 @@ func (v *Verdict) ForUser() string {
 	return text
 }
 
-// withoutHarm returns a reason of the form "what it does: harm" without the harm.
+// trimHarmClause returns a reason of the form "what it does: harm" without the harm.
 func trimHarmClause(why string) string {
 	does, _, found := strings.Cut(why, ": ")
 	if !found || strings.HasPrefix(does, "unknown ") { // the text after the colon names the object, not the harm
@@ -101,7 +101,7 @@ func trimHarmClause(why string) string {
 	return endWithPunctuation(does)
 }
 
-// shortened returns a text of at most n characters: it removes parentheses, the harm, or the last part, or
+// shortenReason returns a text of at most n characters: it removes parentheses, the harm, or the last part, or
 // else cuts between words.
 func shortenReason(s string, n int) string {
 	fits := func(s string) bool { return utf8.RuneCountInString(s) <= n }
@@ -141,7 +141,7 @@ func capitalize(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// ended returns a text with a punctuation mark at its end.
+// endWithPunctuation returns a text with a punctuation mark at its end.
 func endWithPunctuation(s string) string {
 	s = strings.TrimRight(s, " ;,:")
 	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "!") || strings.HasSuffix(s, "…") {
@@ -150,7 +150,7 @@ func endWithPunctuation(s string) string {
 	return s + "."
 }
 
-// clipped returns a text of at most n characters, cut between words.
+// clipAtWord returns a text of at most n characters, cut between words.
 func clipAtWord(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s

@@ -76,7 +76,7 @@ type Verdict struct {
 	By      string `json:"-"` // name of the person in the channel; may be empty
 }
 
-// Kept is the condition of an ALLOW that files which the action deletes or overwrites are backed up before it
+// ConditionBackedUp is the condition of an ALLOW that files which the action deletes or overwrites are backed up before it
 // runs. A caller that cannot back them up must treat the verdict as ESCALATE.
 const ConditionBackedUp = "kept"
 

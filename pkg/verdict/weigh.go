@@ -1,6 +1,6 @@
 package verdict
 
-// Who is the lowest authority that may allow an action. Up to Person it is the number of a tier.
+// Authority is the lowest authority that may allow an action. Up to Person it is the number of a tier.
 type Authority uint8
 
 // The authorities, from the lowest to the highest.
@@ -12,10 +12,10 @@ const (
 	NeverAllowed                  // the action cannot be allowed
 )
 
-// Least returns the authority of a tier, 0–3.
+// AuthorityOfTier returns the authority of a tier, 0–3.
 func AuthorityOfTier(tier int) Authority { return Authority(min(max(tier, 0), int(Person))) }
 
-// At returns the decision of a tier, 0–3, on a finding that requires authority w.
+// DecisionAt returns the decision of a tier, 0–3, on a finding that requires authority w.
 func (w Authority) DecisionAt(tier int) Decision {
 	switch {
 	case w >= NeverAllowed:
@@ -38,7 +38,7 @@ type Finding struct {
 	FixedReasoning bool   // as in [Verdict]
 }
 
-// Weigh returns the index of the finding that decides: the one that requires the highest authority, of
+// DecidingIndex returns the index of the finding that decides: the one that requires the highest authority, of
 // several the most confident, of several the first. It returns -1 if there are no findings.
 func DecidingIndex(findings ...Finding) int {
 	at := -1

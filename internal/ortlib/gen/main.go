@@ -105,7 +105,7 @@ func (t *target) buildLibrary(check bool, tarball string) error {
 	return t.writeEmbedFile(packed)
 }
 
-// pack compresses by the program zstd, whose highest level saves an eighth of what
+// compress compresses by the program zstd, whose highest level saves an eighth of what
 // package zstd writes.
 func compress(data []byte) ([]byte, error) {
 	cmd := exec.Command("zstd", "--ultra", "-22", "--long=27", "--quiet", "--stdout")
@@ -117,7 +117,7 @@ func compress(data []byte) ([]byte, error) {
 	return packed, nil
 }
 
-// embed checks the packed library and writes the Go file that embeds it.
+// writeEmbedFile checks the packed library and writes the Go file that embeds it.
 func (t *target) writeEmbedFile(packed []byte) error {
 	z, err := zstd.NewReader(nil, zstd.WithDecoderMaxWindow(maxWindowBytes))
 	if err != nil {
@@ -182,7 +182,7 @@ func (t *target) fetchLibrary(tarball string) ([]byte, error) {
 	return readArchiveFile(data, npmEntry)
 }
 
-// entry returns one file of a .tgz archive.
+// readArchiveFile returns one file of a .tgz archive.
 func readArchiveFile(tgz []byte, name string) ([]byte, error) {
 	g, err := gzip.NewReader(bytes.NewReader(tgz))
 	if err != nil {

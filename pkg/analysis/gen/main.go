@@ -36,7 +36,7 @@ type row struct {
 	Reason   string
 }
 
-// who maps the values of the field "who" to constants of package verdict.
+// authorityConstants maps the values of the field "who" to constants of package verdict.
 var authorityConstants = map[string]string{"": "NoApproval", "model": "Classifier", "evaluator": "Evaluator", "person": "Person", "never": "Never"}
 
 func generate(files fs.FS) ([]byte, error) {

@@ -22,7 +22,7 @@ func main() {
 	}
 }
 
-// lists returns the contents of the lists of package knowledge that rules use; the generated table only has
+// knowledgeLists returns the contents of the lists of package knowledge that rules use; the generated table only has
 // their names.
 func knowledgeLists(rules []rule) (out []byte) {
 	for i := range rules {

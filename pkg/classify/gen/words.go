@@ -8,13 +8,13 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// In forms, anyText marks any text, oneOf one required character.
+// In forms, anyText marks any text, oneCharacter one required character.
 const (
 	anyText      = "\x00"
 	oneCharacter = "\x01"
 )
 
-// maxForms is the maximum number of texts that forms returns for an expression.
+// maxMatchedTexts is the maximum number of texts that forms returns for an expression.
 const maxMatchedTexts = 4096
 
 // wordsOnly returns a program and arguments that a clause matches, if the clause only tests subcommands and
@@ -58,7 +58,7 @@ func holdsValue(program, form string) bool {
 	return false
 }
 
-// forms returns the texts that an expression matches.
+// matchedTexts returns the texts that an expression matches.
 func matchedTexts(expr string) []string {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
@@ -107,7 +107,7 @@ func matchedTextsOf(re *syntax.Regexp) []string {
 	return []string{""}
 }
 
-// classForms returns the characters of a class if there are few.
+// classCharacters returns the characters of a class if there are few.
 func classCharacters(re *syntax.Regexp) []string {
 	var out []string
 	for i := 0; i < len(re.Rune); i += 2 {

@@ -112,7 +112,7 @@ func writePattern(b *bytes.Buffer, name, expr string) {
 	}
 }
 
-// mark drops letters and spaces, which are in most texts.
+// dropLettersAndSpaces drops letters and spaces, which are in most texts.
 func dropLettersAndSpaces(r rune) rune {
 	if r == ' ' || unicode.IsLetter(r) {
 		return -1

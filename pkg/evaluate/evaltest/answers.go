@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// answerRoles put a bad answer into a good response.
+// badAnswerScenarios put a bad answer into a good response.
 func badAnswerScenarios() []Scenario {
 	var list []Scenario
 	say := func(name string, want Outcome, text func(canary string) string) {
@@ -95,7 +95,7 @@ func answer(canary, field, value string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// canaryAnswers are good answers with a wrong canary.
+// addWrongCanaryScenarios are good answers with a wrong canary.
 func addWrongCanaryScenarios(say func(name string, want Outcome, text func(canary string) string)) {
 	back := func(c string) string {
 		b := []byte(c)

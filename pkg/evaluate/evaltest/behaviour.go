@@ -128,7 +128,7 @@ func Slow(d time.Duration) Behaviour {
 	}
 }
 
-// first runs b for the first n requests of a model and then answers ALLOW.
+// firstRequests runs b for the first n requests of a model and then answers ALLOW.
 func firstRequests(n int, b Behaviour) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
 		if r.Nth <= n {
@@ -168,7 +168,7 @@ func unauthorized(w http.ResponseWriter, hr *http.Request, r Request) {
 	Status(http.StatusUnauthorized, "", "Incorrect API key provided: "+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))(w, hr, r)
 }
 
-// cut closes the connection in the middle of the body.
+// cutConnection closes the connection in the middle of the body.
 func cutConnection(w http.ResponseWriter, _ *http.Request, _ Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", "1000")
@@ -179,7 +179,7 @@ func cutConnection(w http.ResponseWriter, _ *http.Request, _ Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// huge sends n bytes of a reply that would be valid if it were read completely.
+// hugeReply sends n bytes of a reply that would be valid if it were read completely.
 func hugeReply(n int) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -21,19 +21,19 @@ const (
 	Untrusted                  // BLOCK 1.0, with fail-open as well: the canary is missing or in a wrong place
 )
 
-// A Role is a server with one kind of behaviour. A careless parser would read ALLOW from every role.
+// A Scenario is a server with one kind of behaviour. A careless parser would read ALLOW from every role.
 type Scenario struct {
 	Name string
 	Do   Behaviour
 	Want Outcome
 }
 
-// Roles returns all roles. Their names differ.
+// Scenarios returns all roles. Their names differ.
 func Scenarios() []Scenario {
 	return slices.Concat(badStatusScenarios(), badEnvelopeScenarios(), badAnswerScenarios(), badTransportScenarios(), goodAnswerScenarios())
 }
 
-// good returns an answer that allows the action, which a careless parser would accept.
+// goodReply returns an answer that allows the action, which a careless parser would accept.
 func goodReply(canary string) string { return reply("ALLOW", "0.97", canary) }
 
 // completion is a response around an answer; %s is the answer as a JSON value.
@@ -47,21 +47,21 @@ func literal(s string) string {
 	return string(b)
 }
 
-// raw sends a body unchanged.
+// writeBody sends a body unchanged.
 func writeBody(w http.ResponseWriter, status int, contentType, body string) {
 	w.Header()["Content-Type"] = []string{contentType}
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(body))
 }
 
-// whole sends the good response after a change.
+// changedResponse sends the good response after a change.
 func changedResponse(change func(body string) string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, r Request) {
 		writeBody(w, http.StatusOK, "application/json", change(fmt.Sprintf(completion, literal(goodReply(r.Canary)))))
 	}
 }
 
-// edited sends the good response with one part replaced by another.
+// replacedPartScenario sends the good response with one part replaced by another.
 func replacedPartScenario(name string, want Outcome, part, by string) Scenario {
 	return Scenario{name, changedResponse(func(body string) string {
 		if !strings.Contains(body, part) {
@@ -71,7 +71,7 @@ func replacedPartScenario(name string, want Outcome, part, by string) Scenario {
 	}), want}
 }
 
-// statusRoles send a good response with every other status.
+// badStatusScenarios send a good response with every other status.
 func badStatusScenarios() []Scenario {
 	var list []Scenario
 	for status := 201; status <= 599; status++ {
@@ -91,7 +91,7 @@ func badStatusScenarios() []Scenario {
 	return list
 }
 
-// envelopeRoles send responses with changes around a good answer.
+// badEnvelopeScenarios send responses with changes around a good answer.
 func badEnvelopeScenarios() []Scenario {
 	blocked := literal(`{"decision":"BLOCK","confidence":1,"reasoning":"no","canary":""}`)
 	list := []Scenario{
@@ -161,7 +161,7 @@ func badEnvelopeScenarios() []Scenario {
 	return uniqueNames(list)
 }
 
-// unique removes roles with duplicate names.
+// uniqueNames removes roles with duplicate names.
 func uniqueNames(list []Scenario) []Scenario {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(list, func(r Scenario) bool {
@@ -171,7 +171,7 @@ func uniqueNames(list []Scenario) []Scenario {
 	})
 }
 
-// transportRoles send a good response over a connection that cannot be trusted.
+// badTransportScenarios send a good response over a connection that cannot be trusted.
 func badTransportScenarios() []Scenario {
 	list := []Scenario{
 		{"stalls after the header", Stall(""), Unreachable},
@@ -220,7 +220,7 @@ func Stall(text string) Behaviour {
 	}
 }
 
-// wire writes raw bytes to the connection; %s is replaced by the good response.
+// rawResponse writes raw bytes to the connection; %s is replaced by the good response.
 func rawResponse(text string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, r Request) {
 		conn, buf, err := http.NewResponseController(w).Hijack()
@@ -246,7 +246,7 @@ func zippedAs(encoding string, change func(string) string) Behaviour {
 	}
 }
 
-// honestRoles send a good response with additions that servers make.
+// goodAnswerScenarios send a good response with additions that servers make.
 func goodAnswerScenarios() []Scenario {
 	list := []Scenario{
 		{"honest", changedResponse(func(body string) string { return body }), Honest},

@@ -14,7 +14,7 @@ var suspicious = regexp.MustCompile(`(?i)production|chpasswd|auditd|u\+s|--visib
 	`|drop-[a-z]+\d+\.net|cdn-stat\d+\.com|paste\d+-[a-z]+\.io|sync-node\d+\.org|upd\d+-[a-z]+\.com|/v1/transfers|203\.0\.113|--mirror|hooksPath|chmod -R 777|_pgdata|-R 2222|cd ~ && python3|registry http:|disable --now|dropDatabase|/tmp/\.|pkill` +
 	`|release delete|branches/main/protection|delete-hosted-zone|purge-queue|"~/projects"|expires today|bank details|cascade=true|forward_to|keepass|do not tell|card numbers`)
 
-// Wary blocks what is suspicious and allows the rest.
+// BlockSuspicious blocks what is suspicious and allows the rest.
 func BlockSuspicious(w http.ResponseWriter, hr *http.Request, r Request) {
 	if Suspicious(r.User) {
 		Verdict("BLOCK", "0.97")(w, hr, r)

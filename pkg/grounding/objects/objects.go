@@ -53,7 +53,7 @@ func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
 	return needs, nil
 }
 
-// below reports whether an effect writes a file below an operand that may be a folder: mv a b writes b, or
+// writesIntoOperand reports whether an effect writes a file below an operand that may be a folder: mv a b writes b, or
 // b/a.
 func writesIntoOperand(c *analysis.Case, i int) bool {
 	e := &c.Effects[i]
@@ -63,7 +63,7 @@ func writesIntoOperand(c *analysis.Case, i int) bool {
 		})
 }
 
-// Each returns the objects of an action that have a name, at most maxNeeds.
+// NamedNeeds returns the objects of an action that have a name, at most maxNeeds.
 func NamedNeeds(c *analysis.Case) (needs []Need) {
 	for i := range c.Effects {
 		more, _ := effectNeeds(c, i) // effects without a name are skipped
@@ -86,7 +86,7 @@ var (
 	hostNouns  = []string{"", "host", "resource", "bucket", "database", "cluster", "repository", "remote", "person"}
 )
 
-// needsOf returns the objects of one effect.
+// effectNeeds returns the objects of one effect.
 func effectNeeds(c *analysis.Case, i int) ([]Need, error) {
 	e := &c.Effects[i]
 	if e.HasHarm(effect.LeaksSecrets) || e.HasLabel(effect.LabelSecret) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPrivate) {
@@ -155,7 +155,7 @@ func canonicalNames(names ...string) (out []string) {
 	return out
 }
 
-// paths returns the need for a file or folder.
+// pathNeed returns the need for a file or folder.
 func pathNeed(c *analysis.Case, e *effect.Effect, does grounding.Operations) ([]Need, error) {
 	if e.Pattern || !strings.HasPrefix(e.Path, "/") {
 		return nil, errUnnamed
@@ -180,7 +180,7 @@ func pathNeed(c *analysis.Case, e *effect.Effect, does grounding.Operations) ([]
 	return []Need{{Operations: does, Names: names, Nouns: pathNouns}}, nil
 }
 
-// host returns the need for a machine.
+// hostNeed returns the need for a machine.
 func hostNeed(e *effect.Effect, does grounding.Operations) ([]Need, error) {
 	if e.Trusted || e.Host != "" && effect.Loopback(e.Host) {
 		return nil, nil
@@ -192,7 +192,7 @@ func hostNeed(e *effect.Effect, does grounding.Operations) ([]Need, error) {
 	return []Need{{Operations: does, Names: names, Nouns: hostNouns}}, nil
 }
 
-// sent returns the needs for files that a program sends to its usual destination.
+// sentFileNeeds returns the needs for files that a program sends to its usual destination.
 func sentFileNeeds(c *analysis.Case, i int) (needs []Need, err error) {
 	e := &c.Effects[i]
 	for k := range c.Effects {
@@ -212,20 +212,20 @@ func sentFileNeeds(c *analysis.Case, i int) (needs []Need, err error) {
 	return needs, nil
 }
 
-// always are operands that name the usual object, and verbs that affect all of it.
+// impliedOperands are operands that name the usual object, and verbs that affect all of it.
 var impliedOperands = wordSet("origin head database_url flushall flushdb")
 
-// clients are programs whose short options name a place.
+// shortOptionClients are programs whose short options name a place.
 var shortOptionClients = wordSet("kubectl oc helm psql mysql mysqldump mariadb dropdb createdb pg_restore redis-cli mongosh mongo az heroku")
 
-// placing are options whose value names a place.
+// placeOptions are options whose value names a place.
 var placeOptions = wordSet("-n --namespace -h --host --hostname -p --port --zone --region --location --resource-group -g --context --kube-context --cluster --project -d --dbname --database --db -u -U --user --username " +
 	"--profile --account --account-name --subscription --ref --endpoint-url --server --app -a --confirm --org --organization --team --scope")
 
-// counts are options with a number of instances or seconds.
+// countOptions are options with a number of instances or seconds.
 var countOptions = wordSet("--replicas --desired-count --desired-capacity --grace-period")
 
-// wide are options that affect more than the named objects.
+// broadeningOptions are options that affect more than the named objects.
 var broadeningOptions = wordSet("--all -A --all-namespaces --mirror --prune --tags --yes-all --all-tags --force-all")
 
 func wordSet(text string) map[string]bool {
@@ -236,7 +236,7 @@ func wordSet(text string) map[string]bool {
 	return out
 }
 
-// operands returns the objects in the words of a command: each must be named.
+// operandNeeds returns the objects in the words of a command: each must be named.
 func operandNeeds(c *analysis.Case, i int, does grounding.Operations) ([]Need, error) {
 	e := &c.Effects[i]
 	run := e
@@ -361,7 +361,7 @@ func operandNeeds(c *analysis.Case, i int, does grounding.Operations) ([]Need, e
 	return needs, nil
 }
 
-// number reports whether a word is a number or a boolean.
+// isNumberOrBool reports whether a word is a number or a boolean.
 func isNumberOrBool(w string) bool {
 	return w != "" && strings.Trim(w, "0123456789") == "" || w == "true" || w == "false"
 }
@@ -384,7 +384,7 @@ func deletesFiles(c *analysis.Case, i int) bool {
 	return files
 }
 
-// readsHere reports whether a word is a file in the workspace that a program reads.
+// readsWorkspaceFile reports whether a word is a file in the workspace that a program reads.
 func readsWorkspaceFile(c *analysis.Case, run *effect.Effect, name string) bool {
 	if strings.Contains(strings.TrimPrefix(name, "@"), "@") {
 		return false // a package with its version
@@ -395,7 +395,7 @@ func readsWorkspaceFile(c *analysis.Case, run *effect.Effect, name string) bool 
 	})
 }
 
-// Met returns the name by which the user has named the needed object; "" if none. key converts names to the
+// MatchedName returns the name by which the user has named the needed object; "" if none. key converts names to the
 // form in which they are stored.
 func (n *Need) MatchedName(named []grounding.NamedObject, key func(string) string) string {
 	for i := range named {
@@ -432,7 +432,7 @@ func Forbidden(c *analysis.Case, named []grounding.NamedObject, key func(string)
 	return ""
 }
 
-// touched returns all names of the objects of an effect, and the operation on them.
+// touchedNames returns all names of the objects of an effect, and the operation on them.
 func touchedNames(c *analysis.Case, e *effect.Effect) (names []string, does grounding.Operations) {
 	add := func(list ...string) { names = append(names, canonicalNames(list...)...) }
 	switch e.Kind {

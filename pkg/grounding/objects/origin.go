@@ -10,14 +10,14 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// A Part is something that an action fetches, installs or sends to, with its names: a program, a host, a
+// An ExternalPart is something that an action fetches, installs or sends to, with its names: a program, a host, a
 // package, a recipient, or a URL path on a host where anybody can publish.
 type ExternalPart struct {
 	Names []string // canonical; the first is shown to people
 	Host  string   // the host, if the action only reads from it; else ""
 }
 
-// installing are subcommands of programs that fetch what their operands name, for programs whose table
+// fetchingSubcommands are subcommands of programs that fetch what their operands name, for programs whose table
 // entries do not mark operands as packages.
 var fetchingSubcommands = map[string][]string{
 	"cargo": {"add"}, "go": {"get", "install", "run"}, "gem": {"install"}, "bundle": {"add"}, "brew": {"install", "tap"}, "apt": {"install"}, "apt-get": {"install"}, "dnf": {"install"},
@@ -27,7 +27,7 @@ var fetchingSubcommands = map[string][]string{
 	"ollama": {"pull", "run"}, "huggingface-cli": {"download"}, "deno": {"add", "install", "run"}, "cpan": nil, "cpanm": nil,
 }
 
-// Parts returns what an action fetches, installs or sends to, except what the settings trust.
+// ExternalParts returns what an action fetches, installs or sends to, except what the settings trust.
 func ExternalParts(c *analysis.Case) (parts []ExternalPart) {
 	add := func(host string, names ...string) {
 		if names = canonicalNames(names...); len(names) > 0 && len(parts) < maxNeeds && !slices.ContainsFunc(parts, func(p ExternalPart) bool { return slices.Equal(p.Names, names) }) {
@@ -63,7 +63,7 @@ func ExternalParts(c *analysis.Case) (parts []ExternalPart) {
 	return parts
 }
 
-// published returns the host and the first two path segments of a URL on a host where anybody can publish; ""
+// publicHostPath returns the host and the first two path segments of a URL on a host where anybody can publish; ""
 // for other hosts.
 func publicHostPath(e *effect.Effect) string {
 	if !command.CodeHosts[e.Host] && !command.Installers[e.Host] {
@@ -77,7 +77,7 @@ func publicHostPath(e *effect.Effect) string {
 	return strings.TrimSuffix(strings.Trim(e.Host+"/"+strings.Join(folders[:min(len(folders), 2)], "/"), "/"), ".git")
 }
 
-// fetched returns the operands by which a program names what it fetches.
+// fetchedOperands returns the operands by which a program names what it fetches.
 func fetchedOperands(c *analysis.Case, e *effect.Effect) (names []string) {
 	words := []command.Word{{Text: e.Program}}
 	for _, a := range e.Args {
@@ -110,7 +110,7 @@ func fetchedOperands(c *analysis.Case, e *effect.Effect) (names []string) {
 	return names
 }
 
-// versionless returns the name of a package or image without its version.
+// withoutVersion returns the name of a package or image without its version.
 func withoutVersion(name string) string {
 	if i := strings.LastIndexByte(name, '@'); i > 0 {
 		name = name[:i]

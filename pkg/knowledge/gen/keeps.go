@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// keeps returns the source of the table of keeps.yaml: caches and credential files of programs.
+// keepsTable returns the source of the table of keeps.yaml: caches and credential files of programs.
 func keepsTable(dir string) ([]byte, error) {
 	type entry struct{ Programs, Caches, Credentials, Outside string }
 	entries := map[string]entry{}

@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// credentials returns the source of the tables of credentials.yaml, later.yaml
+// credentialTables returns the source of the tables of credentials.yaml, later.yaml
 // and output.yaml.
 func credentialTables(dir string) ([]byte, error) {
 	later, err := readLaterYAML(dir)
@@ -86,7 +86,7 @@ func credentialTables(dir string) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// laterFile is what later.yaml holds.
+// laterYAML is what later.yaml holds.
 type laterYAML struct {
 	NamedLists yaml.MapSlice `yaml:"lists"`
 	Classes    []struct {
@@ -97,7 +97,7 @@ type laterYAML struct {
 	pathLists []knowledge.PathList
 }
 
-// readLater reads later.yaml; a class may name a list of the file.
+// readLaterYAML reads later.yaml; a class may name a list of the file.
 func readLaterYAML(dir string) (*laterYAML, error) {
 	var file laterYAML
 	if err := readYAML(filepath.Join(dir, "later.yaml"), &file); err != nil {
@@ -142,7 +142,7 @@ func readLaterYAML(dir string) (*laterYAML, error) {
 	return &file, nil
 }
 
-// compiled returns the source of the table of a YAML file, with one entry for each item.
+// compileTable returns the source of the table of a YAML file, with one entry for each item.
 func compileTable[Items ~[]Item, Item, Entry any](dir, file, doc, name string, entry func(Item) (Entry, error)) ([]byte, error) {
 	var items Items
 	if err := readYAML(filepath.Join(dir, file), &items); err != nil {
@@ -162,7 +162,7 @@ func compileTable[Items ~[]Item, Item, Entry any](dir, file, doc, name string, e
 	return format.Source(b.Bytes())
 }
 
-// services returns the source of the table of services.yaml.
+// servicesTable returns the source of the table of services.yaml.
 func servicesTable(dir string) ([]byte, error) {
 	return compileTable[yaml.MapSlice](dir, "services.yaml", "HostLists are the lists of hosts.", "HostLists", parseHostList)
 }
@@ -183,7 +183,7 @@ func parseHostList(item yaml.MapItem) (knowledge.HostList, error) {
 	return entry, nil
 }
 
-// owners returns the source of the table of owners.yaml.
+// ownersTable returns the source of the table of owners.yaml.
 func ownersTable(dir string) ([]byte, error) {
 	return compileTable[[]knowledge.Owner](dir, "owners.yaml", "Owners are the services whose credentials are known by their names.", "Owners", func(o knowledge.Owner) (knowledge.Owner, error) {
 		if len(o.Names) == 0 || strings.Trim(strings.Join(o.Names, ""), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
@@ -207,7 +207,7 @@ func toAnySlice(list []string) (out []any) {
 	return out
 }
 
-// verbs returns the source of the table of verbs.yaml.
+// verbsTable returns the source of the table of verbs.yaml.
 func verbsTable(dir string) ([]byte, error) {
 	return compileTable[yaml.MapSlice](dir, "verbs.yaml", "VerbLists are the verbs in the names of tools, from those that read to those that destroy.", "VerbLists", parseVerbList)
 }
@@ -221,7 +221,7 @@ func parseVerbList(item yaml.MapItem) (knowledge.VerbList, error) {
 	return entry, nil
 }
 
-// running returns the source of the table of running.yaml.
+// runningTable returns the source of the table of running.yaml.
 func runningTable(dir string) ([]byte, error) {
 	return compileTable[[]variableGroup](dir, "running.yaml", "RunningGroups are the variables that make programs run something.", "RunningGroups", func(g variableGroup) (knowledge.RunningGroup, error) {
 		entry, err := g.tableEntry()
@@ -232,7 +232,7 @@ func runningTable(dir string) ([]byte, error) {
 	})
 }
 
-// A group is an entry of running.yaml.
+// A variableGroup is an entry of running.yaml.
 type variableGroup struct {
 	Why              string   `yaml:"why"`
 	Names            string   `yaml:"names"`
@@ -289,12 +289,12 @@ func (g *variableGroup) tableEntry() (knowledge.RunningGroup, error) {
 	return out, nil
 }
 
-// sources returns the source of the table of sources.yaml.
+// sourcesTable returns the source of the table of sources.yaml.
 func sourcesTable(dir string) ([]byte, error) {
 	return compileTable[[]sourceEntry](dir, "sources.yaml", "SourceForms are how files say where packages come from.", "SourceForms", sourceEntry.tableEntry)
 }
 
-// A source is an entry of sources.yaml.
+// A sourceEntry is an entry of sources.yaml.
 type sourceEntry struct {
 	Files               string   `yaml:"files"`
 	SettingPattern      string   `yaml:"setting"`
@@ -325,12 +325,12 @@ func (s sourceEntry) tableEntry() (knowledge.SourceForm, error) {
 	return out, nil
 }
 
-// settings returns the source of the table of settings.yaml.
+// settingsTable returns the source of the table of settings.yaml.
 func settingsTable(dir string) ([]byte, error) {
 	return compileTable[[]settingEntry](dir, "settings.yaml", "SettingForms are the settings in files by which programs run something.", "SettingForms", settingEntry.tableEntry)
 }
 
-// A setting is an entry of settings.yaml.
+// A settingEntry is an entry of settings.yaml.
 type settingEntry struct {
 	Files            string   `yaml:"files"`
 	SettingPattern   string   `yaml:"setting"`
@@ -366,12 +366,12 @@ func (s settingEntry) tableEntry() (knowledge.SettingForm, error) {
 	return out, nil
 }
 
-// grants returns the source of the table of grants.yaml.
+// grantsTable returns the source of the table of grants.yaml.
 func grantsTable(dir string) ([]byte, error) {
 	return compileTable[[]grantEntry](dir, "grants.yaml", "GrantForms are what files say that carry checks and rights.", "GrantForms", grantEntry.tableEntry)
 }
 
-// A grant is an entry of grants.yaml.
+// A grantEntry is an entry of grants.yaml.
 type grantEntry struct {
 	Files             string        `yaml:"files"`
 	Kind              string        `yaml:"kind"`

@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// outputs maps each generated file to the function that returns its content.
+// generatedFiles maps each generated file to the function that returns its content.
 var generatedFiles = map[string]func(dir string) ([]byte, error){
 	"secrets_gen.go":     secretTables,
 	"credentials_gen.go": credentialTables,
@@ -52,7 +52,7 @@ func writeGeneratedFiles(dir string) error {
 	return nil
 }
 
-// tables returns the source of the tables of secrets.yaml, logins.yaml and gitleaks.toml in a folder.
+// secretTables returns the source of the tables of secrets.yaml, logins.yaml and gitleaks.toml in a folder.
 func secretTables(dir string) ([]byte, error) {
 	var own secretsYAML
 	if err := readYAML(filepath.Join(dir, "secrets.yaml"), &own); err != nil {
@@ -110,7 +110,7 @@ func readYAML(name string, into any) error {
 	return nil
 }
 
-// list writes a table with one entry per line.
+// writeTable writes a table with one entry per line.
 func writeTable[T any](b *bytes.Buffer, doc, name string, entries []T) {
 	fmt.Fprintf(b, "\n// %s\nvar %s = [...]%s{\n", doc, name, strings.TrimPrefix(fmt.Sprintf("%T", *new(T)), "knowledge."))
 	for _, e := range entries {
@@ -120,10 +120,10 @@ func writeTable[T any](b *bytes.Buffer, doc, name string, entries []T) {
 	b.WriteString("}\n")
 }
 
-// unset matches zero-valued fields, which a literal can omit.
+// zeroField matches zero-valued fields, which a literal can omit.
 var zeroField = regexp.MustCompile(`([{ ])\w+:(?:\[\]string\(nil\)|""|0|false)(?:, |(}))`)
 
-// literal returns a value as Go source.
+// goLiteral returns a value as Go source.
 func goLiteral(v any) string {
 	text := strings.ReplaceAll(fmt.Sprintf("%#v", v), "knowledge.", "")
 	for zeroField.MatchString(text) {
@@ -132,7 +132,7 @@ func goLiteral(v any) string {
 	return text
 }
 
-// A secrets is the content of secrets.yaml.
+// A secretsYAML is the content of secrets.yaml.
 type secretsYAML struct {
 	LeaveOut map[string]string   `yaml:"leave_out"`
 	Service  map[string][]string `yaml:"service"`
@@ -140,7 +140,7 @@ type secretsYAML struct {
 	Rules    []secretRule        `yaml:"rules"`
 }
 
-// A rule is a form of credentials defined in secrets.yaml.
+// A secretRule is a form of credentials defined in secrets.yaml.
 type secretRule struct {
 	ID               string   `yaml:"id"`
 	Keywords         []string `yaml:"keywords"`
@@ -165,7 +165,7 @@ func (s *secretsYAML) forms() ([]knowledge.SecretForm, error) {
 	return forms, nil
 }
 
-// form returns a form. It is searched where one of the literals occurs that the pattern requires, or one of
+// newSecretForm returns a form. It is searched where one of the literals occurs that the pattern requires, or one of
 // the keywords if these are more specific.
 func newSecretForm(id, pattern string, keywords []string, entropy float64) (knowledge.SecretForm, error) {
 	if _, err := regexp.Compile(pattern); err != nil {
@@ -206,7 +206,7 @@ func shortestLength(set []string) int {
 	return n
 }
 
-// An upstream is the part of gitleaks.toml about text. Conditions on files are left out, so that a rule
+// A gitleaksRules is the part of gitleaks.toml about text. Conditions on files are left out, so that a rule
 // applies everywhere.
 type gitleaksRules struct {
 	Rules []struct {
@@ -231,7 +231,7 @@ var (
 	secretEndPattern = regexp.MustCompile(`\(\?:\[\\x60'"\\s;\]\|\\\\\[nr\]\|\$(?:\|\\b)?\)`)
 )
 
-// imported returns the forms of gitleaks, except those in leaveOut, which maps their IDs to the reason.
+// importGitleaks returns the forms of gitleaks, except those in leaveOut, which maps their IDs to the reason.
 func importGitleaks(name string, leaveOut map[string]string) ([]knowledge.SecretForm, error) {
 	var up gitleaksRules
 	if _, err := toml.DecodeFile(name, &up); err != nil {

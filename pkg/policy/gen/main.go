@@ -89,7 +89,7 @@ func generate(files fs.FS) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// arrange puts the rules of core, base and a preset in order. The preset's verify rules for tier 3 come
+// orderRules puts the rules of core, base and a preset in order. The preset's verify rules for tier 3 come
 // before base's, which ask for a lower tier. Its other verify rules come after them, because base's reasons
 // are more specific. A rule with only exceptions adds them to the rule of base with its name.
 func orderRules(core, base, own rulefile.Set) (rulefile.Set, error) {

@@ -16,7 +16,7 @@ type Word struct {
 	Span       effect.Span // position in the command line
 }
 
-// A Use is the effect of running a program with certain arguments.
+// An Interpretation is the effect of running a program with certain arguments.
 type Interpretation struct {
 	Understood        bool               // the program is listed and its arguments were understood
 	OtherLosses       effect.Loss        // losses besides those in Touches
@@ -63,7 +63,7 @@ type Package struct {
 	Registry string
 }
 
-// Unread is an argument without a meaning in any entry.
+// UnrecognizedWord is an argument without a meaning in any entry.
 type UnrecognizedWord struct {
 	Word
 	MaybeOptionValue bool // it is, or may be, the value of an unlisted option; otherwise an entry gives it the role of a plain word
@@ -72,7 +72,7 @@ type UnrecognizedWord struct {
 // Words is a set of words, from words.yaml.
 type Words map[string]bool
 
-// A Remote is a change on another machine.
+// A RemoteChange is a change on another machine.
 type RemoteChange struct {
 	Service  string // kubernetes, aws, database, …; the program's name for other services
 	Verb     string // delete, grant, expose, weaken, redirect, run, or change for all others
@@ -81,7 +81,7 @@ type RemoteChange struct {
 	Destroys bool   // the loss cannot be undone from this machine
 }
 
-// A Touch is an effect on the object that an operand names.
+// An OperandEffect is an effect on the object that an operand names.
 type OperandEffect struct {
 	Kind               effect.Kind
 	Word               Word // the path, URL or host, without the option in forms like --file=PATH
@@ -98,7 +98,7 @@ type Signal struct {
 	Word Word
 }
 
-// A SignalBy says how the word of a [Signal] selects processes.
+// A ProcessSelection says how the word of a [Signal] selects processes.
 type ProcessSelection uint8
 
 // Ways to select processes.
@@ -120,7 +120,7 @@ type GitRemote struct {
 	Address Word
 }
 
-// A Key is an operand that names a key of the Windows registry.
+// A RegistryKey is an operand that names a key of the Windows registry.
 type RegistryKey struct {
 	Word  Word
 	Write bool

@@ -48,7 +48,7 @@ func (r *argParser) noteCopies(dst Word, tree, folder bool) {
 	}
 }
 
-// sources returns the indices of the operands that are copied or moved.
+// sourceIndexes returns the indices of the operands that are copied or moved.
 func (r *argParser) sourceIndexes() []int {
 	n := len(r.operands) - len(r.operandShape.tail)
 	if n < len(r.operandShape.head) || n < 0 {
@@ -57,7 +57,7 @@ func (r *argParser) sourceIndexes() []int {
 	return r.operands[len(r.operandShape.head):n]
 }
 
-// isFolder reports whether a path has the form of a folder's path.
+// looksLikeFolder reports whether a path has the form of a folder's path.
 func looksLikeFolder(path string) bool {
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		path = path[i+1:]
@@ -80,7 +80,7 @@ func lastElement(path string) string {
 	return name
 }
 
-// below returns the path of name in a folder.
+// joinPath returns the path of name in a folder.
 func joinPath(dir Word, name string) Word {
 	if strings.HasSuffix(dir.Text, "/") {
 		dir.Text += name
@@ -90,7 +90,7 @@ func joinPath(dir Word, name string) Word {
 	return dir
 }
 
-// target returns the files that find finds below a start folder, as a pattern with the name if one is given.
+// foundFilesPattern returns the files that find finds below a start folder, as a pattern with the name if one is given.
 func (r *argParser) foundFilesPattern(start Word, name string) (w Word, tree bool) {
 	meta := !start.Pattern && strings.ContainsAny(start.Text, `*?[]{}\`)
 	if meta || len(start.Text)+len(name) > maxCopyPathBytes || name == "" && r.flags&widen != 0 {
@@ -109,7 +109,7 @@ func (r *argParser) foundFilesPattern(start Word, name string) (w Word, tree boo
 	return w, name == ""
 }
 
-// findStarts returns the start folders of find.
+// findStartFolders returns the start folders of find.
 func (r *argParser) findStartFolders() []Word {
 	var ws []Word
 	for _, i := range r.operands {
@@ -124,7 +124,7 @@ func (r *argParser) findStartFolders() []Word {
 	return ws
 }
 
-// removeFound records that find deletes the files that it finds.
+// deleteFoundFiles records that find deletes the files that it finds.
 func (r *argParser) deleteFoundFiles() {
 	var places []int
 	for i, w := range r.args {
@@ -151,7 +151,7 @@ func (r *argParser) deleteFoundFiles() {
 	}
 }
 
-// placeholders replaces {} in the command of find -exec with the files found: one command for each start folder
+// fillPlaceholders replaces {} in the command of find -exec with the files found: one command for each start folder
 // and file name.
 func (r *argParser) fillPlaceholders(role role, words []Word) [][]Word {
 	if role != roleArgvSemi || r.innermostLevel.style&expr == 0 || !slices.ContainsFunc(words, func(w Word) bool { return w.Text == "{}" }) {
@@ -188,7 +188,7 @@ func (r *argParser) fillPlaceholders(role role, words []Word) [][]Word {
 	return out
 }
 
-// compressed records that gzip and the like replace a file by one with or without a suffix.
+// noteCompressedFile records that gzip and the like replace a file by one with or without a suffix.
 func (r *argParser) noteCompressedFile(w Word, tree bool) {
 	r.addOperandEffect(effect.ReadFile, w, tree)
 	r.addOperandEffect(effect.WriteFile, w, tree)

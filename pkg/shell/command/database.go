@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// remoteHost returns the first database host in the arguments that is a remote machine and not for development or
+// remoteDatabaseHost returns the first database host in the arguments that is a remote machine and not for development or
 // tests; "" if there is none. If the command always works on another machine, it returns the program's name.
 func (r *argParser) remoteDatabaseHost() string {
 	if r.remoteService() != "database" {

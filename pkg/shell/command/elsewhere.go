@@ -10,10 +10,10 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// anyService is the entry with the verbs and texts that all services share.
+// anyServiceEntry is the entry with the verbs and texts that all services share.
 const anyServiceEntry = "any:service"
 
-// severity lists the verbs for remote changes, most severe first.
+// verbsBySeverity lists the verbs for remote changes, most severe first.
 var verbsBySeverity = [...]string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
 
 // noteVerb records the verb of a remote change; the most severe one is kept.
@@ -23,22 +23,22 @@ func (r *argParser) noteVerb(verb string) {
 	}
 }
 
-// change records a remote change with a verb, or a change of where data comes from.
+// addRemoteChange records a remote change with a verb, or a change of where data comes from.
 func (r *argParser) addRemoteChange(verb string) {
 	r.addEffect(effect.ChangeRemote)
 	r.noteVerb(verb)
 }
 
-// name returns the program's name, without its folder.
+// programName returns the program's name, without its folder.
 func (r *argParser) programName() string {
 	_, name := baseName(r.args[0].Text)
 	return name
 }
 
-// hereService marks subcommands that change only this machine.
+// localOnlyService marks subcommands that change only this machine.
 const localOnlyService = "here"
 
-// service returns the remote service that the program changes, according to its innermost subcommand with one; ""
+// remoteService returns the remote service that the program changes, according to its innermost subcommand with one; ""
 // for none.
 func (r *argParser) remoteService() string {
 	for d := r.levelCount - 1; d >= 0; d-- {
@@ -53,10 +53,10 @@ func (r *argParser) remoteService() string {
 	return ""
 }
 
-// maxVerb is the number of words that are searched for a verb.
+// maxVerbWords is the number of words that are searched for a verb.
 const maxVerbWords = 6
 
-// elsewhere records the kind of a remote change: from the table, or from the verbs and texts that all services
+// setRemoteChange records the kind of a remote change: from the table, or from the verbs and texts that all services
 // share.
 func (r *argParser) setRemoteChange() {
 	r.noteRequestChanges()
@@ -107,7 +107,7 @@ func (r *argParser) noteServiceWords() {
 	}
 }
 
-// At records places that a program works on but its arguments do not name, such as the value of a variable.
+// AddTargets records places that a program works on but its arguments do not name, such as the value of a variable.
 func (u *Interpretation) AddTargets(places ...Word) {
 	if len(places) > 0 && u.Remote.Service != "" {
 		u.targets = slices.Concat(u.targets, places)
@@ -115,7 +115,7 @@ func (u *Interpretation) AddTargets(places ...Word) {
 	}
 }
 
-// at decides the kind of a remote change by the known places. On a place for development or tests, changes of
+// setRemoteTarget decides the kind of a remote change by the known places. On a place for development or tests, changes of
 // listed services destroy no important data.
 func (u *Interpretation) setRemoteTarget(listed bool) {
 	u.Remote.Target, u.Remote.IsTest = areTestTargets(u.targets)
@@ -129,7 +129,7 @@ func (u *Interpretation) setRemoteTarget(listed bool) {
 	}
 }
 
-// useOfUnlisted returns the use of a program that is not listed, as far as its name, its first words and its
+// interpretUnlisted returns the use of a program that is not listed, as far as its name, its first words and its
 // options tell.
 func interpretUnlisted(name string, args []Word) Interpretation {
 	use := Interpretation{WhyNotUnderstood: shortenForMessage(name) + " is not listed"}
@@ -144,7 +144,7 @@ func interpretUnlisted(name string, args []Word) Interpretation {
 	return use
 }
 
-// verbsInWords reports whether the name of a program, its first words or an option contain a destructive verb, and
+// destroysOrShowsSecret reports whether the name of a program, its first words or an option contain a destructive verb, and
 // whether they say that a secret is shown.
 func destroysOrShowsSecret(name string, words []Word) (gone, shown bool) {
 	gone = len(words) > 0 && strings.Count(name, "-") > 1 && isDestroyVerb(name[strings.IndexByte(name, '-')+1:])
@@ -168,7 +168,7 @@ func destroysOrShowsSecret(name string, words []Word) (gone, shown bool) {
 	return gone, shown
 }
 
-// destroyingOption reports whether an option is only a destructive verb, for everything: --nuke, --delete-all.
+// isDestroyOption reports whether an option is only a destructive verb, for everything: --nuke, --delete-all.
 func isDestroyOption(option string) bool {
 	word := strings.ToLower(strings.TrimLeft(option, "-"))
 	whole := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(word, "-all"), "-everything"), "-data")
@@ -185,7 +185,7 @@ func isDestroyVerb(word string) bool {
 	return DestroyingVerbs[first] || DestroyingVerbs[last]
 }
 
-// verbOf returns the action of the first verb among the words, nil if there is none. A word after an option counts,
+// firstVerbAction returns the action of the first verb among the words, nil if there is none. A word after an option counts,
 // too, although it may be its value.
 func firstVerbAction(words []Word, lexicon *syntax) *action {
 	for _, w := range words[:min(len(words), maxVerbWords)] {
@@ -208,7 +208,7 @@ func firstVerbAction(words []Word, lexicon *syntax) *action {
 // settingForm matches a variable with its value, or an object with such values.
 var settingForm = prefilter.Lazy(`^(?:[A-Z_][A-Z0-9_]*|[A-Z][a-z]+=\{.*)=`)
 
-// plainWords joins the words that are not prose: titles and messages may contain any word.
+// joinNonProse joins the words that are not prose: titles and messages may contain any word.
 func joinNonProse(words []Word) Word {
 	plain := make([]Word, 1, len(words)+1)
 	size := 0
@@ -223,7 +223,7 @@ func joinNonProse(words []Word) Word {
 	return joinWords(plain)
 }
 
-// namedPlaces adds the places in options that all programs share.
+// addTargetOptions adds the places in options that all programs share.
 func (r *argParser) addTargetOptions() {
 	for i, w := range r.args[1:] {
 		name, value := w, Word{}
@@ -238,7 +238,7 @@ func (r *argParser) addTargetOptions() {
 	}
 }
 
-// areTestPlaces reports whether places are for development and tests by name: at least one says this, and none may
+// areTestTargets reports whether places are for development and tests by name: at least one says this, and none may
 // be in production use or is unknown.
 func areTestTargets(places []Word) (target string, is bool) {
 	for _, w := range places {
@@ -259,7 +259,7 @@ func areTestTargets(places []Word) (target string, is bool) {
 	return shortenForMessage(target), is
 }
 
-// A kind is the kind of a place, by its name.
+// A targetKind is the kind of a place, by its name.
 type targetKind int
 
 const (
@@ -268,7 +268,7 @@ const (
 	productionTarget
 )
 
-// placeKind returns the kind of a place by its name, or by host and path of its URL.
+// targetKindOf returns the kind of a place by its name, or by host and path of its URL.
 func targetKindOf(s string) targetKind {
 	s = strings.ToLower(s)
 	if i := strings.Index(s, "://"); i >= 0 {
@@ -292,7 +292,7 @@ func targetKindOf(s string) targetKind {
 	return out
 }
 
-// PlacesOf returns the environment variables that name the places on which a program works.
+// TargetVariables returns the environment variables that name the places on which a program works.
 func TargetVariables(program string) []string { return targetVariables()[program] }
 
 var targetVariables = sync.OnceValue(func() map[string][]string {

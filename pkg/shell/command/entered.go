@@ -2,7 +2,7 @@ package command
 
 import "strings"
 
-// inEntered returns a path relative to the folder that options have entered, resolved from the working folder.
+// resolveInBaseFolder returns a path relative to the folder that options have entered, resolved from the working folder.
 func (r *argParser) resolveInBaseFolder(w Word) Word {
 	if r.baseFolder == "" || w.Pattern || w.Text == "" || strings.IndexByte(`/~\`, w.Text[0]) >= 0 || len(w.Text) > 1 && w.Text[1] == ':' {
 		return w
@@ -11,7 +11,7 @@ func (r *argParser) resolveInBaseFolder(w Word) Word {
 	return w
 }
 
-// step enters the folders of options before an operand, each relative to the one before. An unknown folder counts
+// enterFoldersBefore enters the folders of options before an operand, each relative to the one before. An unknown folder counts
 // as read completely.
 func (r *argParser) enterFoldersBefore(operand int) {
 	for ; r.checkedValues < len(r.values) && r.values[r.checkedValues].operandsBefore <= operand; r.checkedValues++ {

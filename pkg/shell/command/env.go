@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// Variable returns the command or code that programs run because an
+// VariableCode returns the command or code that programs run because an
 // environment variable is set, such as PAGER, LD_PRELOAD or GIT_SSH_COMMAND.
 // Four languages occur only here: "place" is files or folders, separated by ":", from which programs load settings
 // or code; "output" is a file that they write; "source" is URLs of package sources; "check" disables a check.
@@ -67,7 +67,7 @@ var optionVariables = sync.OnceValue(func() map[*syntax][]string {
 	return out
 })
 
-// RunsUnknown reports whether an unknown value of a variable may be code, a program or a code file to the programs
+// VariableMayRunCode reports whether an unknown value of a variable may be code, a program or a code file to the programs
 // that read it. Variables for folders and other places do not count.
 func VariableMayRunCode(name string) bool {
 	for _, r := range knowledge.RunningGroupsOf(name) {
@@ -78,14 +78,14 @@ func VariableMayRunCode(name string) bool {
 	return false
 }
 
-// runByVariable records the code that NAME=VALUE makes programs run.
+// addVariableCode records the code that NAME=VALUE makes programs run.
 func (r *argParser) addVariableCode(w Word) {
 	if n, ok := VariableCode(w); ok {
 		r.result.Nested = append(r.result.Nested, n)
 	}
 }
 
-// setting records NAME=VALUE for the nested command.
+// addEnvSetting records NAME=VALUE for the nested command.
 func (r *argParser) addEnvSetting(w Word) {
 	r.result.Env = append(r.result.Env, w)
 	if hasPrefix(w.Text, "SHIELD_") {

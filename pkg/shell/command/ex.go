@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// ex records the effects of a command line of vi, vim or ex, as far as common commands go.
+// applyExText records the effects of a command line of vi, vim or ex, as far as common commands go.
 func (r *argParser) applyExText(w Word) {
 	if w.Pattern || len(w.Text) > maxScriptBytes {
 		r.setNotUnderstood("unknown editor command %s", w.Text)
@@ -38,7 +38,7 @@ func (r *argParser) applyExText(w Word) {
 	}
 }
 
-// isFilter reports whether a command that ends in "!" runs a program: :!cmd, :r !cmd, :w !cmd, but not :q! and
+// isShellEscape reports whether a command that ends in "!" runs a program: :!cmd, :r !cmd, :w !cmd, but not :q! and
 // :wq!.
 func isShellEscape(before string) bool {
 	switch before {

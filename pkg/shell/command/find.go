@@ -7,10 +7,10 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// found returns the file names, given by -name tests, for which find reaches the arguments at places, which run a
+// namesReachingArgs returns the file names, given by -name tests, for which find reaches the arguments at places, which run a
 // command or delete; nil if any name is possible.
 //
-// Empty folders are emptyName. Only tests that always apply count: "-name a -o -name b" gives both names, "! -name
+// Empty folders are emptyFolders. Only tests that always apply count: "-name a -o -name b" gives both names, "! -name
 // a" none.
 func namesReachingArgs(args []Word, places ...int) []string {
 	x, _, ok := parseFindExpression(args)
@@ -29,7 +29,7 @@ func namesReachingArgs(args []Word, places ...int) []string {
 	return slices.Compact(out)
 }
 
-// readExpression parses the expression of find and returns it, with the names for which it is true; nil for any
+// parseFindExpression parses the expression of find and returns it, with the names for which it is true; nil for any
 // name. ok is false if it cannot be parsed.
 func parseFindExpression(args []Word) (x findExpression, names []string, ok bool) {
 	x = findExpression{args: args, actionNames: map[int][]string{}}
@@ -39,7 +39,7 @@ func parseFindExpression(args []Word) (x findExpression, names []string, ok bool
 	return x, names, !x.failed && x.next == len(args)
 }
 
-// FoundNames returns the file names that find prints, as far as its arguments tell; nil if any name is possible.
+// FindPrintedNames returns the file names that find prints, as far as its arguments tell; nil if any name is possible.
 func FindPrintedNames(args []Word) []string {
 	x, names, ok := parseFindExpression(args)
 	if i := slices.IndexFunc(args, func(w Word) bool { return w.Text == "-print" || w.Text == "-print0" }); i >= 0 {
@@ -51,10 +51,10 @@ func FindPrintedNames(args []Word) []string {
 	return names
 }
 
-// emptyName represents empty folders, of any name, in a list of names.
+// emptyFolders represents empty folders, of any name, in a list of names.
 const emptyFolders = "\x00"
 
-// folders reports whether find finds only folders.
+// findsOnlyFolders reports whether find finds only folders.
 func (x *findExpression) findsOnlyFolders() bool {
 	only := false
 	for i, w := range x.args {
@@ -68,12 +68,12 @@ func (x *findExpression) findsOnlyFolders() bool {
 	return only
 }
 
-// beginsExpression reports whether a word begins find's expression.
+// beginsFindExpression reports whether a word begins find's expression.
 func beginsFindExpression(word string) bool {
 	return word != "" && (word[0] == '-' || strings.Contains("(),!", word))
 }
 
-// An expression is a find expression that is being parsed.
+// A findExpression is a find expression that is being parsed.
 type findExpression struct {
 	args        []Word
 	next        int
@@ -81,13 +81,13 @@ type findExpression struct {
 	failed      bool             // the expression cannot be parsed
 }
 
-// maxNested is the maximum nesting of brackets in an expression, and maxFound the maximum number of names.
+// maxBracketDepth is the maximum nesting of brackets in an expression, and maxFoundNames the maximum number of names.
 const (
 	maxBracketDepth = 64
 	maxFoundNames   = 16
 )
 
-// list parses the expression between brackets: alternatives, separated by -o and commas. given are the possible
+// parseAlternatives parses the expression between brackets: alternatives, separated by -o and commas. given are the possible
 // names, nil for any; it returns the names for which the expression can be true.
 func (x *findExpression) parseAlternatives(given []string, depth int) []string {
 	out := x.parseConjunction(given, depth)
@@ -110,7 +110,7 @@ func (x *findExpression) parseAlternatives(given []string, depth int) []string {
 	return out
 }
 
-// all parses tests and actions joined by "and".
+// parseConjunction parses tests and actions joined by "and".
 func (x *findExpression) parseConjunction(given []string, depth int) (out []string) {
 	for x.next < len(x.args) && !x.failed {
 		switch w := x.args[x.next]; w.Text {
@@ -131,7 +131,7 @@ func (x *findExpression) parseConjunction(given []string, depth int) (out []stri
 	return out
 }
 
-// term parses one test or action, or an expression in brackets.
+// parseTerm parses one test or action, or an expression in brackets.
 func (x *findExpression) parseTerm(given []string, depth int) []string {
 	at, w := x.next, x.args[x.next]
 	x.next++

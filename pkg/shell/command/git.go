@@ -14,7 +14,7 @@ type GitLine struct {
 	Args            []string // arguments after the subcommand
 }
 
-// Git parses the arguments of git.
+// ParseGit parses the arguments of git.
 func ParseGit(args []string) (l GitLine) {
 	for i := 0; i < len(args); i++ {
 		name, _, joined := strings.Cut(args[i], "=")
@@ -88,7 +88,7 @@ func (l GitLine) Pushes() (to string, ok bool) {
 	return to, true
 }
 
-// Has reports whether the subcommand has an option: a short one of letters, alone or bundled before -m's value, or
+// HasOption reports whether the subcommand has an option: a short one of letters, alone or bundled before -m's value, or
 // a long one of names.
 func (l GitLine) HasOption(letters string, names ...string) bool {
 	return slices.ContainsFunc(l.Args, func(arg string) bool {

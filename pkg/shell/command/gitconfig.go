@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// harmlessGit are the sections of git's configuration in which only runningGitKeys, and the keys that gitSetting lists,
+// harmlessGitSections are the sections of git's configuration in which only runningGitKeys, and the keys that applyGitSetting lists,
 // run or redirect anything.
 const harmlessGitSections = " user author committer color advice init push pull fetch branch log status diff merge rebase commit tag gc pack index feature safe rerere stash format help column i18n apply blame grep checkout versionsort transfer receive maintenance repack submodule lfs "
 
@@ -17,7 +17,7 @@ const (
 	runningGitKeys  = " diff.external commit.template diff.orderfile receive.procreceiverefs fetch.fsckobjects merge.tool diff.tool diff.guitool merge.guitool rebase.instructionformat submodule.recurse "
 )
 
-// gitWord handles the key and value of a git setting.
+// applyGitRole handles the key and value of a git setting.
 func (r *argParser) applyGitRole(role role, w Word) {
 	switch role {
 	case roleGitConfig:
@@ -37,7 +37,7 @@ func (r *argParser) applyGitRole(role role, w Word) {
 	}
 }
 
-// gitSetting records the programs that git runs because key is set to value.
+// applyGitSetting records the programs that git runs because key is set to value.
 func (r *argParser) applyGitSetting(key, value Word) {
 	k := strings.ToLower(key.Text)
 	section, _, _ := strings.Cut(k, ".")
@@ -121,7 +121,7 @@ func isPager(w Word) bool {
 	return false
 }
 
-// cutKey returns the URL in the key url.URL.insteadOf.
+// urlOfGitKey returns the URL in the key url.URL.insteadOf.
 func urlOfGitKey(key Word) Word {
 	key.Text = key.Text[:strings.LastIndexByte(key.Text, '.')]
 	return skipBytes(key, min(len("url."), len(key.Text)))

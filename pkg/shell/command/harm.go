@@ -7,14 +7,14 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// harms records the harm of an action.
+// addHarm records the harm of an action.
 func (r *argParser) addHarm(h effect.Harm) {
 	if h != "" && !slices.Contains(r.result.Harms, h) {
 		r.result.Harms = append(r.result.Harms, h)
 	}
 }
 
-// mayHarm records the harms of all subcommands and options in arguments that were not understood: a word after an
+// addPossibleHarms records the harms of all subcommands and options in arguments that were not understood: a word after an
 // unknown option may be its value or not.
 func (r *argParser) addPossibleHarms() {
 	r.levelCount, r.innermostLevel = 1, r.levels[0]
@@ -53,7 +53,7 @@ func (r *argParser) addPossibleHarms() {
 	}
 }
 
-// lettersHarm records the harm of bundled option letters, one of which is unknown.
+// addBundledHarms records the harm of bundled option letters, one of which is unknown.
 func (r *argParser) addBundledHarms(word string) {
 	if len(word) < 3 || word[0] != '-' || word[1] == '-' {
 		return
@@ -65,7 +65,7 @@ func (r *argParser) addBundledHarms(word string) {
 	}
 }
 
-// Names reports whether a word is a subcommand or option of a program, at any depth; listed is false for programs
+// IsSubcommandOrOption reports whether a word is a subcommand or option of a program, at any depth; listed is false for programs
 // without an entry.
 func IsSubcommandOrOption(program, word string) (is, listed bool) {
 	g := lookupProgram(program)

@@ -1,6 +1,6 @@
 package command
 
-// asksHelp reports whether a command only prints help: a program, its subcommands, and --help or --version at the
+// onlyPrintsHelp reports whether a command only prints help: a program, its subcommands, and --help or --version at the
 // end. After any other word the option may belong to a nested command: "docker run web --help". Words for a server
 // are sent unchanged, and programs that run project files may pass the option on: "yarn test --help".
 func onlyPrintsHelp(g *syntax, args []Word) bool {

@@ -22,7 +22,7 @@ type Installation struct {
 	ProgramNames []Word // names of the installed programs
 }
 
-// Installs returns the installations that an installer's arguments ask for.
+// FindInstallations returns the installations that an installer's arguments ask for.
 func FindInstallations(args []Word) []Installation {
 	var out []Installation
 	for _, i := range installersOf(args[0].Text) {
@@ -104,7 +104,7 @@ func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 	return in, needed
 }
 
-// kindOf returns the option list that contains an option with a value, from that option on.
+// optionList returns the option list that contains an option with a value, from that option on.
 func (l *Installer) optionList(name string) []string {
 	for _, list := range [...][]string{l.bins, l.prefixes, l.from, l.as, l.values} {
 		if i := slices.Index(list, name); i >= 0 {
@@ -114,7 +114,7 @@ func (l *Installer) optionList(name string) []string {
 	return nil
 }
 
-// into records w as the target folder, or with below its subfolder bin.
+// addFolder records w as the target folder, or with below its subfolder bin.
 func (in *Installation) addFolder(w Word, below bool) {
 	if below {
 		w.Text = strings.TrimSuffix(w.Text, "/") + "/bin"

@@ -85,19 +85,19 @@ func (r *argParser) noteTextOptions() {
 	}
 }
 
-// release returns a reader's buffers to the pool.
+// returnToPool returns a reader's buffers to the pool.
 func (r *argParser) returnToPool() {
 	clear(r.values)
 	*r = argParser{values: r.values[:0], operands: r.operands[:0], copyEffectIndexes: r.copyEffectIndexes[:0]}
 	argParserPool.Put(r)
 }
 
-// readers is a pool of readers with their buffers.
+// argParserPool is a pool of readers with their buffers.
 var argParserPool = sync.Pool{New: func() any {
 	return &argParser{values: make([]valueWithRole, 0, 8), operands: make([]int, 0, 24)}
 }}
 
-// A reader parses the arguments of one program in one pass and collects their effects.
+// An argParser parses the arguments of one program in one pass and collects their effects.
 type argParser struct {
 	args   []Word
 	result Interpretation
@@ -134,7 +134,7 @@ type argParser struct {
 	controlledService string // the service whose control socket is used
 }
 
-// A value is a word with its role. Roles are applied after all options are parsed, since a later option may change
+// A valueWithRole is a word with its role. Roles are applied after all options are parsed, since a later option may change
 // them (tar f x.tar -c).
 type valueWithRole struct {
 	role           role
@@ -143,11 +143,11 @@ type valueWithRole struct {
 	runsBeforeMain bool // its code runs before the main program, which is given by other arguments: perl -MFILE, bash --rcfile FILE
 }
 
-// loads reports whether the code in an option's value only runs first. An option that gives the main program also
+// valueRunsFirst reports whether the code in an option's value only runs first. An option that gives the main program also
 // changes the meaning of the operands.
 func (a *action) valueRunsFirst() bool { return a.operands == nil && a.flags&stop == 0 }
 
-// enter makes g the innermost syntax.
+// enterSyntax makes g the innermost syntax.
 func (r *argParser) enterSyntax(g *syntax) {
 	if r.levelCount < maxDepth {
 		r.levels[r.levelCount] = g
@@ -165,7 +165,7 @@ func (r *argParser) enterSyntax(g *syntax) {
 	}
 }
 
-// act applies an action except its values.
+// applyAction applies an action except its values.
 func (r *argParser) applyAction(a *action) {
 	r.raiseClass(a.class)
 	for _, k := range a.effects {
@@ -205,7 +205,7 @@ func (r *argParser) applyAction(a *action) {
 	}
 }
 
-// read parses the arguments.
+// parseArgs parses the arguments.
 func (r *argParser) parseArgs() {
 	for i := 1; i < len(r.args); {
 		w := r.args[i]
@@ -224,7 +224,7 @@ func (r *argParser) parseArgs() {
 	}
 }
 
-// operand handles args[i], which is not an option, and returns the index of the next argument.
+// parseOperand handles args[i], which is not an option, and returns the index of the next argument.
 func (r *argParser) parseOperand(i int) int {
 	w := r.args[i]
 	if !r.sawOperand && len(r.innermostLevel.subs)+len(r.innermostLevel.groups) > 0 {
@@ -260,7 +260,7 @@ func (r *argParser) parseOperand(i int) int {
 	return i + 1
 }
 
-// sub enters the subcommand w; it reports whether w is a subcommand or can be skipped.
+// enterSubcommand enters the subcommand w; it reports whether w is a subcommand or can be skipped.
 func (r *argParser) enterSubcommand(w Word) bool {
 	if !w.Pattern {
 		name := w.Text
@@ -286,7 +286,7 @@ func (r *argParser) enterSubcommand(w Word) bool {
 	return false
 }
 
-// hasGroup reports whether a word may precede a subcommand.
+// isSkippableWord reports whether a word may precede a subcommand.
 func (g *syntax) isSkippableWord(name string) bool {
 	return slices.ContainsFunc(g.groups, func(g string) bool {
 		prefix, any := strings.CutSuffix(g, "*")
@@ -294,7 +294,7 @@ func (g *syntax) isSkippableWord(name string) bool {
 	})
 }
 
-// take applies an option with one known value.
+// applyOption applies an option with one known value.
 func (r *argParser) applyOption(a *action, w Word) {
 	r.applyAction(a)
 	if len(a.values) > 0 {
@@ -309,14 +309,14 @@ func (r *argParser) raiseClass(c classRank) {
 	}
 }
 
-// doubt records the first thing that was not understood.
+// setNotUnderstood records the first thing that was not understood.
 func (r *argParser) setNotUnderstood(format, what string) {
 	if r.result.WhyNotUnderstood == "" {
 		r.result.WhyNotUnderstood = strings.Replace(format, "%s", shortenForMessage(what), 1)
 	}
 }
 
-// clip shortens text for a message and replaces control characters.
+// shortenForMessage shortens text for a message and replaces control characters.
 func shortenForMessage(s string) string {
 	return brief.Text(strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f || c == '�' {
@@ -326,13 +326,13 @@ func shortenForMessage(s string) string {
 	}, s), 40)
 }
 
-// cut returns a word without its first n bytes.
+// skipBytes returns a word without its first n bytes.
 func skipBytes(w Word, n int) Word {
 	w.Text = w.Text[n:]
 	return w
 }
 
-// rankOf returns the lowest class of a program with an effect.
+// minClassRank returns the lowest class of a program with an effect.
 func minClassRank(k effect.Kind) classRank {
 	switch k {
 	case effect.WriteFile, effect.MoveFile, effect.CreateDirectory, effect.ChangePermissions, effect.Persist, effect.StopProcess:
@@ -349,7 +349,7 @@ func minClassRank(k effect.Kind) classRank {
 	return readOnly
 }
 
-// dash handles "-", which means standard input or output in place of a file.
+// applyDash handles "-", which means standard input or output in place of a file.
 func (r *argParser) applyDash(role role) {
 	if role >= roleScript || role >= roleShell && role <= roleCode || role == roleScriptInput || role == roleReadInput || role == roleMaybeScript {
 		r.result.Stdin, r.stdinIsCode = Code, false
@@ -362,7 +362,7 @@ func (r *argParser) applyDash(role role) {
 	}
 }
 
-// script records a code file that runs.
+// addScript records a code file that runs.
 func (r *argParser) addScript(language string, w Word) {
 	if isStdinPath(w.Text) {
 		r.result.Stdin, r.stdinIsCode = Code, false
@@ -379,7 +379,7 @@ func (r *argParser) addScript(language string, w Word) {
 	r.addNestedCode(Nested{Language: "file", FileLanguage: language, Words: []Word{w}})
 }
 
-// isStdin reports whether a path means standard input.
+// isStdinPath reports whether a path means standard input.
 func isStdinPath(path string) bool {
 	switch path {
 	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":

@@ -2,7 +2,7 @@ package command
 
 import "slices"
 
-// list adds the operands that are listed in files or on standard input.
+// appendListedOperands adds the operands that are listed in files or on standard input.
 func (r *argParser) appendListedOperands() {
 	if len(r.result.OperandFiles) == 0 && r.result.Stdin != Listed {
 		return

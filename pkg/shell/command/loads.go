@@ -40,7 +40,7 @@ func (l *Loader) Loads(file string) bool {
 	return (l.ends == "" || strings.IndexByte(l.ends, name[len(name)-1]) >= 0) && matchesAnyGlob(l.Names, name)
 }
 
-// Finds reports whether the loader runs a file because it exists, even if no argument names it.
+// LoadsUnnamed reports whether the loader runs a file because it exists, even if no argument names it.
 func (l *Loader) LoadsUnnamed(file string) bool {
 	if !l.Given {
 		return l.Loads(file)
@@ -48,7 +48,7 @@ func (l *Loader) LoadsUnnamed(file string) bool {
 	return slices.Contains(l.Names, path.Base(file))
 }
 
-// named reports whether a glob matches a name. Comparing the last characters first avoids most of the matching.
+// matchesAnyGlob reports whether a glob matches a name. Comparing the last characters first avoids most of the matching.
 func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
 		if !lastBytesMayMatch(name, glob) {
@@ -83,7 +83,7 @@ func Recipe(file string) (format string, elsewhere bool) {
 	return FileLanguage(file), false
 }
 
-// endsAs reports whether a file can match a glob, judged by their last characters alone: those
+// lastBytesMayMatch reports whether a file can match a glob, judged by their last characters alone: those
 // must be equal, unless the glob ends with a wildcard or a class.
 func lastBytesMayMatch(file, glob string) bool {
 	if file == "" || glob == "" {
@@ -93,7 +93,7 @@ func lastBytesMayMatch(file, glob string) bool {
 	return last == file[len(file)-1] || strings.IndexByte("*?]", last) >= 0
 }
 
-// lastNames returns the last n elements of a path.
+// lastPathElements returns the last n elements of a path.
 func lastPathElements(file string, n int) string {
 	for i := len(file) - 1; i >= 0; i-- {
 		if file[i] != '/' {

@@ -17,12 +17,12 @@ func SystemFolder(dir string) bool {
 	return false
 }
 
-// environmentFolders are the last elements of folders that hold a project's own copies of known programs.
+// projectEnvironmentFolders are the last elements of folders that hold a project's own copies of known programs.
 var projectEnvironmentFolders = [...]string{
 	"node_modules/.bin", "venv/bin", ".venv/bin", "env/bin", "vendor/bin", "venv/Scripts", ".venv/Scripts",
 }
 
-// maxName is the maximum length of a program's name, in bytes.
+// maxNameBytes is the maximum length of a program's name, in bytes.
 const maxNameBytes = 255
 
 // baseName splits the path of a program into its folder and its name.
@@ -40,7 +40,7 @@ func baseName(path string) (dir, name string) {
 	return dir, name
 }
 
-// lookup returns the syntax of a program: by its exact name, in lower case (file systems may ignore case), without
+// lookupProgram returns the syntax of a program: by its exact name, in lower case (file systems may ignore case), without
 // a version (python3.12, clang-18), or as a member of a family listed by a prefix (git-credential-*).
 func lookupProgram(name string) *syntax {
 	if name == "" || len(name) > maxNameBytes {
@@ -63,7 +63,7 @@ func lookupProgram(name string) *syntax {
 	return findLongestPrefix(programsByPrefix(), name, len("x-"))
 }
 
-// families are the programs that are listed by the prefix of their names.
+// programsByPrefix are the programs that are listed by the prefix of their names.
 var programsByPrefix = sync.OnceValue(func() []program {
 	var list []program
 	for _, p := range programs {
@@ -74,7 +74,7 @@ var programsByPrefix = sync.OnceValue(func() []program {
 	return list
 })
 
-// Language returns the language of the code that an interpreter reads, named as in [Nested]; "" if the name is not
+// InterpreterLanguage returns the language of the code that an interpreter reads, named as in [Nested]; "" if the name is not
 // a listed interpreter.
 func InterpreterLanguage(name string) string {
 	if g := lookupProgram(name); g != nil {
@@ -83,7 +83,7 @@ func InterpreterLanguage(name string) string {
 	return ""
 }
 
-// Interprets reports whether a program runs code of a programming language, which can do anything. Shells and awk,
+// IsCodeInterpreter reports whether a program runs code of a programming language, which can do anything. Shells and awk,
 // whose code is analysed, and programs with a language of their own such as database clients do not count.
 func IsCodeInterpreter(name string) bool {
 	switch language := InterpreterLanguage(name); language {
@@ -103,7 +103,7 @@ func FileLanguage(path string) string {
 	return languageOf(strings.ToLower(path[i:]))
 }
 
-// A place is the kind of folder in which a program lies, according to its path.
+// A programFolderKind is the kind of folder in which a program lies, according to its path.
 type programFolderKind int
 
 const (

@@ -2,7 +2,7 @@ package command
 
 import "strings"
 
-// option handles args[i] if it is an option, with the arguments that are its values, and returns the index of the
+// parseOption handles args[i] if it is an option, with the arguments that are its values, and returns the index of the
 // next argument.
 func (r *argParser) parseOption(i int) (next int, ok bool) {
 	w := r.args[i].Text
@@ -54,7 +54,7 @@ func (r *argParser) parseOption(i int) (next int, ok bool) {
 	return r.parseBundledOptions(i, w[1:]), true
 }
 
-// lookup returns the action of an option by its full name.
+// lookupOption returns the action of an option by its full name.
 func (r *argParser) lookupOption(name string) *action {
 	for d := r.levelCount - 1; d >= 0; d-- {
 		if a := findEntry(r.levels[d].options, name); a != nil {
@@ -67,10 +67,10 @@ func (r *argParser) lookupOption(name string) *action {
 	return nil
 }
 
-// isOwn reports whether the options of parent levels are invalid at level d.
+// excludesParentOptions reports whether the options of parent levels are invalid at level d.
 func (r *argParser) excludesParentOptions(d int) bool { return d > 0 && r.levels[d-1].style&own != 0 }
 
-// longOption handles --name, --name=value, --name value, abbreviations of GNU options, and the same with one dash.
+// parseLongOption handles --name, --name=value, --name value, abbreviations of GNU options, and the same with one dash.
 func (r *argParser) parseLongOption(i int) (next int, ok bool) {
 	w := r.args[i]
 	name, eq := w.Text, strings.IndexByte(w.Text, '=')
@@ -107,7 +107,7 @@ var (
 	negatedOption = action{}
 )
 
-// abbreviated returns the action of an option that is abbreviated as GNU programs allow, negated with --no-, or
+// lookupAbbreviated returns the action of an option that is abbreviated as GNU programs allow, negated with --no-, or
 // common to nearly all programs.
 func (r *argParser) lookupAbbreviated(name string) *action {
 	for d := r.levelCount - 1; d >= 0; d-- {
@@ -132,7 +132,7 @@ func (r *argParser) lookupAbbreviated(name string) *action {
 	return nil
 }
 
-// prefixed handles a word that starts with the name of an option, as -Wall does with -W*.
+// parsePrefixedOption handles a word that starts with the name of an option, as -Wall does with -W*.
 func (r *argParser) parsePrefixedOption(i int) (next int, ok bool) {
 	w := r.args[i]
 	for d := r.levelCount - 1; d >= 0; d-- {
@@ -156,7 +156,7 @@ func (r *argParser) parsePrefixedOption(i int) (next int, ok bool) {
 	return i, false
 }
 
-// cluster handles bundled option letters, the last of which may have a value: -rf, -ofile, -o file.
+// parseBundledOptions handles bundled option letters, the last of which may have a value: -rf, -ofile, -o file.
 func (r *argParser) parseBundledOptions(i int, letters string) int {
 	w := r.args[i]
 	start := len(w.Text) - len(letters)
@@ -220,7 +220,7 @@ func (r *argParser) noteRejectedOption(a *action, name []byte) {
 	}
 }
 
-// valuesOf applies an option and reads its values from args[i] on.
+// parseOptionValues applies an option and reads its values from args[i] on.
 func (r *argParser) parseOptionValues(a *action, name string, i int) int {
 	r.applyAction(a)
 	if a.flags&reject != 0 {
@@ -250,7 +250,7 @@ func (r *argParser) parseOptionValues(a *action, name string, i int) int {
 	return i
 }
 
-// semicolon returns the index of the word that ends a nested command of find, or the number of words if none does.
+// findSemicolon returns the index of the word that ends a nested command of find, or the number of words if none does.
 func (r *argParser) findSemicolon(i int) int {
 	for ; i < len(r.args); i++ {
 		switch r.args[i].Text {
@@ -265,7 +265,7 @@ func (r *argParser) findSemicolon(i int) int {
 	return i
 }
 
-// unknown handles an unlisted option. If unlisted options are allowed, it only means that the program may do more
+// addUnknownOption handles an unlisted option. If unlisted options are allowed, it only means that the program may do more
 // than read. The next word may be its value, and is also treated as an operand.
 func (r *argParser) addUnknownOption(i int) int {
 	w := r.args[i]
@@ -284,7 +284,7 @@ func (r *argParser) addUnknownOption(i int) int {
 	return i + 1
 }
 
-// unreadNext records the word after an unknown option, which may be its value. Devices are skipped: they are
+// addPossibleValue records the word after an unknown option, which may be its value. Devices are skipped: they are
 // operands.
 func (r *argParser) addPossibleValue(i int) {
 	if i+1 < len(r.args) && !hasPrefix(r.args[i+1].Text, "-") && !hasPrefix(r.args[i+1].Text, "/dev/") {
@@ -292,12 +292,12 @@ func (r *argParser) addPossibleValue(i int) {
 	}
 }
 
-// unread records a word without a meaning in any entry.
+// addUnrecognized records a word without a meaning in any entry.
 func (r *argParser) addUnrecognized(w Word, option bool) {
 	r.result.Unrecognized = append(r.result.Unrecognized, UnrecognizedWord{w, option})
 }
 
-// isOpen reports whether unlisted options are allowed at this level; the program may do more than read.
+// allowsUnlistedOptions reports whether unlisted options are allowed at this level; the program may do more than read.
 func (r *argParser) allowsUnlistedOptions() bool {
 	for d := r.levelCount - 1; d >= 0; d-- {
 		if r.levels[d].style&open != 0 {

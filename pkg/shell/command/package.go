@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// pkg records an operand of a package manager: a name, URL or path. A package from a URL does not belong to a
+// addPackage records an operand of a package manager: a name, URL or path. A package from a URL does not belong to a
 // registry.
 func (r *argParser) addPackage(w Word) {
 	s := w.Text
@@ -58,13 +58,13 @@ func (r *argParser) addPackage(w Word) {
 	}
 }
 
-// registries maps the prefixes of package names, as in deno and mise, to registries.
+// registryByPrefix maps the prefixes of package names, as in deno and mise, to registries.
 var registryByPrefix = map[string]string{
 	"npm": "npm", "jsr": "jsr", "pypi": "pypi", "pipx": "pypi", "cargo": "crates", "gem": "gems", "go": "go", "nuget": "nuget", "dotnet": "nuget", "conda": "conda",
 	"ubi": "repository", "aqua": "repository", "spm": "repository",
 }
 
-// prefixedPackage records a package with a registry prefix, and reports whether there is a prefix.
+// addPrefixedPackage records a package with a registry prefix, and reports whether there is a prefix.
 func (r *argParser) addPrefixedPackage(w Word) bool {
 	prefix, name, ok := strings.Cut(w.Text, ":")
 	registry := registryByPrefix[prefix]
@@ -84,7 +84,7 @@ func (r *argParser) addPrefixedPackage(w Word) bool {
 	return true
 }
 
-// registry returns the registry in which the program looks up package names, "" if no entry says it.
+// packageRegistry returns the registry in which the program looks up package names, "" if no entry says it.
 func (r *argParser) packageRegistry() string {
 	for d := r.levelCount - 1; d >= 0; d-- {
 		if r.levels[d].registry != "" {
@@ -94,7 +94,7 @@ func (r *argParser) packageRegistry() string {
 	return ""
 }
 
-// eachPackage returns the packages in a word: uv takes a comma-separated list; commas can also occur in extras and
+// splitPackageList returns the packages in a word: uv takes a comma-separated list; commas can also occur in extras and
 // version ranges.
 func (r *argParser) splitPackageList(w Word) (out []Word) {
 	for r.packageRegistry() == "pypi" {
@@ -109,7 +109,7 @@ func (r *argParser) splitPackageList(w Word) (out []Word) {
 	return append(out, w)
 }
 
-// aliased splits an npm alias, which installs a package under another name: NAME@npm:OTHER, or the setting
+// splitNPMAlias splits an npm alias, which installs a package under another name: NAME@npm:OTHER, or the setting
 // dependencies.NAME=npm:OTHER.
 func splitNPMAlias(s string) (name, other string, ok bool) {
 	if name, other, ok = strings.Cut(s, "@npm:"); ok {
@@ -121,7 +121,7 @@ func splitNPMAlias(s string) (name, other string, ok bool) {
 	return name, other, ok
 }
 
-// Hides reports whether the alias of an npm package hides which package it is.
+// AliasHidesPackage reports whether the alias of an npm package hides which package it is.
 func AliasHidesPackage(name, other string) bool {
 	if i := strings.LastIndexByte(other, '@'); i > 0 {
 		other = other[:i]
@@ -130,10 +130,10 @@ func AliasHidesPackage(name, other string) bool {
 	return other != "" && !strings.Contains(name, last) && !Aliases[name+"/"+other]
 }
 
-// shorthand matches npm's short form of a GitHub repository, after an optional package name.
+// githubShorthand matches npm's short form of a GitHub repository, after an optional package name.
 var githubShorthand = prefilter.Lazy(`^(?:@[\w.-]+/)?(?:[\w.-]+@)?([\w-][\w.-]*/[\w.-]+(?:#\S*)?)$`)
 
-// npmPackage is pkg for programs that accept npm's package names.
+// addNPMPackage is pkg for programs that accept npm's package names.
 func (r *argParser) addNPMPackage(w Word) {
 	if m := githubShorthand().FindStringSubmatch(w.Text); m != nil && !w.Pattern && (m[1] == w.Text || strings.Contains(w.Text, "@"+m[1])) {
 		w.Text = "github:" + m[1]
@@ -141,7 +141,7 @@ func (r *argParser) addNPMPackage(w Word) {
 	r.addPackage(w)
 }
 
-// packageProgram records the package in the first word, unless an option names it, and returns the command that the
+// addProgramPackage records the package in the first word, unless an option names it, and returns the command that the
 // package provides.
 func (r *argParser) addProgramPackage(words []Word) []Word {
 	brought := false // an option names the package
@@ -154,7 +154,7 @@ func (r *argParser) addProgramPackage(words []Word) []Word {
 	return packageCommand(words)
 }
 
-// programOf returns the command that a package provides, without version and scope.
+// packageCommand returns the command that a package provides, without version and scope.
 func packageCommand(words []Word) []Word {
 	name := words[0].Text
 	if i := strings.LastIndexByte(name, '@'); i > 0 && !strings.ContainsAny(name[i:], ":/") {
@@ -170,7 +170,7 @@ func packageCommand(words []Word) []Word {
 	return words
 }
 
-// creator records the package that "npm create NAME" runs, or the repository that "bun create" copies.
+// addProjectCreator records the package that "npm create NAME" runs, or the repository that "bun create" copies.
 func (r *argParser) addProjectCreator(w Word) {
 	name, version, _ := strings.Cut(w.Text, "@")
 	scope, rest, scoped := strings.Cut(version, "/")
@@ -192,7 +192,7 @@ func (r *argParser) addProjectCreator(w Word) {
 	r.addPrefixedPackage(w)
 }
 
-// modulePath records a Go module, and its source if that is not a well-known code host.
+// addModulePath records a Go module, and its source if that is not a well-known code host.
 func (r *argParser) addModulePath(w Word) {
 	w = skipBytes(w, strings.LastIndexByte(w.Text, '=')+1)
 	host, _, _ := strings.Cut(w.Text, "/")
@@ -204,7 +204,7 @@ func (r *argParser) addModulePath(w Word) {
 	r.addPlugin(w)
 }
 
-// packageWord handles a word that names a package or module.
+// applyPackageRole handles a word that names a package or module.
 func (r *argParser) applyPackageRole(role role, w Word) {
 	switch role {
 	case rolePackage:

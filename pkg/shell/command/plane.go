@@ -9,7 +9,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// ControlPlane returns the service that is controlled at a local URL: its clients can run programs, read secrets
+// ServiceAtURL returns the service that is controlled at a local URL: its clients can run programs, read secrets
 // or delete data.
 func ServiceAtURL(url string) (service string, ok bool) {
 	_, rest, found := strings.Cut(url, "://")
@@ -25,7 +25,7 @@ func ServiceAtURL(url string) (service string, ok bool) {
 	return serviceAtPort(authority[i+1:])
 }
 
-// planeOf returns the service of a port, or of a word in a socket's name.
+// serviceAtPort returns the service of a port, or of a word in a socket's name.
 func serviceAtPort(key string) (service string, ok bool) {
 	for word := range ControlPlanes {
 		name, at, _ := strings.Cut(word, "/")
@@ -36,7 +36,7 @@ func serviceAtPort(key string) (service string, ok bool) {
 	return "", false
 }
 
-// controlSocket returns the service that listens on a Unix socket, by the socket's name.
+// serviceAtSocket returns the service that listens on a Unix socket, by the socket's name.
 func serviceAtSocket(path string) (service string, ok bool) {
 	name := strings.ToLower(path[strings.LastIndexByte(path, '/')+1:])
 	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return c < 'a' || c > 'z' }) {
@@ -47,7 +47,7 @@ func serviceAtSocket(path string) (service string, ok bool) {
 	return "", false
 }
 
-// method records the HTTP method of a request.
+// setRequestMethod records the HTTP method of a request.
 func (r *argParser) setRequestMethod(name string) {
 	switch name = strings.ToUpper(name); name {
 	case "GET", "HEAD", "OPTIONS":
@@ -57,14 +57,14 @@ func (r *argParser) setRequestMethod(name string) {
 	}
 }
 
-// controls records that the command sends requests to a local service.
+// setControlledService records that the command sends requests to a local service.
 func (r *argParser) setControlledService(service string, ok bool) {
 	if ok {
 		r.controlledService = service
 	}
 }
 
-// trialIndex returns the index or database that a local request names, and whether it is only that and its name
+// testIndexName returns the index or database that a local request names, and whether it is only that and its name
 // says that it is for tests.
 func testIndexName(url Word) (name string, ok bool) {
 	_, rest, found := strings.Cut(url.Text, "://")
@@ -75,7 +75,7 @@ func testIndexName(url Word) (name string, ok bool) {
 	return name, !url.Pattern && !strings.ContainsAny(name, "/,*?%&#{}[]\\ ") && targetKindOf(name) == testTarget
 }
 
-// requests records the changes by a command's HTTP requests: deletions on another machine, or commands to a local
+// noteRequestChanges records the changes by a command's HTTP requests: deletions on another machine, or commands to a local
 // service.
 func (r *argParser) noteRequestChanges() {
 	if r.requestMethod == "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// plugin records the source of a plug-in: a URL, a path, or a name in the program's plug-in registry. URLs on
+// addPlugin records the source of a plug-in: a URL, a path, or a name in the program's plug-in registry. URLs on
 // well-known code hosts count like names.
 func (r *argParser) addPlugin(w Word) {
 	if strings.ContainsAny(w.Text, " \"'(") { // setting text that may contain URLs

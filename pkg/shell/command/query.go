@@ -13,7 +13,7 @@ const queryPrefix = "query:"
 // IsQuery reports whether only one program reads the language.
 func IsQuery(language string) bool { return hasPrefix(language, queryPrefix) }
 
-// inputOf returns the role of code in a language that only one program reads.
+// inputRole returns the role of code in a language that only one program reads.
 func inputRole(language string) role {
 	name, ok := strings.CutPrefix(language, queryPrefix)
 	if g := lookupProgram(name); ok && g != nil {
@@ -29,10 +29,10 @@ func RunsCommands(language string) bool {
 	return role == roleRecipes || role == roleEx
 }
 
-// OnlyWrites reports whether code of a one-program language only changes the content of files, as a patch does.
+// OnlyWritesFiles reports whether code of a one-program language only changes the content of files, as a patch does.
 func OnlyWritesFiles(language string) bool { return inputRole(language) == roleDiff }
 
-// Query returns the effect of code that a program reads from standard input or a file; language is as in [Interpretation].
+// InterpretQuery returns the effect of code that a program reads from standard input or a file; language is as in [Interpretation].
 func InterpretQuery(language string, text Word) (Interpretation, bool) {
 	input := inputRole(language)
 	if input == roleNone {
@@ -52,7 +52,7 @@ func InterpretQuery(language string, text Word) (Interpretation, bool) {
 	return r.result, true
 }
 
-// applyInput applies roles of code and files that only one program reads, and of words that name the target of the
+// applyInputRole applies roles of code and files that only one program reads, and of words that name the target of the
 // work or add to the program.
 func (r *argParser) applyInputRole(role role, w Word) {
 	switch role {
@@ -112,17 +112,17 @@ func (r *argParser) applyInputRole(role role, w Word) {
 	}
 }
 
-// stdinRead records that the program's code comes from an argument and not from standard input.
+// setStdinIsData records that the program's code comes from an argument and not from standard input.
 func (r *argParser) setStdinIsData() {
 	if r.stdinIsCode {
 		r.result.Stdin, r.stdinIsCode = Data, false
 	}
 }
 
-// maxLines is the maximum number of lines of a text that are analysed.
+// maxTextLines is the maximum number of lines of a text that are analysed.
 const maxTextLines = 4096
 
-// recipes records the lines of a makefile that a shell runs: those that are indented.
+// addMakeRecipes records the lines of a makefile that a shell runs: those that are indented.
 func (r *argParser) addMakeRecipes(w Word) {
 	if w.Pattern {
 		r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
@@ -140,7 +140,7 @@ func (r *argParser) addMakeRecipes(w Word) {
 	}
 }
 
-// lines handles input lines that are subcommands of the program.
+// applyInputLines handles input lines that are subcommands of the program.
 func (r *argParser) applyInputLines(w Word) {
 	r.setStdinIsData()
 	n := 0
@@ -164,7 +164,7 @@ func (r *argParser) applyInputLines(w Word) {
 	}
 }
 
-// diff records the files that a patch changes.
+// addPatchedFiles records the files that a patch changes.
 func (r *argParser) addPatchedFiles(w Word) {
 	for i, f := range patch.Files(w.Text) {
 		kind := effect.WriteFile

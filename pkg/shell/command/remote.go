@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// scheme returns the scheme of a URL in lower case, or "".
+// urlScheme returns the scheme of a URL in lower case, or "".
 func urlScheme(s string) string {
 	i := strings.Index(s[:min(len(s), 40)], "://")
 	if i <= 0 {
@@ -15,7 +15,7 @@ func urlScheme(s string) string {
 	return strings.ToLower(s[:i])
 }
 
-// url records a request to a URL; the default scheme is http.
+// addURL records a request to a URL; the default scheme is http.
 func (r *argParser) addURL(w Word) {
 	switch urlScheme(w.Text) {
 	case "file":
@@ -25,7 +25,7 @@ func (r *argParser) addURL(w Word) {
 	}
 }
 
-// server records a proxy, or a server that gets the requests in place of the URL's host: HOST, URL,
+// addServer records a proxy, or a server that gets the requests in place of the URL's host: HOST, URL,
 // HOST:PORT:ADDRESS, or HOST:PORT:HOST:PORT.
 func (r *argParser) addServer(w Word) {
 	address := w.Text
@@ -39,7 +39,7 @@ func (r *argParser) addServer(w Word) {
 	r.result.Servers = append(r.result.Servers, w)
 }
 
-// saved records the file to which a download is saved if no name is given.
+// addDownloadedFile records the file to which a download is saved if no name is given.
 func (r *argParser) addDownloadedFile(w Word) {
 	name := w.Text
 	if i := strings.IndexAny(name, "?#"); i >= 0 {
@@ -57,7 +57,7 @@ func (r *argParser) addDownloadedFile(w Word) {
 	r.addOperandEffect(effect.WriteFile, w, false)
 }
 
-// host records a connection, without user and port.
+// addHost records a connection, without user and port.
 func (r *argParser) addHost(w Word) {
 	if urlScheme(w.Text) != "" {
 		_, w.Text, _ = strings.Cut(w.Text, "://")
@@ -75,7 +75,7 @@ func (r *argParser) addHost(w Word) {
 	r.addOperandEffect(effect.Connect, w, false)
 }
 
-// data records files that an option's value names with @, < or file://, as in curl.
+// addRequestData records files that an option's value names with @, < or file://, as in curl.
 func (r *argParser) addRequestData(role role, w Word) {
 	if role != roleMaybeFile && role != roleMaybePath && r.requestMethod == "" {
 		r.requestMethod = "POST"
@@ -111,7 +111,7 @@ func (r *argParser) addRequestData(role role, w Word) {
 	}
 }
 
-// upload records that a file or standard input is sent.
+// addUpload records that a file or standard input is sent.
 func (r *argParser) addUpload(w Word, path string) {
 	switch path {
 	case "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
@@ -122,7 +122,7 @@ func (r *argParser) addUpload(w Word, path string) {
 	}
 }
 
-// webItem handles an operand of httpie: GET, a URL, name=value, name@file or name=@file.
+// applyHTTPieOperand handles an operand of httpie: GET, a URL, name=value, name@file or name=@file.
 func (r *argParser) applyHTTPieOperand(w Word) {
 	sep := strings.IndexAny(w.Text, "=@")
 	switch {
@@ -149,7 +149,7 @@ func (r *argParser) applyHTTPieOperand(w Word) {
 	}
 }
 
-// socket records what a socat address opens or runs.
+// addSocatAddress records what a socat address opens or runs.
 func (r *argParser) addSocatAddress(w Word) {
 	kind, rest, _ := strings.Cut(w.Text, ":")
 	operand := w
@@ -171,7 +171,7 @@ func (r *argParser) addSocatAddress(w Word) {
 	}
 }
 
-// repo records the target of a git remote. Names of configured remotes, and relative paths that do not begin with a
+// addGitRemote records the target of a git remote. Names of configured remotes, and relative paths that do not begin with a
 // dot, are not recorded.
 func (r *argParser) addGitRemote(w Word) {
 	if i := strings.Index(w.Text, "::"); i > 0 && !strings.ContainsAny(w.Text[:i], "/:@[") {
@@ -207,7 +207,7 @@ func (r *argParser) addGitRemote(w Word) {
 	}
 }
 
-// cloned records the folder into which a repository is cloned if none is named.
+// addCloneFolder records the folder into which a repository is cloned if none is named.
 func (r *argParser) addCloneFolder(w Word) {
 	if len(r.operands) > 1 {
 		return
@@ -222,7 +222,7 @@ func (r *argParser) addCloneFolder(w Word) {
 	r.addOperandEffect(effect.WriteFile, w, true)
 }
 
-// remoteHost splits [user@]host:path as scp, rsync and git do: the colon must come before any slash.
+// splitRemotePath splits [user@]host:path as scp, rsync and git do: the colon must come before any slash.
 func splitRemotePath(w Word) (host, path Word, ok bool) {
 	i := strings.IndexByte(w.Text, ':')
 	if i <= 0 || strings.IndexByte(w.Text[:i], '/') >= 0 {
@@ -236,7 +236,7 @@ func splitRemotePath(w Word) (host, path Word, ok bool) {
 	return host, path, true
 }
 
-// remotePath records a path that may be on another machine. That machine is contacted even if nothing is copied.
+// addRemotePath records a path that may be on another machine. That machine is contacted even if nothing is copied.
 func (r *argParser) addRemotePath(w Word, written bool) {
 	switch urlScheme(w.Text) {
 	case "rsync", "scp", "sftp", "ssh":
@@ -269,7 +269,7 @@ func (r *argParser) addRemotePath(w Word, written bool) {
 	}
 }
 
-// copy records a file or folder that is sent if the destination is another machine.
+// addCopySource records a file or folder that is sent if the destination is another machine.
 func (r *argParser) addCopySource(w Word) {
 	n := len(r.result.OperandEffects)
 	r.addSentFile(w, r.flags&recursive != 0)
@@ -278,13 +278,13 @@ func (r *argParser) addCopySource(w Word) {
 	}
 }
 
-// writesElsewhere records that the destination is another machine.
+// noteRemoteDestination records that the destination is another machine.
 func (r *argParser) noteRemoteDestination() {
 	r.addEffect(effect.ChangeRemote)
 	r.flags |= remoteDestination
 }
 
-// object records a path in a cloud store, or a local path.
+// addCloudObject records a path in a cloud store, or a local path.
 func (r *argParser) addCloudObject(w Word, written bool) {
 	switch urlScheme(w.Text) {
 	case "":
@@ -314,7 +314,7 @@ func (r *argParser) addCloudObject(w Word, written bool) {
 	}
 }
 
-// usualManifest reports whether a URL is a usual source of Kubernetes manifests.
+// isUsualManifest reports whether a URL is a usual source of Kubernetes manifests.
 func isUsualManifest(w Word) bool {
 	rest, ok := strings.CutPrefix(w.Text, "https://")
 	if !ok || w.Pattern || strings.Contains(rest, "..") {
@@ -328,12 +328,12 @@ func isUsualManifest(w Word) bool {
 	return false
 }
 
-// isPath reports whether the source of a volume is a path; a bare name is a volume of the container engine.
+// isVolumePath reports whether the source of a volume is a path; a bare name is a volume of the container engine.
 func isVolumePath(s string) bool {
 	return s != "" && (strings.ContainsAny(s, "/~") || s[0] == '.')
 }
 
-// volume records the folder that docker -v HOST:CONTAINER[:OPTIONS] mounts.
+// addVolume records the folder that docker -v HOST:CONTAINER[:OPTIONS] mounts.
 func (r *argParser) addVolume(w Word) {
 	src, rest, ok := strings.Cut(w.Text, ":")
 	if !ok || !isVolumePath(src) && !w.Pattern {
@@ -344,7 +344,7 @@ func (r *argParser) addVolume(w Word) {
 	r.addMountedFolder(w, src, onlyRead)
 }
 
-// mount records the folder that docker --mount type=bind,source=…,target=… mounts.
+// addMount records the folder that docker --mount type=bind,source=…,target=… mounts.
 func (r *argParser) addMount(w Word) {
 	var src string
 	onlyRead := false
@@ -377,7 +377,7 @@ func (r *argParser) addMountedFolder(w Word, src string, onlyRead bool) {
 	}
 }
 
-// mayWrite records a file or folder that is changed only by a repair or by the nested program.
+// addPossibleWrite records a file or folder that is changed only by a repair or by the nested program.
 func (r *argParser) addPossibleWrite(w Word, tree bool) {
 	r.addOperandEffect(effect.WriteFile, w, tree)
 	r.result.OperandEffects[len(r.result.OperandEffects)-1].KeepsContent = true
@@ -394,10 +394,10 @@ func listContainsAny(list string, names ...string) bool {
 	return false
 }
 
-// harmlessSSH are the ssh settings that run no program.
+// harmlessSSHOptions are the ssh settings that run no program.
 const harmlessSSHOptions = " stricthostkeychecking userknownhostsfile connecttimeout serveraliveinterval serveralivecountmax batchmode port user hostname loglevel identitiesonly passwordauthentication pubkeyauthentication preferredauthentications connectionattempts compression tcpkeepalive checkhostip hostkeyalgorithms pubkeyacceptedkeytypes pubkeyacceptedalgorithms kexalgorithms ciphers macs addressfamily requesttty visualhostkey updatehostkeys globalknownhostsfile exitonforwardfailure controlmaster controlpath controlpersist proxyjump numberofpasswordprompts gssapiauthentication kbdinteractiveauthentication challengeresponseauthentication fingerprinthash hashknownhosts stdinnull ipqos rekeylimit escapechar verifyhostkeydns "
 
-// sshOption records what ssh -o NAME=VALUE runs or reads.
+// applySSHOption records what ssh -o NAME=VALUE runs or reads.
 func (r *argParser) applySSHOption(w Word) {
 	i := strings.IndexAny(w.Text, "= ")
 	if i < 0 || w.Pattern && strings.ContainsAny(w.Text[:i], "*?[{") {
@@ -423,7 +423,7 @@ func (r *argParser) applySSHOption(w Word) {
 	}
 }
 
-// images records the registries of container images in a text: an image, NAME=IMAGE, or settings in JSON. An image
+// addImageRegistries records the registries of container images in a text: an image, NAME=IMAGE, or settings in JSON. An image
 // without a registry comes from the default registry.
 func (r *argParser) addImageRegistries(w Word) {
 	for i, field := range strings.FieldsFunc(w.Text, func(c rune) bool { return strings.ContainsRune(" ,\"'[]{}", c) }) {

@@ -17,7 +17,7 @@ var languages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "a
 // scriptLanguages are the languages of the script roles, in their order.
 var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "code"}
 
-// finish applies the roles of values and operands after all arguments are parsed.
+// applyRoles applies the roles of values and operands after all arguments are parsed.
 func (r *argParser) applyRoles() {
 	for d := range r.levelCount {
 		if len(r.levels[d].texts) > 0 {
@@ -64,7 +64,7 @@ func (r *argParser) applyRoles() {
 	}
 }
 
-// onlyRead turns the effects of a program into those of its dry run: it reads the files that it would otherwise
+// reduceToDryRun turns the effects of a program into those of its dry run: it reads the files that it would otherwise
 // change or run.
 func (r *argParser) reduceToDryRun() {
 	for i, t := range r.result.OperandEffects {
@@ -84,10 +84,10 @@ func (r *argParser) reduceToDryRun() {
 	r.class = readOnly
 }
 
-// dot returns the working folder, with the span of the program's name.
+// workingFolder returns the working folder, with the span of the program's name.
 func (r *argParser) workingFolder() Word { return Word{Text: ".", Span: r.args[0].Span} }
 
-// positions applies to each operand the role of its position.
+// applyOperandRoles applies to each operand the role of its position.
 func (r *argParser) applyOperandRoles() {
 	s, n := r.operandShape, len(r.operands)
 	head, tail := len(s.head), len(s.tail)
@@ -127,12 +127,12 @@ func (r *argParser) applyOperandRoles() {
 	}
 }
 
-// runs reports whether the arguments already hold a command or code for the other machine.
+// hasNestedCommand reports whether the arguments already hold a command or code for the other machine.
 func (r *argParser) hasNestedCommand() bool {
 	return slices.ContainsFunc(r.result.Nested, func(n Nested) bool { return n.Remote || n.Language == "argv" })
 }
 
-// turn returns the role to which other options change a role.
+// changedRole returns the role to which other options change a role.
 func (r *argParser) changedRole(role role) role {
 	for k := r.roleChangeCount - 1; k >= 0; k-- {
 		if r.roleChanges[k].oldRole == role {
@@ -142,7 +142,7 @@ func (r *argParser) changedRole(role role) role {
 	return role
 }
 
-// touch records an effect on w.
+// addOperandEffect records an effect on w.
 func (r *argParser) addOperandEffect(k effect.Kind, w Word, tree bool) {
 	r.raiseClass(minClassRank(k))
 	if k == effect.Listen {
@@ -163,7 +163,7 @@ func (r *argParser) addOperandEffect(k effect.Kind, w Word, tree bool) {
 	r.result.OperandEffects = append(r.result.OperandEffects, OperandEffect{Kind: k, Word: w, Recursive: tree})
 }
 
-// send records that a file's content is sent to another machine.
+// addSentFile records that a file's content is sent to another machine.
 func (r *argParser) addSentFile(w Word, tree bool) {
 	n := len(r.result.OperandEffects)
 	r.addOperandEffect(effect.ReadFile, w, tree)
@@ -172,14 +172,14 @@ func (r *argParser) addSentFile(w Word, tree bool) {
 	}
 }
 
-// keep records that copied files stay on this machine, because the destination is local.
+// keepCopiesLocal records that copied files stay on this machine, because the destination is local.
 func (r *argParser) keepCopiesLocal() {
 	for _, i := range r.copyEffectIndexes {
 		r.result.OperandEffects[i].Sent = false
 	}
 }
 
-// code records nested code or a script.
+// addNestedCode records nested code or a script.
 //
 //go:noinline
 func (r *argParser) addNestedCode(n Nested) {
@@ -189,7 +189,7 @@ func (r *argParser) addNestedCode(n Nested) {
 	r.result.Nested = append(r.result.Nested, n)
 }
 
-// apply applies a role to a word. operand is false for values of options.
+// applyRole applies a role to a word. operand is false for values of options.
 func (r *argParser) applyRole(role role, w Word, operand bool) {
 	role = r.changedRole(role)
 	if operand && role == roleText && r.allowsUnlistedOptions() {
@@ -220,7 +220,7 @@ func (r *argParser) applyRole(role role, w Word, operand bool) {
 	}
 }
 
-// applyPath applies the roles of paths.
+// applyPathRole applies the roles of paths.
 func (r *argParser) applyPathRole(role role, w Word, tree bool) {
 	switch role {
 	case roleRead, roleArchive:
@@ -295,7 +295,7 @@ func (r *argParser) applyPathRole(role role, w Word, tree bool) {
 	}
 }
 
-// applyOther applies roles that are neither paths nor code.
+// applyOtherRole applies roles that are neither paths nor code.
 func (r *argParser) applyOtherRole(role role, w Word) {
 	switch role {
 	case roleURL:
@@ -376,7 +376,7 @@ func (r *argParser) applyOtherRole(role role, w Word) {
 	}
 }
 
-// applyEffect applies roles of words that only show that an effect happens.
+// applyEffectRole applies roles of words that only show that an effect happens.
 func (r *argParser) applyEffectRole(role role, w Word) {
 	switch role {
 	case roleSuffix:
@@ -430,7 +430,7 @@ func (r *argParser) applyEffectRole(role role, w Word) {
 	}
 }
 
-// effect records an effect without an operand, once.
+// addEffect records an effect without an operand, once.
 func (r *argParser) addEffect(k effect.Kind) {
 	r.raiseClass(minClassRank(k))
 	for _, e := range r.result.Effects {
@@ -441,7 +441,7 @@ func (r *argParser) addEffect(k effect.Kind) {
 	r.result.Effects = append(r.result.Effects, k)
 }
 
-// entry returns the command that replaces a container's entry point; later words are its arguments.
+// entryPointCommand returns the command that replaces a container's entry point; later words are its arguments.
 func (r *argParser) entryPointCommand() (words []Word) {
 	for _, v := range r.values {
 		if v.role != roleEntry {
@@ -460,7 +460,7 @@ func (r *argParser) entryPointCommand() (words []Word) {
 	return words
 }
 
-// nest records the words of a nested command.
+// addNestedWords records the words of a nested command.
 func (r *argParser) addNestedWords(role role, words []Word) {
 	switch role {
 	case roleArgv, roleArgvSemi, roleArgvRemote, roleArgvStdin:
@@ -538,7 +538,7 @@ var scriptNames = map[string]bool{
 	"set": true, "tree": true, "help": true, "history": true, "print": true, "replace": true, "dir": true, "type": true, "more": true, "go": true, "screen": true,
 }
 
-// joined joins words with spaces to one word.
+// joinWords joins words with spaces to one word.
 func joinWords(words []Word) Word {
 	if len(words) == 1 {
 		return words[0]
@@ -562,7 +562,7 @@ func joinWords(words []Word) Word {
 	return w
 }
 
-// typed returns the text that words and key names type into a shell; nothing is inserted between them.
+// typedText returns the text that words and key names type into a shell; nothing is inserted between them.
 func typedText(words []Word) Word {
 	w := joinWords(words)
 	if w.Pattern {
@@ -585,7 +585,7 @@ func typedText(words []Word) Word {
 	return w
 }
 
-// namedKeys are the names of keys that end, cancel or edit a line.
+// lineEditingKeys are the names of keys that end, cancel or edit a line.
 var lineEditingKeys = map[string]bool{
 	"enter": true, "kpenter": true, "escape": true, "bspace": true, "dc": true, "ic": true, "up": true, "down": true, "left": true, "right": true,
 	"home": true, "end": true, "npage": true, "pagedown": true, "ppage": true, "pageup": true,

@@ -177,7 +177,7 @@ const (
 	rolePowerShellWords // PowerShell text, joined with spaces
 )
 
-// process records that a process is stopped, unless it is a background job of the shell.
+// addStoppedProcess records that a process is stopped, unless it is a background job of the shell.
 func (r *argParser) addStoppedProcess(w Word) {
 	if !w.IsJobID && !strings.HasPrefix(w.Text, "%") {
 		r.addEffect(effect.StopProcess)

@@ -6,10 +6,10 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// maxScript is the maximum length of an analysed script, in bytes.
+// maxScriptBytes is the maximum length of an analysed script, in bytes.
 const maxScriptBytes = 64 << 10
 
-// sed records the effects of a sed script beyond changing text: w writes a file, r reads one, e runs a command,
+// applySedScript records the effects of a sed script beyond changing text: w writes a file, r reads one, e runs a command,
 // and so do the flags w and e of s.
 func (r *argParser) applySedScript(w Word) {
 	if w.Pattern || len(w.Text) > maxScriptBytes {
@@ -63,7 +63,7 @@ func (s *sedScript) skip(set string) {
 	}
 }
 
-// line returns the rest of the line, without spaces in front.
+// readLine returns the rest of the line, without spaces in front.
 func (s *sedScript) readLine() string {
 	s.skip(" \t")
 	rest := s.text[s.pos:]
@@ -74,7 +74,7 @@ func (s *sedScript) readLine() string {
 	return rest
 }
 
-// delimited skips text up to an unescaped delimiter, and reports whether there is one. In a bracket expression the
+// skipDelimited skips text up to an unescaped delimiter, and reports whether there is one. In a bracket expression the
 // delimiter is plain text.
 func (s *sedScript) skipDelimited(delim byte, regex bool) bool {
 	for bracket := false; s.pos < len(s.text); s.pos++ {
@@ -106,7 +106,7 @@ func (s *sedScript) skipDelimited(delim byte, regex bool) bool {
 	return false
 }
 
-// address skips the address of a command.
+// skipAddress skips the address of a command.
 func (s *sedScript) skipAddress() bool {
 	switch c := s.peek(); {
 	case c == '/':
@@ -159,7 +159,7 @@ func (s *sedScript) parse() bool {
 	}
 }
 
-// command skips the arguments of a command.
+// parseCommand skips the arguments of a command.
 func (s *sedScript) parseCommand(c byte) bool {
 	switch c {
 	case '{', '}', '=', 'd', 'D', 'g', 'G', 'h', 'H', 'n', 'N', 'p', 'P', 'x', 'z', 'F':
@@ -196,7 +196,7 @@ func (s *sedScript) parseCommand(c byte) bool {
 	return true
 }
 
-// substitute skips s/regex/text/flags.
+// parseSubstitute skips s/regex/text/flags.
 func (s *sedScript) parseSubstitute() bool {
 	delim := s.peek()
 	s.pos++
@@ -230,7 +230,7 @@ func (s *sedScript) addFile(k effect.Kind) {
 	}
 }
 
-// run records a command that the script runs; "" is one that comes from the input.
+// addCommand records a command that the script runs; "" is one that comes from the input.
 func (s *sedScript) addCommand(command string) {
 	if command == "" {
 		s.runsInput = true

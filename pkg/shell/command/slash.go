@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// OfWindows returns the entry of the program that Windows runs under a name, and whether it is a Windows program.
+// WindowsEntryName returns the entry of the program that Windows runs under a name, and whether it is a Windows program.
 // Some share their name with a program of other systems, such as find: they are listed as cmd:find.
 func WindowsEntryName(name string) (listed string, ok bool) {
 	name = strings.ToLower(name)
@@ -17,10 +17,10 @@ func WindowsEntryName(name string) (listed string, ok bool) {
 	return name, g != nil && g.style&slash != 0
 }
 
-// dashes are the characters that can begin options on Windows: PowerShell also accepts typographic dashes.
+// windowsOptionMarks are the characters that can begin options on Windows: PowerShell also accepts typographic dashes.
 const windowsOptionMarks = "-/–—―"
 
-// slashOption handles args[i] if it is a Windows option: /name, -name, /name:value, /name value, in any case.
+// parseSlashOption handles args[i] if it is a Windows option: /name, -name, /name:value, /name value, in any case.
 func (r *argParser) parseSlashOption(i int) (next int, ok bool) {
 	off := r.applySlashBundle(r.args[i].Text)
 	w := skipBytes(r.args[i], off)
@@ -64,7 +64,7 @@ func (r *argParser) parseSlashOption(i int) (next int, ok bool) {
 	return r.parseSlashPrefixed(i, off+start, name), true
 }
 
-// slashBundle applies the switches before another one in the same word, as /q in /q/c, and returns their length in
+// applySlashBundle applies the switches before another one in the same word, as /q in /q/c, and returns their length in
 // bytes.
 func (r *argParser) applySlashBundle(text string) int {
 	off := 0
@@ -83,7 +83,7 @@ func (r *argParser) applySlashBundle(text string) int {
 	return off
 }
 
-// slashPrefixed handles a word that starts with the name of an option, as /cdir does with /c*.
+// parseSlashPrefixed handles a word that starts with the name of an option, as /cdir does with /c*.
 func (r *argParser) parseSlashPrefixed(i, start int, name string) int {
 	for k := range r.innermostLevel.prefixes {
 		o := &r.innermostLevel.prefixes[k]
@@ -108,10 +108,10 @@ func (r *argParser) parseSlashPrefixed(i, start int, name string) int {
 	return r.addUnknownOption(i)
 }
 
-// maxTexts is the maximum length, in bytes, of the joined arguments that are searched for texts.
+// maxSearchedBytes is the maximum length, in bytes, of the joined arguments that are searched for texts.
 const maxSearchedBytes = 64 << 10
 
-// findTexts applies the actions of texts that occur in the joined arguments. The value of a text is the text after
+// applyTextsInArgs applies the actions of texts that occur in the joined arguments. The value of a text is the text after
 // it.
 func (r *argParser) applyTextsInArgs(texts []option) {
 	if len(r.args) < 2 {
@@ -126,7 +126,7 @@ func (r *argParser) applyTextsInArgs(texts []option) {
 	r.applyMatchingTexts(texts, all)
 }
 
-// matchTexts applies the actions of texts that occur in a word.
+// applyMatchingTexts applies the actions of texts that occur in a word.
 func (r *argParser) applyMatchingTexts(texts []option, all Word) {
 	lower := strings.ToLower(all.Text)
 	for k := range texts {
@@ -150,7 +150,7 @@ func (r *argParser) applyMatchingTexts(texts []option, all Word) {
 	}
 }
 
-// findURLs records the URLs in the arguments.
+// addURLsInArgs records the URLs in the arguments.
 func (r *argParser) addURLsInArgs() {
 	for _, w := range r.args[1:] {
 		i := strings.Index(strings.ToLower(w.Text), "http")

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// sql records the effects of SQL text, or of a command of a database client. Text that only reads is only a
+// applySQL records the effects of SQL text, or of a command of a database client. Text that only reads is only a
 // request to the database.
 func (r *argParser) applySQL(w Word) {
 	if len(w.Text) > maxScriptBytes {
@@ -31,7 +31,7 @@ func (r *argParser) applySQL(w Word) {
 	}
 }
 
-// statement records the effects of one statement.
+// applyStatement records the effects of one statement.
 func (r *argParser) applyStatement(w Word, text string) {
 	words := sqltext.ParseWords(text)
 	first := words.WordAt(0)
@@ -107,7 +107,7 @@ func (r *argParser) applyStatement(w Word, text string) {
 	}
 }
 
-// namedFiles records the files in an SQLite statement.
+// addSQLiteFiles records the files in an SQLite statement.
 func (r *argParser) addSQLiteFiles(w Word, text string) {
 	for _, m := range sqlFile().FindAllStringSubmatch(text, maxCopiedFiles) {
 		w.Text = m[2]
@@ -125,7 +125,7 @@ func (r *argParser) addSQLiteFiles(w Word, text string) {
 
 var sqlFile = prefilter.Lazy(`(?i)\b(readfile\s*\(|writefile\s*\(|attach(?:\s+database)?\s|vacuum(?:\s+\w+)?\s+into\s)\s*'([^']+)'`)
 
-// rowPlaces records the URLs to which a statement sends rows, or from which it reads them. Statements that begin
+// addStatementURLs records the URLs to which a statement sends rows, or from which it reads them. Statements that begin
 // like a query only read.
 func (r *argParser) addStatementURLs(w Word, text, first string) {
 	for _, m := range sqlURL().FindAllStringSubmatch(text, maxCopiedFiles) {
@@ -145,14 +145,14 @@ func (r *argParser) addStatementURLs(w Word, text, first string) {
 	}
 }
 
-// sqlPlace matches a value that is a URL. sqlTarget matches an insert into a table function, such as ClickHouse's
+// sqlURL matches a value that is a URL. sqlIntoFunction matches an insert into a table function, such as ClickHouse's
 // url.
 var (
 	sqlURL          = prefilter.Lazy(`'((?:https?|s3[an]?|gs|gcs|az|azure|abfss?|wasbs?|adl|oci|hdfs|ftp|sftp|webhdfs|postgres(?:ql)?|mysql)://[^'\s]+)'`)
 	sqlIntoFunction = prefilter.Lazy(`(?i)\binto\s+(?:table\s+)?function\b`)
 )
 
-// drop records data that a statement deletes. A database whose name says that it is for tests does not count,
+// applyDropStatement records data that a statement deletes. A database whose name says that it is for tests does not count,
 // unless the client is connected to a place in production use.
 func (r *argParser) applyDropStatement(w Word, text string, words sqltext.StatementWords) {
 	if words.WordAt(0) == "drop" && words.WordAt(1) == "database" && !w.Pattern {
@@ -172,7 +172,7 @@ func (r *argParser) applyDropStatement(w Word, text string, words sqltext.Statem
 	r.addEffect(effect.Destroy)
 }
 
-// reading records the effects, beyond reading, of a statement that starts like a query.
+// applyQueryStatement records the effects, beyond reading, of a statement that starts like a query.
 func (r *argParser) applyQueryStatement(words sqltext.StatementWords) {
 	for i := range words.Count {
 		switch words.Words[i] {
@@ -203,7 +203,7 @@ func (r *argParser) applyQueryStatement(words sqltext.StatementWords) {
 	}
 }
 
-// create distinguishes creation of functions and users from that of tables.
+// applyCreateStatement distinguishes creation of functions and users from that of tables.
 func (r *argParser) applyCreateStatement(words sqltext.StatementWords) {
 	for i := 1; i < words.Count && i < 5; i++ {
 		switch words.Words[i] {
@@ -220,7 +220,7 @@ func (r *argParser) applyCreateStatement(words sqltext.StatementWords) {
 	r.addEffect(effect.ChangeRemote)
 }
 
-// copySQL records COPY … PROGRAM 'command', and COPY from or to a 'file' of the server.
+// applyCopyStatement records COPY … PROGRAM 'command', and COPY from or to a 'file' of the server.
 func (r *argParser) applyCopyStatement(w Word, text string, words sqltext.StatementWords) {
 	if words.HasWord("from") || !words.HasWord("stdout") {
 		r.addEffect(effect.ChangeRemote)
@@ -243,7 +243,7 @@ func (r *argParser) applyCopyStatement(w Word, text string, words sqltext.Statem
 	}
 }
 
-// clientCommand handles commands of a client, such as \! of psql and mysql, or .shell of sqlite3.
+// applyClientCommand handles commands of a client, such as \! of psql and mysql, or .shell of sqlite3.
 func (r *argParser) applyClientCommand(w Word, text string) {
 	name, rest, _ := strings.Cut(text, " ")
 	if hasPrefix(text, `\!`) {
@@ -290,7 +290,7 @@ func (r *argParser) applyClientCommand(w Word, text string) {
 	}
 }
 
-// pipes reduces a text to its first word, a file name, and reports whether it is a command after |, whose output
+// takeFileOrPipe reduces a text to its first word, a file name, and reports whether it is a command after |, whose output
 // is read.
 func (r *argParser) takeFileOrPipe(w *Word) bool {
 	if text := w.Text; text != "" && strings.IndexByte(`"'`, text[0]) >= 0 {
@@ -305,7 +305,7 @@ func (r *argParser) takeFileOrPipe(w *Word) bool {
 	return true
 }
 
-// pipedRows records the command that reads the rows of a statement: "select 1 \g |command". A file after \g is
+// addRowPipe records the command that reads the rows of a statement: "select 1 \g |command". A file after \g is
 // written, and \gexec runs the rows as SQL.
 func (r *argParser) addRowPipe(w Word, text string) {
 	i := strings.LastIndex(text, `\g`)
@@ -327,5 +327,5 @@ func (r *argParser) addRowPipe(w Word, text string) {
 	}
 }
 
-// memoryStore is the name of an SQLite database in memory, which ends with its program: no data can be lost.
+// memoryDatabaseName is the name of an SQLite database in memory, which ends with its program: no data can be lost.
 const memoryDatabaseName = ":memory:"

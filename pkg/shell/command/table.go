@@ -2,7 +2,7 @@ package command
 
 import "github.com/shieldcli/shield/pkg/effect"
 
-// A row is an entry of a generated table, which is sorted by name.
+// A tableRow is an entry of a generated table, which is sorted by name.
 type tableRow[T any] struct {
 	name  string
 	value *T
@@ -115,7 +115,7 @@ type shape struct {
 	tail []role
 }
 
-// A rank is the severity of a class.
+// A classRank is the severity of a class.
 type classRank uint8
 
 const (
@@ -144,7 +144,7 @@ func (r classRank) class() effect.Class {
 	}
 }
 
-// find returns the entry of a name in a sorted table, nil if there is none.
+// findEntry returns the entry of a name in a sorted table, nil if there is none.
 func findEntry[T any](table []tableRow[T], name string) *T {
 	if i := searchTable(table, name); i < len(table) && table[i].name == name {
 		return table[i].value
@@ -152,7 +152,7 @@ func findEntry[T any](table []tableRow[T], name string) *T {
 	return nil
 }
 
-// search returns the index of a name in a sorted table, or where it would be inserted.
+// searchTable returns the index of a name in a sorted table, or where it would be inserted.
 func searchTable[T any](table []tableRow[T], name string) int {
 	lo, hi := 0, len(table)
 	for lo < hi {
@@ -166,7 +166,7 @@ func searchTable[T any](table []tableRow[T], name string) int {
 	return lo
 }
 
-// findPrefix returns the action of the only option that name abbreviates, nil if there are several or none.
+// findAbbreviated returns the action of the only option that name abbreviates, nil if there are several or none.
 func findAbbreviated(table []option, name string) *action {
 	var found *action
 	for i := searchTable(table, name); i < len(table) && hasPrefix(table[i].name, name); i++ {
@@ -178,7 +178,7 @@ func findAbbreviated(table []option, name string) *action {
 	return found
 }
 
-// findPrefixed returns the syntax of the longest name ending in * whose prefix matches name and has at least least
+// findLongestPrefix returns the syntax of the longest name ending in * whose prefix matches name and has at least least
 // bytes; nil if there is none.
 func findLongestPrefix(table []program, name string, least int) *syntax {
 	var best *syntax

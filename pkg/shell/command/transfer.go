@@ -5,7 +5,7 @@ import "strings"
 // maxTransfers is the maximum number of files recorded as sent by transfer commands.
 const maxTransfers = 64
 
-// transfer records the files that commands of ftp, sftp, lftp and smbclient send.
+// addTransfers records the files that commands of ftp, sftp, lftp and smbclient send.
 func (r *argParser) addTransfers(w Word) {
 	for line := range strings.Lines(w.Text) {
 		if run, ok := strings.CutPrefix(strings.TrimSpace(line), "!"); ok { // a command on this machine

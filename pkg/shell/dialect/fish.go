@@ -28,7 +28,7 @@ func FromFish(text string) (string, bool) {
 	return out, true
 }
 
-// A fish is a line being parsed, in one pass.
+// A fishParser is a line being parsed, in one pass.
 type fishParser struct {
 	text                string
 	offset              int
@@ -42,12 +42,12 @@ type fishParser struct {
 // end the keyword that closes it.
 type fishBlock struct{ openKeyword, closeKeyword string }
 
-// fishDiffers are names with a different meaning in fish than in POSIX shells, or commands that run text as fish
+// fishDifferentNames are names with a different meaning in fish than in POSIX shells, or commands that run text as fish
 // code.
 const fishDifferentNames = " function switch case alias abbr argparse bind complete eval source . trap read fish " +
 	"then do done fi elif esac until select coproc [[ declare typeset local readonly let unset shift getopts mapfile readarray print "
 
-// list parses to the end of the text, or to the parenthesis that closes it.
+// parseList parses to the end of the text, or to the parenthesis that closes it.
 func (f *fishParser) parseList(depth int) bool {
 	outer := len(f.blocks)
 	for f.offset < len(f.text) {
@@ -85,7 +85,7 @@ func (f *fishParser) copyBytes(n int) {
 	f.offset += n
 }
 
-// separate ends a statement.
+// endStatement ends a statement.
 func (f *fishParser) endStatement(outer int) {
 	f.out.WriteByte('\n')
 	if n := len(f.blocks); n > outer && f.blocks[n-1].openKeyword != "" {
@@ -95,7 +95,7 @@ func (f *fishParser) endStatement(outer int) {
 	f.atCommand = true
 }
 
-// operator parses one of | || && & and the redirections with the same meaning in all shells.
+// parseOperator parses one of | || && & and the redirections with the same meaning in all shells.
 func (f *fishParser) parseOperator() bool {
 	for _, op := range [...]string{"||", "&&", "&>>", "&>", ">>", ">&", "<&", "|", "&", ">", "<"} {
 		rest, ok := strings.CutPrefix(f.text[f.offset:], op)
@@ -132,7 +132,7 @@ func (f *fishParser) parseOperator() bool {
 	return false
 }
 
-// place writes a word. A keyword is an unquoted word at the start of a command.
+// writeWord writes a word. A keyword is an unquoted word at the start of a command.
 func (f *fishParser) writeWord(raw, word string, outer int) bool {
 	if !f.atCommand {
 		f.out.WriteString(word)
@@ -198,7 +198,7 @@ func (f *fishParser) writeWord(raw, word string, outer int) bool {
 	return true
 }
 
-// set parses the rest of set [-gx] NAME VALUE.
+// parseSet parses the rest of set [-gx] NAME VALUE.
 func (f *fishParser) parseSet() bool {
 	name := ""
 	for name == "" {
@@ -229,7 +229,7 @@ func (f *fishParser) parseSet() bool {
 	return rest == "" || strings.ContainsRune("\n;#", rune(rest[0])) // a list of values cannot be translated
 }
 
-// word returns the word at f.at in POSIX quoting.
+// parseWord returns the word at f.at in POSIX quoting.
 func (f *fishParser) parseWord(depth int) (string, bool) {
 	var b strings.Builder
 	for start := f.offset; f.offset < len(f.text); {
@@ -307,7 +307,7 @@ func (f *fishParser) parseWord(depth int) (string, bool) {
 	return b.String(), true
 }
 
-// single parses '…', in which \' and \\ are escapes.
+// parseSingleQuoted parses '…', in which \' and \\ are escapes.
 func (f *fishParser) parseSingleQuoted() (string, bool) {
 	var b strings.Builder
 	b.WriteByte('\'')
@@ -330,7 +330,7 @@ func (f *fishParser) parseSingleQuoted() (string, bool) {
 	return "", false
 }
 
-// double parses "…".
+// parseDoubleQuoted parses "…".
 func (f *fishParser) parseDoubleQuoted(b *strings.Builder, depth int) bool {
 	b.WriteByte('"')
 	for f.offset++; f.offset < len(f.text); {
@@ -364,7 +364,7 @@ func (f *fishParser) parseDoubleQuoted(b *strings.Builder, depth int) bool {
 	return false
 }
 
-// dollar parses $NAME or $(…).
+// parseDollar parses $NAME or $(…).
 func (f *fishParser) parseDollar(b *strings.Builder, depth int) bool {
 	f.offset++
 	if strings.HasPrefix(f.text[f.offset:], "(") {
@@ -383,7 +383,7 @@ func (f *fishParser) parseDollar(b *strings.Builder, depth int) bool {
 	return true
 }
 
-// substitution parses (…).
+// parseSubstitution parses (…).
 func (f *fishParser) parseSubstitution(b *strings.Builder, depth int) bool {
 	if depth == parse.MaxNesting {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// maxHashes is the maximum number of # in one text that are escaped.
+// maxEscapedHashes is the maximum number of # in one text that are escaped.
 const maxEscapedHashes = 64
 
 // FromZsh returns text, for package shell, with the meaning of a zsh command without comments, such as the third

@@ -232,24 +232,24 @@ func (p Place) check() error {
 	return nil
 }
 
-// Beside reports whether the file contains no command line: the host needs it in addition to the file
+// IsCompanionFile reports whether the file contains no command line: the host needs it in addition to the file
 // that does.
 func (p Place) IsCompanionFile() bool {
 	return p.Text != "" && !strings.Contains(p.Text, "@LINE@") && !strings.Contains(p.Text, "@QUOTED@") && !p.HasResultHook()
 }
 
-// Examines reports whether the hook in the file sends tool results to shield.
+// HasResultHook reports whether the hook in the file sends tool results to shield.
 func (p Place) HasResultHook() bool {
 	return strings.Contains(p.Text+p.Block, "@AFTER") || slices.ContainsFunc(p.Entries, func(e Entry) bool { return strings.Contains(e.Value, ".after") })
 }
 
-// Optional reports whether denials work without the file, since it is only for tool results.
+// OnlyHandlesResults reports whether denials work without the file, since it is only for tool results.
 func (p Place) OnlyHandlesResults() bool { return p.HasResultHook() && !p.HasToolHook() }
 
-// Asks reports whether the hook in the file runs before a tool runs.
+// HasToolHook reports whether the hook in the file runs before a tool runs.
 func (p Place) HasToolHook() bool {
 	return len(p.Entries) > 0 || strings.Contains(p.Text+p.Block, "@LINE@") || strings.Contains(p.Text+p.Block, "@QUOTED@")
 }
 
-// Edited reports whether shield can install its hook in the file.
+// IsInstallable reports whether shield can install its hook in the file.
 func (p Place) IsInstallable() bool { return len(p.Entries) > 0 || p.Text != "" || p.Block != "" }

@@ -2,7 +2,7 @@ package rulefile
 
 import "strings"
 
-// maxBraces is the maximum number of globs that one glob with braces expands to.
+// maxBraceExpansions is the maximum number of globs that one glob with braces expands to.
 const maxBraceExpansions = 64
 
 // Expand returns the globs that a glob with braces expands to: a/{b,c} becomes a/b and a/c. A glob with
@@ -36,7 +36,7 @@ func expandBraces(out []string, glob string) ([]string, bool) {
 	return out, true
 }
 
-// group finds the first braces of a glob and the commas inside. open is -1 if the glob has no braces, end is
+// findBraces finds the first braces of a glob and the commas inside. open is -1 if the glob has no braces, end is
 // -1 if they are not closed.
 func findBraces(glob string) (open, end int, commas []int) {
 	open, end = -1, -1

@@ -177,7 +177,7 @@ func parseCase(n ast.Node) (c Case, err error) {
 	return c, nil
 }
 
-// wants reads a decision, or a mapping of presets to decisions.
+// parseWants reads a decision, or a mapping of presets to decisions.
 func parseWants(n ast.Node) ([]Want, error) {
 	if yamlfile.KindOf(n) != "a mapping" {
 		w, err := parseWant("", n)
@@ -200,7 +200,7 @@ func parseWants(n ast.Node) ([]Want, error) {
 
 var decisions = []string{"ALLOW", "BLOCK", "ESCALATE", "ESCALATE 1", "ESCALATE 2", "ESCALATE 3"}
 
-// want parses a decision; "ESCALATE 2" also names the next tier.
+// parseWant parses a decision; "ESCALATE 2" also names the next tier.
 func parseWant(policy string, n ast.Node) (Want, error) {
 	s, err := yamlfile.Text(n)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// maxBefore is the maximum number of earlier actions in an example.
+// maxEarlierActions is the maximum number of earlier actions in an example.
 const maxEarlierActions = 100
 
-// example reads an action, or a list of actions of one session, whose last is the example.
+// parseExample reads an action, or a list of actions of one session, whose last is the example.
 func parseExample(n ast.Node) (e Example, err error) {
 	e.Pos = yamlfile.At(n)
 	nodes := []ast.Node{n}

@@ -45,7 +45,7 @@ func Parse(name string, data []byte, checks Checks) (*File, error) {
 	return f, yamlfile.WithFile("policy", name, p.errs.Err())
 }
 
-// parsing is the state of reading one file.
+// fileParser is the state of reading one file.
 type fileParser struct {
 	checks        Checks
 	rulePositions map[string]yamlfile.Pos // positions of names seen so far, by list and name
@@ -122,7 +122,7 @@ func (p *fileParser) parseList(list string, n ast.Node) []Rule {
 	return rules
 }
 
-// rule reads one rule and reports whether it is valid.
+// parseRule reads one rule and reports whether it is valid.
 func (p *fileParser) parseRule(list string, n ast.Node) (Rule, bool) {
 	r := Rule{Pos: yamlfile.At(n)}
 	before := len(p.errs)
@@ -189,7 +189,7 @@ func parseTier(list string, f yamlfile.Field) (int, error) {
 	return t, nil
 }
 
-// exceptions reads a mapping of criteria, or a list of them.
+// parseExceptions reads a mapping of criteria, or a list of them.
 func (p *fileParser) parseExceptions(n ast.Node) []Criteria {
 	nodes := []ast.Node{n}
 	if seq, ok := n.(*ast.SequenceNode); ok {
@@ -258,7 +258,7 @@ func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
 	return err
 }
 
-// truth reads a boolean and returns it as "true" or "false".
+// parseBool reads a boolean and returns it as "true" or "false".
 func parseBool(n ast.Node) (string, error) {
 	b, ok := n.(*ast.BoolNode)
 	if !ok {
@@ -267,7 +267,7 @@ func parseBool(n ast.Node) (string, error) {
 	return strconv.FormatBool(b.Value), nil
 }
 
-// paths reads globs. "@NAME" is replaced by the globs of a built-in list; they all get the position of the
+// parsePaths reads globs. "@NAME" is replaced by the globs of a built-in list; they all get the position of the
 // name.
 func parsePaths(f yamlfile.Field, check func(string) error) (globs []string, at []yamlfile.Pos, err error) {
 	written, err := parseTexts(f, maxGlobBytes, func(s string) error {
@@ -299,7 +299,7 @@ func parsePaths(f yamlfile.Field, check func(string) error) (globs []string, at 
 	return globs, at, err
 }
 
-// hosts reads hosts. "@NAME" is replaced by the hosts of a built-in list and their subdomains.
+// parseHosts reads hosts. "@NAME" is replaced by the hosts of a built-in list and their subdomains.
 func parseHosts(f yamlfile.Field, check func(string) error) ([]string, error) {
 	written, err := parseTexts(f, maxGlobBytes, func(s string) error {
 		name, listed := strings.CutPrefix(s, "@")
@@ -340,7 +340,7 @@ func checkRegexp(expr string) error {
 	return err
 }
 
-// entries returns the entries of a list; a single value counts as a list of one.
+// listEntries returns the entries of a list; a single value counts as a list of one.
 func listEntries(f yamlfile.Field) []ast.Node {
 	if seq, ok := f.Value.(*ast.SequenceNode); ok {
 		return seq.Values
@@ -348,7 +348,7 @@ func listEntries(f yamlfile.Field) []ast.Node {
 	return []ast.Node{f.Value}
 }
 
-// texts reads a list of strings, or one string.
+// parseTexts reads a list of strings, or one string.
 func parseTexts(f yamlfile.Field, most int, check func(string) error) ([]string, error) {
 	nodes := listEntries(f)
 	if len(nodes) == 0 {
@@ -385,5 +385,5 @@ func parseText(n ast.Node, most int, check func(string) error) (string, error) {
 	return s, nil
 }
 
-// Keys returns the keys of a policy file.
+// PolicyKeys returns the keys of a policy file.
 func PolicyKeys() []string { return append(append([]string{}, fileKeys...), ruleKeys...) }

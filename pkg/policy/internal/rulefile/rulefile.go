@@ -26,7 +26,7 @@ type File struct {
 	Set
 	ExtendsPos yamlfile.Pos // position of Extends
 
-	// OwnChannel lists verify and heuristic rules whose questions shield asks itself, even if the agent host
+	// RulesAskedByShield lists verify and heuristic rules whose questions shield asks itself, even if the agent host
 	// could ask.
 	RulesAskedByShield    []string
 	RulesAskedByShieldPos yamlfile.Pos
@@ -35,10 +35,10 @@ type File struct {
 // heuristicRule matches the ID of a heuristic rule.
 var heuristicRule = prefilter.Lazy(`^[A-Z]{2,4}-[0-9]{3}$`)
 
-// Heuristic reports whether a name has the form of the ID of a heuristic rule.
+// IsHeuristicID reports whether a name has the form of the ID of a heuristic rule.
 func IsHeuristicID(name string) bool { return heuristicRule().MatchString(name) }
 
-// CheckOwnChannel returns an error if [File.RulesAskedByShield] has a name that is neither of the given verify rules
+// CheckRulesAskedByShield returns an error if [File.RulesAskedByShield] has a name that is neither of the given verify rules
 // nor the ID of a heuristic rule.
 func (f *File) CheckRulesAskedByShield(verify []Rule) error {
 	for _, name := range f.RulesAskedByShield {
@@ -58,7 +58,7 @@ type Rule struct {
 	Tier   int        // of verify rules: lowest tier that may decide, 1–3
 	Except []Criteria // the rule does not apply to effects that match one of them
 
-	// Amends says that the entry only adds exceptions to the preset's rule with the same name.
+	// AddsExceptions says that the entry only adds exceptions to the preset's rule with the same name.
 	AddsExceptions bool
 
 	Match, Pass []Example // actions that the rule must, and must not, decide
@@ -195,7 +195,7 @@ func ruleNames(rules []Rule) []string {
 	return out
 }
 
-// maxRow is the maximum number of entries in a row of [Rule.Rows].
+// maxRowEntries is the maximum number of entries in a row of [Rule.Rows].
 const maxRowEntries = 12
 
 // Rows returns the content of a rule as rows of key and value.

@@ -53,7 +53,7 @@ var sessionLabels = []string{"secret", "private", "untrusted"}
 
 var sessionKeys = []string{"labels", "after", "within", "value_flow"}
 
-// session reads the session criterion of a rule.
+// parseSession reads the session criterion of a rule.
 func parseSession(n ast.Node) (s Session, err error) {
 	fs, err := yamlfile.Fields(n, sessionKeys)
 	if err != nil {
@@ -100,7 +100,7 @@ func checkLabels(entry string) error {
 	return nil
 }
 
-// within reads a duration, or a number of actions.
+// parseWithin reads a duration, or a number of actions.
 func (s *Session) parseWithin(n ast.Node) error {
 	t, err := parseText(n, 40, nil)
 	if err != nil {

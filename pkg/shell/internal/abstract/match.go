@@ -54,7 +54,7 @@ func matchOne(glob string, r rune) (int, bool) {
 	return size, first == r
 }
 
-// setEnd returns the index at which the bracket expression at the start of a glob ends, or -1. A "]" at its start
+// bracketEnd returns the index at which the bracket expression at the start of a glob ends, or -1. A "]" at its start
 // is a member, and named classes are skipped.
 func bracketEnd(glob string) int {
 	i := 1
@@ -76,7 +76,7 @@ func bracketEnd(glob string) int {
 	return -1
 }
 
-// classes are the named classes of bracket expressions, for ASCII.
+// characterClasses are the named classes of bracket expressions, for ASCII.
 var characterClasses = map[string]func(r rune) bool{
 	"alpha":  unicode.IsLetter,
 	"digit":  func(r rune) bool { return r >= '0' && r <= '9' },
@@ -118,7 +118,7 @@ func matchSet(set string, r rune) bool {
 	return in != not
 }
 
-// member splits the first character off a bracket expression.
+// cutSetMember splits the first character off a bracket expression.
 func cutSetMember(set string) (r rune, rest string) {
 	if set[0] == '\\' && len(set) > 1 {
 		set = set[1:]

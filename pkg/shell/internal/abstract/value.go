@@ -88,7 +88,7 @@ func Unknown(show string, t Taint) Value {
 	return Value{Text: "**", Display: show, IsPattern: true, FullyUnknown: true, Taint: t}
 }
 
-// Of returns the value with origin o for all unknown parts.
+// WithOrigin returns the value with origin o for all unknown parts.
 func (v Value) WithOrigin(o Origin) Value {
 	v.Origin, v.FirstOrigin = o, o
 	return v
@@ -97,17 +97,17 @@ func (v Value) WithOrigin(o Origin) Value {
 // Variable returns the value of a variable that the command does not set.
 func Variable(name string, t Taint) Value { return Unknown("$"+name, t).WithOrigin(FromVariable) }
 
-// Output returns the unknown output of a command or code.
+// UnknownOutput returns the unknown output of a command or code.
 func UnknownOutput(of string, t Taint) Value {
 	return Unknown("what "+of+" writes", t).WithOrigin(FromCommand)
 }
 
-// Short returns an unknown value that contains no slash.
+// UnknownWithoutSlash returns an unknown value that contains no slash.
 func UnknownWithoutSlash(show string, o Origin) Value {
 	return Value{Text: "*", Display: show, IsPattern: true}.WithOrigin(o)
 }
 
-// Number returns an unknown number, as computed by arithmetic.
+// UnknownNumber returns an unknown number, as computed by arithmetic.
 func UnknownNumber(show string) Value { return UnknownWithoutSlash(show, FromCommand|FromArithmetic) }
 
 // IsNumber reports whether a value is an unknown number, as [UnknownNumber] returns.
@@ -115,7 +115,7 @@ func (v Value) IsNumber() bool {
 	return v.IsPattern && v.Text == "*" && !v.OriginIncomplete && v.Origin == FromCommand|FromArithmetic && v.FirstOrigin == v.Origin
 }
 
-// Job reports whether a value is only the ID of a background job of the shell.
+// IsJobID reports whether a value is only the ID of a background job of the shell.
 func (v Value) IsJobID() bool {
 	return v.IsPattern && v.Text == "*" && !v.OriginIncomplete && v.Origin == FromVariable|FromJob && v.FirstOrigin == v.Origin
 }
@@ -169,10 +169,10 @@ func (v Value) String() string {
 
 func (v Value) Known() bool { return !v.IsPattern }
 
-// Computed reports whether the text computes an unknown value in a way that is not analysed: it may hide any word.
+// IsComputed reports whether the text computes an unknown value in a way that is not analysed: it may hide any word.
 func (v Value) IsComputed() bool { return v.IsPattern && v.Origin&FromText != 0 }
 
-// Plain reports whether the origin of a value is harmless to run: it has no taint other than
+// HasHarmlessTaint reports whether the origin of a value is harmless to run: it has no taint other than
 // Local and Held, which count only when data leaves the machine.
 func (v Value) HasHarmlessTaint() bool { return v.Taint&^(Local|StoredCredential) == 0 }
 
@@ -233,7 +233,7 @@ func (b *Builder) AddLiteral(s string) {
 	b.Text.WriteString(s)
 }
 
-// glob adds pattern text that is shown unchanged.
+// addGlob adds pattern text that is shown unchanged.
 func (b *Builder) addGlob(pattern, show string) {
 	b.Add(Value{Text: pattern, Display: show, IsPattern: true})
 }
@@ -277,7 +277,7 @@ func (b *Builder) Add(v Value) {
 	}
 }
 
-// overflow makes a value unknown that became too long.
+// becomeUnknown makes a value unknown that became too long.
 func (b *Builder) becomeUnknown() {
 	b.Text.Reset()
 	b.display.Reset()
@@ -295,7 +295,7 @@ func (b *Builder) Value() Value {
 	return Value{Text: b.Text.String(), Display: b.display.String(), IsPattern: true, FullyUnknown: b.fullyUnknown, Taint: b.Taint, Origin: b.origin, FirstOrigin: b.firstOrigin, OriginIncomplete: b.originIncomplete, SecretDescription: b.secretDescription, IsPathList: b.isPathList, IsSearchedTree: b.isSearchedTree || b.hasDoubleStar && !b.mayLeaveTree}
 }
 
-// Unescaped adds unquoted text of the command, with escapes and globs.
+// AddUnquotedText adds unquoted text of the command, with escapes and globs.
 func (b *Builder) AddUnquotedText(text string) {
 	if !strings.ContainsAny(text, "\\*?[") {
 		b.AddLiteral(text)
@@ -343,7 +343,7 @@ func (b *Builder) AddUnquotedText(text string) {
 	flush(len(text))
 }
 
-// stars adds a run of stars. Two stars that are a whole path element match folders below the folder at the start
+// addStars adds a run of stars. Two stars that are a whole path element match folders below the folder at the start
 // of the word.
 func (b *Builder) addStars(run string, begins, ends bool) {
 	begins = begins && (b.Text.Len() == 0 || strings.HasSuffix(b.Text.String(), "/"))

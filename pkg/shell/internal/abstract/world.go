@@ -52,9 +52,9 @@ type World interface {
 
 	// Redirect opens a path as the target of a descriptor.
 	Redirect(io *Streams, descriptor string, path Value, add bool)
-	// Deliver writes a command's output to its target, and returns the rest for the next command of a pipe.
+	// DeliverOutput writes a command's output to its target, and returns the rest for the next command of a pipe.
 	DeliverOutput(io Streams, out Value) Value
-	// Later runs f, and holds back the effects that it reports until release is called.
+	// DeferEffects runs f, and holds back the effects that it reports until release is called.
 	DeferEffects(f func()) (release func())
 
 	// Execute records that a program is run.

@@ -57,13 +57,13 @@ func Read(w abstract.World, text string, span func(start, end int) effect.Span) 
 	return out
 }
 
-// beforeList reports whether a part ends before the list of a for loop.
+// endsBeforeForList reports whether a part ends before the list of a for loop.
 func endsBeforeForList(text string) bool {
 	fields := strings.Fields(text)
 	return len(fields) > 2 && strings.EqualFold(strings.TrimLeft(fields[0], "@("), "for") && strings.EqualFold(fields[len(fields)-1], "in")
 }
 
-// ofList returns the command whose output is the list of a for loop; ok is false for a list of words.
+// forListCommand returns the command whose output is the list of a for loop; ok is false for a list of words.
 func forListCommand(text string) (command string, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" || text[0] != '\'' && text[0] != '`' {
@@ -72,14 +72,14 @@ func forListCommand(text string) (command string, ok bool) {
 	return strings.Trim(text, "'`"), true
 }
 
-// A part is one command of a line.
+// A commandPart is one command of a line.
 type commandPart struct {
 	text        string
 	start, end  int
 	pipesToNext bool
 }
 
-// parts splits text at &, &&, ||, | and parentheses outside quotes, and at line ends.
+// splitCommands splits text at &, &&, ||, | and parentheses outside quotes, and at line ends.
 func splitCommands(text string) []commandPart {
 	var out []commandPart
 	start, quoted := 0, false
@@ -286,7 +286,7 @@ func (r *reader) command(words []abstract.Value, io abstract.Streams) abstract.V
 	return r.w.CallWindows(words, io)
 }
 
-// afterCondition drops the condition of an if command.
+// dropCondition drops the condition of an if command.
 func dropCondition(words []abstract.Value) []abstract.Value {
 	drop := 1
 	for len(words) > 0 {

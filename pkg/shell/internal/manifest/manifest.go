@@ -104,10 +104,10 @@ func eachKey(text string, f func(table, key, value string)) {
 	}
 }
 
-// unquoted returns a dotted key without quotes and spaces.
+// unquoteKey returns a dotted key without quotes and spaces.
 func unquoteKey(key string) string {
 	return strings.NewReplacer(`"`, "", "'", "", " ", "", "\t", "").Replace(key)
 }
 
-// inlineKey matches a key of an inline table.
+// inlineKeyPattern matches a key of an inline table.
 var inlineKeyPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`["']?([\w.-]+)["']?\s*=`) })

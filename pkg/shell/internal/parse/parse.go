@@ -18,7 +18,7 @@ const (
 	maxConstructs = 4096     // of all constructs that nest in the parser or the analysis
 )
 
-// TooDeep returns why text must not be parsed, or "".
+// ExceededLimit returns why text must not be parsed, or "".
 func ExceededLimit(text string) string {
 	if len(text) > MaxText {
 		return "the command is longer than 64 KiB"
@@ -67,7 +67,7 @@ func startsConstruct(text string, i int) bool {
 
 var BashParsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
 
-// others are the parsers of the other shells.
+// otherParsers are the parsers of the other shells.
 var otherParsers = [...]*sync.Pool{newParserPool(syntax.LangMirBSDKorn), newParserPool(syntax.LangPOSIX), newParserPool(syntax.LangZsh)}
 
 func newParserPool(lang syntax.LangVariant) *sync.Pool {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// ANSIC resolves the escapes of $'…' and of printf's format.
+// UnescapeANSIC resolves the escapes of $'…' and of printf's format.
 func UnescapeANSIC(s string) string {
 	out, _ := unescape(s, false)
 	return out
 }
 
-// Echo resolves the escapes of echo -e and of printf's %b, where up to three digits follow \0, and \c ends the
+// UnescapeEcho resolves the escapes of echo -e and of printf's %b, where up to three digits follow \0, and \c ends the
 // output.
 func UnescapeEcho(s string) (out string, ended bool) { return unescape(s, true) }
 
@@ -84,7 +84,7 @@ func unescape(s string, echo bool) (out string, ended bool) {
 	return b.String(), false
 }
 
-// Numeral returns the number of digits of a base, at most n, with which a text begins.
+// CountDigits returns the number of digits of a base, at most n, with which a text begins.
 func CountDigits(s string, base, n int) int {
 	i := 0
 	for i < n && i < len(s) && digitValue(s[i]) < base {

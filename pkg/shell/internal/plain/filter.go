@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// maxText is the maximum length of the text that a substitution of sed inserts, in bytes.
+// maxSubstitutedText is the maximum length of the text that a substitution of sed inserts, in bytes.
 const maxSubstitutedText = 64 << 10
 
 // Filter returns the output of a text filter; false if it cannot be computed.

@@ -51,7 +51,7 @@ func Translate(flags []string, operands []string, text string) (string, bool) {
 	}, text), true
 }
 
-// trSet expands the ranges and classes of a set of tr.
+// expandTrSet expands the ranges and classes of a set of tr.
 func expandTrSet(s string) string {
 	for _, class := range [...][2]string{
 		{"[:upper:]", "A-Z"}, {"[:lower:]", "a-z"}, {"[:digit:]", "0-9"}, {"[:alpha:]", "A-Za-z"}, {"[:alnum:]", "0-9A-Za-z"},
@@ -74,7 +74,7 @@ func expandTrSet(s string) string {
 	return b.String()
 }
 
-// sedFold computes sed scripts of substitutions without regular expressions.
+// computeSed computes sed scripts of substitutions without regular expressions.
 func computeSed(flags []string, operands []string, text string) (string, bool) {
 	for _, f := range flags {
 		if f != "-e" && f != "-E" && f != "-r" {
@@ -115,7 +115,7 @@ func computeSed(flags []string, operands []string, text string) (string, bool) {
 	return text, true
 }
 
-// cutFold computes cut -c, -b and -d -f with one position or range.
+// computeCut computes cut -c, -b and -d -f with one position or range.
 func computeCut(flags []string, operands []string, lines []string) (string, bool) {
 	delim, list, bytes := "\t", "", false
 	next := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// operand parses one operand with its members, calls and subscripts.
+// parseOperand parses one operand with its members, calls and subscripts.
 func (p *analyzer) parseOperand() abstract.Value {
 	if p.i >= len(p.text) || !p.w.Step(1) {
 		return abstract.Value{}
@@ -73,7 +73,7 @@ func (p *analyzer) parseOperand() abstract.Value {
 	return p.parseMembers(v, dotted)
 }
 
-// number parses a number, or a word that begins like one.
+// parseNumber parses a number, or a word that begins like one.
 func (p *analyzer) parseNumber() string {
 	start := p.i
 	for p.i < len(p.text) {
@@ -91,7 +91,7 @@ func (p *analyzer) parseNumber() string {
 	return p.text[start:p.i]
 }
 
-// table parses a hash table: names, each with a value after "=".
+// parseHashTable parses a hash table: names, each with a value after "=".
 func (p *analyzer) parseHashTable() abstract.Value {
 	var b abstract.Builder
 	for p.i < len(p.text) && !p.w.Ended() {
@@ -122,7 +122,7 @@ func (p *analyzer) parseHashTable() abstract.Value {
 	return b.Value()
 }
 
-// cast handles [type]operand.
+// parseCast handles [type]operand.
 func (p *analyzer) parseCast(typ string) abstract.Value {
 	v := p.parseOperand()
 	switch strings.TrimSuffix(typ, "[]") {
@@ -144,7 +144,7 @@ func (p *analyzer) parseCast(typ string) abstract.Value {
 	return v
 }
 
-// members parses .name, ::name, (…) and […] after an operand.
+// parseMembers parses .name, ::name, (…) and […] after an operand.
 func (p *analyzer) parseMembers(v abstract.Value, dotted string) abstract.Value {
 	for p.i < len(p.text) && !p.w.Ended() {
 		rest := p.text[p.i:]
@@ -190,7 +190,7 @@ func (p *analyzer) parseMembers(v abstract.Value, dotted string) abstract.Value 
 	return v
 }
 
-// nameMembers are the properties of a file object that contain no folder.
+// nameProperties are the properties of a file object that contain no folder.
 var nameProperties = map[string]bool{"name": true, "basename": true, "extension": true, "length": true, "lastwritetime": true, "creationtime": true}
 
 func (p *analyzer) parseArguments() []abstract.Value {
@@ -213,7 +213,7 @@ func (p *analyzer) parseArguments() []abstract.Value {
 	return args
 }
 
-// sum parses operands that are joined with +.
+// parseConcatenation parses operands that are joined with +.
 func (p *analyzer) parseConcatenation() abstract.Value {
 	left := p.parseOperand()
 	for {
@@ -229,7 +229,7 @@ func (p *analyzer) parseConcatenation() abstract.Value {
 	}
 }
 
-// call records the effects of a .NET method and returns its result.
+// recordMethodCall records the effects of a .NET method and returns its result.
 func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abstract.Value) abstract.Value {
 	arg := func(i int) abstract.Value {
 		if i < len(args) {
@@ -332,12 +332,12 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 	return result
 }
 
-// outside reports whether a value is a path below a folder of the root, or below the home folder.
+// isRootOrHomePath reports whether a value is a path below a folder of the root, or below the home folder.
 func isRootOrHomePath(v abstract.Value) bool {
 	return !v.FullyUnknown && len(v.Text) > 2 && (v.Text[0] == '/' && strings.IndexByte(v.Text[1:], '/') > 0 || strings.HasPrefix(v.Text, "~/")) && !strings.ContainsAny(v.Text, " <>|\n")
 }
 
-// transfer records the effects of methods that move data; ok is false for all others.
+// recordTransfer records the effects of methods that move data; ok is false for all others.
 func (p *analyzer) recordTransfer(method, name string, result abstract.Value, args []abstract.Value) (out abstract.Value, ok bool) {
 	arg := func(i int) abstract.Value {
 		if i < len(args) {
@@ -384,17 +384,17 @@ func (p *analyzer) recordTransfer(method, name string, result abstract.Value, ar
 	return result, true
 }
 
-// revealed records that a password is converted to plain text.
+// recordRevealedPassword records that a password is converted to plain text.
 func (p *analyzer) recordRevealedPassword() {
 	p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "prints a password in plain text", Span: p.at})
 }
 
-// changes records the call of a method that changes an object of the system.
+// recordObjectChange records the call of a method that changes an object of the system.
 func (p *analyzer) recordObjectChange(method string) {
 	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " on an object", Span: p.at})
 }
 
-// passing handles methods that return or forward the value on which they are called, or run it.
+// callPassThrough handles methods that return or forward the value on which they are called, or run it.
 func (p *analyzer) callPassThrough(recv abstract.Value, method, name string, one abstract.Value) abstract.Value {
 	switch method {
 	case "tolower":
@@ -428,7 +428,7 @@ func (p *analyzer) recordConnection(host abstract.Value) {
 	p.w.Report(e)
 }
 
-// evaluate walks text that PowerShell evaluates.
+// evaluateText walks text that PowerShell evaluates.
 func (p *analyzer) evaluateText(v abstract.Value) abstract.Value {
 	p.runsCode = true
 	if v.Known() && v.Text == "" {

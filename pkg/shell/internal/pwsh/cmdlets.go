@@ -30,7 +30,7 @@ type param struct {
 	piped      bool // each input object is its value if no argument is given
 }
 
-// A use is the effect of a parameter's value.
+// A parameterUse is the effect of a parameter's value.
 type parameterUse uint8
 
 const (
@@ -56,7 +56,7 @@ const (
 	calls    // a method or property of each object
 )
 
-// A special is an effect of a cmdlet that its parameters cannot describe.
+// A specialEffect is an effect of a cmdlet that its parameters cannot describe.
 type specialEffect uint8
 
 const (
@@ -116,7 +116,7 @@ func (c *cmdlet) param(name string) (full string, u parameterUse) {
 	return full, u
 }
 
-// position returns the parameter for the i-th argument without a name; the last parameter takes all further
+// positionalParam returns the parameter for the i-th argument without a name; the last parameter takes all further
 // arguments.
 func (c *cmdlet) positionalParam(i int) (full string, u parameterUse) {
 	for _, p := range c.params {
@@ -132,13 +132,13 @@ func (c *cmdlet) positionalParam(i int) (full string, u parameterUse) {
 	return full, u
 }
 
-// verbNoun reports whether a lower-case name has the form Verb-Noun of PowerShell commands.
+// isVerbNoun reports whether a lower-case name has the form Verb-Noun of PowerShell commands.
 func isVerbNoun(lower string) bool {
 	verb, noun, ok := strings.Cut(lower, "-")
 	return ok && len(verb) > 1 && noun != "" && !strings.ContainsAny(lower, "./\\:") && isVerb(verb)
 }
 
-// changesElsewhere records the remote change of an unlisted command, by the verb and the start of the noun in its
+// recordRemoteChange records the remote change of an unlisted command, by the verb and the start of the noun in its
 // name.
 func (p *analyzer) recordRemoteChange(argv []abstract.Value, lower string) {
 	verb, noun, _ := strings.Cut(lower, "-")
@@ -156,10 +156,10 @@ func (p *analyzer) recordRemoteChange(argv []abstract.Value, lower string) {
 	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: lower, Verb: means, Harms: effect.ChangeHarms(means), Span: p.at})
 }
 
-// grants matches nouns of commands that grant rights.
+// grantNounPattern matches nouns of commands that grant rights.
 var grantNounPattern = prefilter.Lazy(granting)
 
-// isElsewhere reports whether a noun begins with the name of a service. The next letter must be a capital, unless
+// isRemoteNoun reports whether a noun begins with the name of a service. The next letter must be a capital, unless
 // the name has no capitals.
 func isRemoteNoun(noun, written string) bool {
 	lower := len(written) != len(noun) || written == noun

@@ -18,7 +18,7 @@ type psArg struct {
 	hasValue bool
 }
 
-// command walks a command after its name: it parses the arguments and records the effects.
+// walkCommand walks a command after its name: it parses the arguments and records the effects.
 func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 	name.From = p.at
 	lower := strings.ToLower(strings.TrimSuffix(name.Text, ".exe"))
@@ -92,7 +92,7 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 	return p.w.DeliverOutput(io, out)
 }
 
-// unixOptions reports whether an argument has the form of bundled Unix options such as -rf, which is no prefix of
+// hasUnixOptions reports whether an argument has the form of bundled Unix options such as -rf, which is no prefix of
 // a parameter's name.
 func hasUnixOptions(args []psArg) bool {
 	for _, a := range args {
@@ -103,7 +103,7 @@ func hasUnixOptions(args []psArg) bool {
 	return false
 }
 
-// commonShort are the short names of the parameters that all cmdlets have.
+// commonParameterAliases are the short names of the parameters that all cmdlets have.
 var commonParameterAliases = map[string]bool{
 	"ea": true, "ev": true, "wa": true, "wv": true, "infa": true, "iv": true, "ov": true, "ob": true, "pv": true, "vb": true, "db": true, "wi": true, "cf": true,
 }
@@ -116,7 +116,7 @@ func argumentValues(args []psArg) []abstract.Value {
 	return out
 }
 
-// commandArguments parses the arguments of a command.
+// parseCommandArguments parses the arguments of a command.
 func (p *analyzer) parseCommandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract.Streams) {
 	io := abstract.Streams{In: in}
 	var args []psArg
@@ -152,7 +152,7 @@ func (p *analyzer) parseCommandArguments(c *cmdlet, in abstract.Value) ([]psArg,
 	return args, io
 }
 
-// redirects reports whether a redirection comes next.
+// atRedirection reports whether a redirection comes next.
 func (p *analyzer) atRedirection() bool {
 	rest := p.text[p.i:]
 	return rest != "" && (rest[0] == '>' || len(rest) > 1 && rest[1] == '>' && strings.IndexByte("123456*", rest[0]) >= 0)
@@ -178,7 +178,7 @@ func (p *analyzer) parseRedirection(io *abstract.Streams) {
 	p.w.Redirect(io, strings.Trim(n, "*"), w, add)
 }
 
-// parameter parses -Name, -Name:value and -Name value.
+// parseParameter parses -Name, -Name:value and -Name value.
 func (p *analyzer) parseParameter(c *cmdlet) psArg {
 	p.i++
 	start := p.i
@@ -205,7 +205,7 @@ func (p *analyzer) parseParameter(c *cmdlet) psArg {
 	return a
 }
 
-// argument parses one argument; adjacent words form one argument.
+// parseArgument parses one argument; adjacent words form one argument.
 func (p *analyzer) parseArgument() abstract.Value {
 	var b abstract.Builder
 	text, names := "", ""
@@ -243,7 +243,7 @@ func (p *analyzer) parseArgument() abstract.Value {
 	return v
 }
 
-// cmdlet records the effects of a cmdlet's arguments and returns its output.
+// walkCmdlet records the effects of a cmdlet's arguments and returns its output.
 func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Value {
 	in := io.In
 	out := abstract.UnknownOutput(c.name, in.Taint)
@@ -340,7 +340,7 @@ func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abst
 	}
 }
 
-// deletesRemote records that a web request deletes data on another machine, by its method or its body.
+// recordRemoteDeletion records that a web request deletes data on another machine, by its method or its body.
 func (p *analyzer) recordRemoteDeletion(c *cmdlet, args []psArg) {
 	var to, says string
 	for _, a := range args {
@@ -360,7 +360,7 @@ func (p *analyzer) recordRemoteDeletion(c *cmdlet, args []psArg) {
 	}
 }
 
-// valueOf returns the value that a cmdlet assigns to the item that it names.
+// assignedValue returns the value that a cmdlet assigns to the item that it names.
 func assignedValue(args []psArg) abstract.Value {
 	for _, a := range args {
 		if a.param == "value" && a.hasValue {
@@ -373,10 +373,10 @@ func assignedValue(args []psArg) abstract.Value {
 	return abstract.Unknown("…", 0)
 }
 
-// choosers are the commands that output some of their input objects.
+// selectionCommands are the commands that output some of their input objects.
 var selectionCommands = map[string]bool{"select-object": true, "sort-object": true, "get-unique": true}
 
-// some returns an unknown selection of the files in a list.
+// unknownSelection returns an unknown selection of the files in a list.
 func unknownSelection(list abstract.Value) abstract.Value {
 	if list.ListedNames == "" && strings.HasSuffix(list.Text, "/**") {
 		list.ListedNames = "?*"
@@ -384,7 +384,7 @@ func unknownSelection(list abstract.Value) abstract.Value {
 	return list
 }
 
-// piped adds the input objects as value of the parameter that accepts them, if no argument gives it. Parameters that
+// addPipedArguments adds the input objects as value of the parameter that accepts them, if no argument gives it. Parameters that
 // read or list paths skip unknown text, and those that read also skip text that the cmdlet may search.
 func addPipedArguments(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 	for _, p := range c.params {
@@ -400,7 +400,7 @@ func addPipedArguments(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 	return args
 }
 
-// listed returns the output of a cmdlet that lists files: the content of folders for Get-ChildItem, else the named
+// listedFiles returns the output of a cmdlet that lists files: the content of folders for Get-ChildItem, else the named
 // files.
 func listedFiles(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 	v := abstract.Value{Text: ".", Display: "what " + c.name + " lists", IsPattern: true, IsPathList: true, IsSearchedTree: true, Taint: out.Taint}.WithOrigin(abstract.FromCommand)
@@ -448,7 +448,7 @@ func listedFiles(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 	return v
 }
 
-// joined returns the path that join-path builds from its arguments.
+// joinedPath returns the path that join-path builds from its arguments.
 func joinedPath(args []psArg) abstract.Value {
 	var b abstract.Builder
 	for _, a := range args {
@@ -463,14 +463,14 @@ func joinedPath(args []psArg) abstract.Value {
 	return b.Value()
 }
 
-// callEach calls a method on each input object.
+// callMethodOnEach calls a method on each input object.
 func (p *analyzer) callMethodOnEach(in, name abstract.Value) {
 	if name.Known() {
 		p.recordMethodCall(abstract.Unknown("…", in.Taint), "."+strings.ToLower(name.Text), nil)
 	}
 }
 
-// store records the new content of the files that a cmdlet writes.
+// storeWrittenFiles records the new content of the files that a cmdlet writes.
 func (p *analyzer) storeWrittenFiles(c *cmdlet, args []psArg, written []abstract.Target, in, read abstract.Value) {
 	for _, t := range written {
 		v := in
@@ -490,7 +490,7 @@ func (p *analyzer) storeWrittenFiles(c *cmdlet, args []psArg, written []abstract
 	}
 }
 
-// touch records an effect on a path or registry key.
+// recordPathEffect records an effect on a path or registry key.
 func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value, recursive bool) []abstract.Target {
 	lower := strings.ToLower(v.Text)
 	registry := strings.HasPrefix(lower, "hk") && strings.Contains(lower[:min(len(lower), 6)], ":") || strings.HasPrefix(lower, "registry::")
@@ -521,7 +521,7 @@ func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value,
 	return out
 }
 
-// list splits a list of paths that argument joined with spaces.
+// splitPaths splits a list of paths that argument joined with spaces.
 func (p *analyzer) splitPaths(v abstract.Value) []abstract.Value {
 	if names := strings.Fields(v.ListedNames); v.IsPathList && len(names) > 0 {
 		out := make([]abstract.Value, 0, len(names))
@@ -541,7 +541,7 @@ func (p *analyzer) splitPaths(v abstract.Value) []abstract.Value {
 	return splitWords(v)
 }
 
-// unpack records the unpacking of an archive into the named folder, else into the working folder.
+// recordUnpacking records the unpacking of an archive into the named folder, else into the working folder.
 func (p *analyzer) recordUnpacking(args []psArg) {
 	from, into := abstract.Value{}, abstract.Lit(".")
 	for _, a := range args {
@@ -558,7 +558,7 @@ func (p *analyzer) recordUnpacking(args []psArg) {
 	}
 }
 
-// link records a new item that is a link.
+// recordLink records a new item that is a link.
 func (p *analyzer) recordLink(args []psArg) {
 	is := false
 	var at, to abstract.Value
@@ -578,7 +578,7 @@ func (p *analyzer) recordLink(args []psArg) {
 	}
 }
 
-// after records the special effects of a cmdlet.
+// recordSpecialEffect records the special effects of a cmdlet.
 func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abstract.Value, programArgs []abstract.Value) {
 	switch {
 	case program.Text != "" && program.Known():

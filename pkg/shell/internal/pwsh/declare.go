@@ -8,10 +8,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// longestType is the maximum length of a type name in bytes.
+// maxTypeNameBytes is the maximum length of a type name in bytes.
 const maxTypeNameBytes = 512
 
-// typeName parses [name], which can be nested: [List[int]]. It returns the text in the brackets in lower case; ok
+// parseTypeName parses [name], which can be nested: [List[int]]. It returns the text in the brackets in lower case; ok
 // is false if they are not closed.
 func (p *analyzer) parseTypeName() (name string, ok bool) {
 	end := p.findTypeEnd()
@@ -24,7 +24,7 @@ func (p *analyzer) parseTypeName() (name string, ok bool) {
 	return name, true
 }
 
-// typeEnd returns the index of the bracket that closes the one at the current position, else of the next closing
+// findTypeEnd returns the index of the bracket that closes the one at the current position, else of the next closing
 // bracket; -1 if there is none.
 func (p *analyzer) findTypeEnd() int {
 	open := 0
@@ -47,7 +47,7 @@ func (p *analyzer) findTypeEnd() int {
 	return p.i + end
 }
 
-// attribute parses [Name(…)] before a declaration, and walks the code in it.
+// parseAttribute parses [Name(…)] before a declaration, and walks the code in it.
 func (p *analyzer) parseAttribute() bool {
 	i := p.i + 1
 	for i < len(p.text) && (plain.IsWordByte(p.text[i]) || p.text[i] == '.') {
@@ -85,7 +85,7 @@ func (p *analyzer) parseAttribute() bool {
 	return true
 }
 
-// word parses letters, digits and underscores.
+// parseWord parses letters, digits and underscores.
 func (p *analyzer) parseWord() string {
 	start := p.i
 	for p.i < len(p.text) && plain.IsWordByte(p.text[p.i]) {
@@ -94,7 +94,7 @@ func (p *analyzer) parseWord() string {
 	return p.text[start:p.i]
 }
 
-// declaration parses a class or enum after its keyword; it consumes nothing if there is none.
+// parseDeclaration parses a class or enum after its keyword; it consumes nothing if there is none.
 func (p *analyzer) parseDeclaration(keyword string) bool {
 	mark := p.i
 	p.skipChars(" \t")
@@ -132,7 +132,7 @@ func (p *analyzer) parseDeclaration(keyword string) bool {
 	return true
 }
 
-// enumerator parses a name of an enum, and its value.
+// parseEnumerator parses a name of an enum, and its value.
 func (p *analyzer) parseEnumerator() {
 	if p.text[p.i] == '[' && p.parseAttribute() {
 		return
@@ -144,7 +144,7 @@ func (p *analyzer) parseEnumerator() {
 	p.parseAssignedValue()
 }
 
-// value parses the value after "=", if that comes next.
+// parseAssignedValue parses the value after "=", if that comes next.
 func (p *analyzer) parseAssignedValue() {
 	p.skipChars(" \t")
 	if p.i < len(p.text) && p.text[p.i] == '=' {
@@ -153,7 +153,7 @@ func (p *analyzer) parseAssignedValue() {
 	}
 }
 
-// classMember parses a part of a property or method: a type, a name with its value, or a name with parameters and
+// parseClassMember parses a part of a property or method: a type, a name with its value, or a name with parameters and
 // a body.
 func (p *analyzer) parseClassMember() {
 	switch p.text[p.i] {
@@ -198,7 +198,7 @@ func (p *analyzer) parseClassMember() {
 	}
 }
 
-// addType records the effects of Add-Type: it runs the named files, or unknown code unless it loads system assemblies
+// recordAddType records the effects of Add-Type: it runs the named files, or unknown code unless it loads system assemblies
 // by name.
 func (p *analyzer) recordAddType(c *cmdlet, args []psArg) {
 	loads := false
@@ -220,7 +220,7 @@ func (p *analyzer) recordAddType(c *cmdlet, args []psArg) {
 	}
 }
 
-// systemAssemblies reports whether all names in a list are assemblies of the system.
+// areSystemAssemblies reports whether all names in a list are assemblies of the system.
 func areSystemAssemblies(v abstract.Value) bool {
 	if !v.Known() || v.Text == "" {
 		return false
@@ -234,7 +234,7 @@ func areSystemAssemblies(v abstract.Value) bool {
 	return strings.TrimSpace(name) != ""
 }
 
-// errorPlace skips the position line in a PowerShell error message, "At line:1 char:4".
+// skipErrorPosition skips the position line in a PowerShell error message, "At line:1 char:4".
 func (p *analyzer) skipErrorPosition() bool {
 	rest, ok := strings.CutPrefix(p.text[p.i:], "At line:")
 	rest = strings.TrimLeft(rest, "0123456789")
@@ -252,10 +252,10 @@ func (p *analyzer) blockFollows() bool {
 	return strings.HasPrefix(strings.TrimLeft(p.text[p.i:], " \t\r\n"), "{")
 }
 
-// escapes maps the letter after a backtick in a quoted text to its character.
+// backtickEscapes maps the letter after a backtick in a quoted text to its character.
 var backtickEscapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'a': "\a", 'b': "\b", 'f': "\f", 'v': "\v", 'e': "\x1b", '0': ""}
 
-// expanded parses an escape, a variable or a subexpression in a text that PowerShell expands. It returns false for
+// parseExpansion parses an escape, a variable or a subexpression in a text that PowerShell expands. It returns false for
 // all other text.
 func (p *analyzer) parseExpansion(b *abstract.Builder) bool {
 	if p.i+1 >= len(p.text) {
@@ -281,7 +281,7 @@ func (p *analyzer) parseExpansion(b *abstract.Builder) bool {
 	return true
 }
 
-// hereString parses @'…'@ or @"…"@; PowerShell expands only the second.
+// parseHereString parses @'…'@ or @"…"@; PowerShell expands only the second.
 func (p *analyzer) parseHereString() abstract.Value {
 	q := p.text[p.i+1]
 	closing := "\n" + string(q) + "@"

@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// A pwsh is PowerShell text being analysed. Control flow is ignored: every command and every call counts as run.
+// An analyzer is PowerShell text being analysed. Control flow is ignored: every command and every call counts as run.
 type analyzer struct {
 	w     abstract.World
 	text  string
@@ -26,10 +26,10 @@ type analyzer struct {
 	runsCode        bool // it evaluates text or starts a shell
 }
 
-// unset represents an unknown part of a text, also in quotes.
+// unknownMarker represents an unknown part of a text, also in quotes.
 const unknownMarker = "${" + abstract.UnsetName + "}"
 
-// deepest is the maximum nesting of expressions.
+// maxNesting is the maximum nesting of expressions.
 const maxNesting = 100
 
 // Read reports the effects of PowerShell text, and returns its output.
@@ -59,7 +59,7 @@ func (p *analyzer) noteUnread(why string) {
 	}
 }
 
-// passOver skips a byte that no rule parses.
+// skipUnparsedByte skips a byte that no rule parses.
 func (p *analyzer) skipUnparsedByte() {
 	if p.i < len(p.text) && strings.IndexByte("\"'`<>$@{(", p.text[p.i]) >= 0 {
 		p.noteUnread("no statement begins with this character")
@@ -67,7 +67,7 @@ func (p *analyzer) skipUnparsedByte() {
 	p.i++
 }
 
-// block walks statements up to a closing bracket.
+// parseBlock walks statements up to a closing bracket.
 func (p *analyzer) parseBlock(until byte) abstract.Value {
 	out := abstract.Value{}
 	for !p.w.Ended() {
@@ -111,7 +111,7 @@ func (p *analyzer) skipChars(chars string) {
 	}
 }
 
-// pipeline walks the elements of a pipeline.
+// parsePipeline walks the elements of a pipeline.
 func (p *analyzer) parsePipeline(until byte) abstract.Value {
 	if !p.w.Step(1) || p.depth > maxNesting {
 		p.w.GiveUp("PowerShell text is too complex")
@@ -135,7 +135,7 @@ func (p *analyzer) parsePipeline(until byte) abstract.Value {
 	}
 }
 
-// redirected writes an element's output to the targets of its redirections.
+// deliverRedirected writes an element's output to the targets of its redirections.
 func (p *analyzer) deliverRedirected(out abstract.Value) abstract.Value {
 	var io abstract.Streams
 	found := false
@@ -155,7 +155,7 @@ func (p *analyzer) deliverRedirected(out abstract.Value) abstract.Value {
 	return p.w.DeliverOutput(io, out)
 }
 
-// element walks one command or expression.
+// parseElement walks one command or expression.
 func (p *analyzer) parseElement(in abstract.Value, until byte) abstract.Value {
 	if p.i >= len(p.text) {
 		return abstract.Value{}
@@ -226,13 +226,13 @@ func (p *analyzer) parseElement(in abstract.Value, until byte) abstract.Value {
 	return p.walkCommand(abstract.Value{Text: word, From: p.at}, in)
 }
 
-// ends reports whether a statement ends at the current position.
+// atStatementEnd reports whether a statement ends at the current position.
 func (p *analyzer) atStatementEnd() bool {
 	rest := strings.TrimLeft(p.text[p.i:], " \t")
 	return rest == "" || strings.IndexByte("\r\n;|)}", rest[0]) >= 0
 }
 
-// assignment parses `= expr` after a variable that starts at start.
+// parseAssignment parses `= expr` after a variable that starts at start.
 func (p *analyzer) parseAssignment(start int, v abstract.Value) bool {
 	if p.i >= len(p.text) || p.text[p.i] != '=' && !strings.HasPrefix(p.text[p.i:], "+=") || p.text[start] != '$' && p.text[start] != '[' {
 		return false
@@ -257,7 +257,7 @@ func (p *analyzer) parseAssignment(start int, v abstract.Value) bool {
 	return true
 }
 
-// loopVariable parses `in pipeline` after the variable of a foreach loop, which starts at start.
+// parseLoopVariable parses `in pipeline` after the variable of a foreach loop, which starts at start.
 func (p *analyzer) parseLoopVariable(start int) bool {
 	word, rest, _ := strings.Cut(p.text[p.i:], " ")
 	if p.text[start] != '$' || !strings.EqualFold(word, "in") || rest == "" {
@@ -275,7 +275,7 @@ func (p *analyzer) parseLoopVariable(start int) bool {
 	return true
 }
 
-// bare parses an unquoted word.
+// parseBareWord parses an unquoted word.
 func (p *analyzer) parseBareWord() string {
 	var b strings.Builder
 	for p.i < len(p.text) {
@@ -295,7 +295,7 @@ func (p *analyzer) parseBareWord() string {
 	return b.String()
 }
 
-// expression parses operands and operators.
+// parseExpression parses operands and operators.
 func (p *analyzer) parseExpression() abstract.Value {
 	if !p.w.Step(1) || p.depth > maxNesting {
 		p.w.GiveUp("PowerShell text is too complex")
@@ -364,7 +364,7 @@ func (p *analyzer) parseOperator(rest string) (string, bool) {
 	return "", false
 }
 
-// operate applies an operator to the values on its left.
+// applyOperator applies an operator to the values on its left.
 func (p *analyzer) applyOperator(op string, left []abstract.Value) abstract.Value {
 	right := p.parseOperand()
 	args := []abstract.Value{right}
@@ -419,7 +419,7 @@ func (p *analyzer) applyOperator(op string, left []abstract.Value) abstract.Valu
 	return abstract.Unknown("…", first.Taint|right.Taint)
 }
 
-// formatPlaces computes "{1}{0}" -f "a","b".
+// applyFormat computes "{1}{0}" -f "a","b".
 func applyFormat(form abstract.Value, args []abstract.Value) abstract.Value {
 	if !form.Known() {
 		return abstract.Unknown("…", form.Taint)
@@ -444,7 +444,7 @@ func applyFormat(form abstract.Value, args []abstract.Value) abstract.Value {
 	return b.Value()
 }
 
-// str parses a quoted string.
+// parseString parses a quoted string.
 func (p *analyzer) parseString() abstract.Value {
 	q := p.text[p.i]
 	p.i++
@@ -476,7 +476,7 @@ func (p *analyzer) parseString() abstract.Value {
 	return v
 }
 
-// variable parses $name, ${name} or $env:name.
+// parseVariable parses $name, ${name} or $env:name.
 func (p *analyzer) parseVariable() abstract.Value {
 	p.i++
 	start := p.i
@@ -525,10 +525,10 @@ func (p *analyzer) variableValue(name string) abstract.Value {
 	return v
 }
 
-// profile is the script that PowerShell runs at startup.
+// profileScript is the script that PowerShell runs at startup.
 const profileScript = "~/Documents/PowerShell/Microsoft.PowerShell_profile.ps1"
 
-// automatic are the variables that PowerShell sets itself.
+// automaticVariables are the variables that PowerShell sets itself.
 var automaticVariables = map[string]string{
 	"home": "~", "env:userprofile": "~", "env:home": "~", "pwd": ".", "profile": profileScript,
 	"env:comspec": "cmd.exe", "shellid": "Microsoft.PowerShell", "pshome": `C:\Windows\System32\WindowsPowerShell\v1.0`,

@@ -2,7 +2,7 @@ package pwsh
 
 import "strings"
 
-// SecretHive reports whether a registry key, in lower case, contains credentials.
+// IsSecretHive reports whether a registry key, in lower case, contains credentials.
 func IsSecretHive(key string) bool {
 	key = strings.ReplaceAll(key, "/", `\`)
 	for _, hive := range [...]string{`\sam`, `\security`, `hklm\system`, `\lsa`, `winlogon`, `putty`, `\tightvnc`, `\realvnc`, `\winvnc`, `credential`, `password`} {

@@ -8,10 +8,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// mostWords is the maximum number of words in a list that make iterates over.
+// maxListWords is the maximum number of words in a list that make iterates over.
 const maxListWords = 64
 
-// function returns the value of a make function. Functions that list files return a placeholder name; if a
+// evalFunction returns the value of a make function. Functions that list files return a placeholder name; if a
 // condition is unknown, the result has all possible values.
 func (m *makefile) evalFunction(name, args string, depth int) string {
 	parts := splitArguments(args)
@@ -70,10 +70,10 @@ func (m *makefile) evalFunction(name, args string, depth int) string {
 	return m.fileNamesResult(args, depth)
 }
 
-// unknown represents an unknown text in a recipe.
+// unknownPlaceholder represents an unknown text in a recipe.
 const unknownPlaceholder = "${" + abstract.UnsetName + "}"
 
-// unknownText returns an unknown text that may contain parts of a known one. It runs a command if these parts can.
+// unknownTextWith returns an unknown text that may contain parts of a known one. It runs a command if these parts can.
 func unknownTextWith(given string) string {
 	plain := strings.ReplaceAll(given, "${", "")
 	switch {
@@ -85,7 +85,7 @@ func unknownTextWith(given string) string {
 	return unknownPlaceholder + " " + given
 }
 
-// names returns a placeholder for the result of a function that mostly returns file names. Commands in its
+// fileNamesResult returns a placeholder for the result of a function that mostly returns file names. Commands in its
 // arguments are recorded separately; if an argument may contain shell code, the rest of the line is unknown.
 func (m *makefile) fileNamesResult(args string, depth int) string {
 	m.fileFunctionDepth++
@@ -138,7 +138,7 @@ func joinWords(a, b []string) string {
 	return strings.Join(out, " ")
 }
 
-// chosen returns one word of a list.
+// selectWord returns one word of a list.
 func selectWord(function, at string, words []string) string {
 	i := 0
 	switch n, err := strconv.Atoi(strings.TrimSpace(at)); {
@@ -153,7 +153,7 @@ func selectWord(function, at string, words []string) string {
 	return words[i]
 }
 
-// called returns the value of $(call NAME,…), with the arguments in $(1) and so on.
+// expandCall returns the value of $(call NAME,…), with the arguments in $(1) and so on.
 func (m *makefile) expandCall(parts []string, depth int) string {
 	set := map[string]string{}
 	for i, part := range parts {
@@ -162,7 +162,7 @@ func (m *makefile) expandCall(parts []string, depth int) string {
 	return m.expandWith(set, m.vars[strings.TrimSpace(set["0"])], depth)
 }
 
-// forEach returns the expansion of a text for each word of a list.
+// expandForEach returns the expansion of a text for each word of a list.
 func (m *makefile) expandForEach(parts []string, depth int) string {
 	if len(parts) < 3 {
 		return ""
@@ -175,7 +175,7 @@ func (m *makefile) expandForEach(parts []string, depth int) string {
 	return strings.Join(out, " ")
 }
 
-// with expands a text while some variables have other values.
+// expandWith expands a text while some variables have other values.
 func (m *makefile) expandWith(set map[string]string, text string, depth int) string {
 	before := m.vars
 	if !m.spendBudget(len(before)) {
@@ -188,7 +188,7 @@ func (m *makefile) expandWith(set map[string]string, text string, depth int) str
 	return out
 }
 
-// either returns the first text if a condition holds, the second if it does not, and all texts if the condition is
+// expandCondition returns the first text if a condition holds, the second if it does not, and all texts if the condition is
 // unknown.
 func (m *makefile) expandCondition(condition string, texts []string, depth int) string {
 	if !strings.Contains(condition, "$") && len(texts) > 0 {

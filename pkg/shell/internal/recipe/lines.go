@@ -11,7 +11,7 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// hereForm matches the start of a here-document in a Dockerfile, with its delimiter.
+// heredocPattern matches the start of a here-document in a Dockerfile, with its delimiter.
 var heredocPattern = prefilter.Lazy(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
 
 // dockerSteps returns the commands of a Dockerfile. Files that it adds from a URL are available to the later build
@@ -58,13 +58,13 @@ func dockerSteps(text string) []Step {
 	return out
 }
 
-// A fetched is a file that a Dockerfile adds from a URL.
+// A downloadedFile is a file that a Dockerfile adds from a URL.
 type downloadedFile struct{ url, file string }
 
-// maxFetched is the maximum number of such files in one Dockerfile.
+// maxDownloadedFiles is the maximum number of such files in one Dockerfile.
 const maxDownloadedFiles = 8
 
-// added returns the files that an ADD instruction downloads, unless it gives a checksum.
+// downloadedFiles returns the files that an ADD instruction downloads, unless it gives a checksum.
 func downloadedFiles(args string) (out []downloadedFile) {
 	if strings.HasPrefix(args, "--checksum") || strings.Contains(args, " --checksum") {
 		return nil
@@ -120,10 +120,10 @@ func withoutComments(text string) string {
 var unitExecPattern = prefilter.Lazy(`^\s*Exec(?:Start|StartPre|StartPost|Stop|StopPost|Reload|Condition)?\s*=\s*[-@+!:]*(.*)$`)
 var commandSettingPattern = prefilter.Lazy(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pager|editor|fsmonitor|clean|smudge|process|textconv|driver|command|cmd|helper|program|askpass)\s*=\s*!?)(.*)$`)
 
-// extForm matches a git URL that runs a command (ext::).
+// gitExtURLPattern matches a git URL that runs a command (ext::).
 var gitExtURLPattern = prefilter.Lazy(`^\s*(?:push)?url\s*=\s*ext::(.*)$`)
 
-// inForm returns the first group of a match in a line; "" if the line does not match.
+// firstSubmatch returns the first group of a match in a line; "" if the line does not match.
 func firstSubmatch(form *regexp.Regexp, line string) string {
 	if m := form.FindStringSubmatch(line); m != nil {
 		return m[1]
@@ -192,13 +192,13 @@ func editorSteps(text string) []Step {
 	})
 }
 
-// groovyForm matches a Jenkinsfile step that runs a script, up to the start of the script's text.
+// groovyStepPattern matches a Jenkinsfile step that runs a script, up to the start of the script's text.
 var groovyStepPattern = prefilter.Lazy(`\b(sh|bat|powershell|pwsh)\b[ \t]*\(?[ \t]*(?:(?:returnStatus|returnStdout|label|encoding)[ \t]*:[^,'"\n]*(?:'[^'\n]*'|"[^"\n]*")?,[ \t]*)*(?:script[ \t]*:[ \t]*)?(\'\'\'|"""|['"])`)
 
 // groovyLanguages maps these steps to languages.
 var groovyLanguages = map[string]string{"sh": "shell", "bat": "cmd", "powershell": "powershell", "pwsh": "powershell"}
 
-// groovyBinding matches the variables that a Jenkinsfile binds to credentials.
+// groovyCredentialPattern matches the variables that a Jenkinsfile binds to credentials.
 var groovyCredentialPattern = prefilter.Lazy(`(?i)\b(?:\w*variable|credentials\()[ \t]*[:(]?[ \t]*['"](\w+)['"]|\b(\w+)[ \t]*=[ \t]*credentials\(`)
 
 // groovySteps returns the commands of a Jenkinsfile. Variables bound to credentials are renamed so that their

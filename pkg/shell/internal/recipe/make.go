@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// maxWork is the maximum number of bytes expanded and targets compared for one Makefile.
+// maxExpansionWork is the maximum number of bytes expanded and targets compared for one Makefile.
 const maxExpansionWork = 1 << 20
 
 // A makefile is a parsed Makefile.
@@ -15,7 +15,7 @@ type makefile struct {
 	vars              map[string]string
 	rules             []rule
 	parseTimeCommands []string // commands that run while the Makefile is parsed
-	remainingBudget   int      // remaining budget of maxWork
+	remainingBudget   int      // remaining budget of maxExpansionWork
 	fileFunctionDepth int      // nesting of functions that return file names
 }
 
@@ -51,7 +51,7 @@ func (m *makefile) steps(goals []string) (steps []Step, whole bool) {
 	return steps, m.spendBudget(0)
 }
 
-// spend takes n off the budget, and reports whether some is left.
+// spendBudget takes n off the budget, and reports whether some is left.
 func (m *makefile) spendBudget(n int) bool {
 	m.remainingBudget -= n
 	return m.remainingBudget > 0
@@ -59,7 +59,7 @@ func (m *makefile) spendBudget(n int) bool {
 
 var justVariablePattern = prefilter.Lazy(`\{\{\s*([\w-]+)\s*\}\}`)
 
-// justMake converts a justfile to a Makefile.
+// justfileToMakefile converts a justfile to a Makefile.
 func justfileToMakefile(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "$", "$$"), "\n")
 	for i, line := range lines {
@@ -123,7 +123,7 @@ func parseMake(text string, first bool) *makefile {
 	return r.makefile
 }
 
-// line parses a line that is not part of a recipe.
+// parseLine parses a line that is not part of a recipe.
 func (r *makeReader) parseLine(line string) {
 	r.parseTimeCommands = append(r.parseTimeCommands, shellCalls(line)...)
 	if directive := makeDirectivePattern().FindStringSubmatch(line); directive != nil {
@@ -157,10 +157,10 @@ func (r *makeReader) parseLine(line string) {
 	}
 }
 
-// directiveForm matches lines that are neither rules nor variables.
+// makeDirectivePattern matches lines that are neither rules nor variables.
 var makeDirectivePattern = prefilter.Lazy(`^(?:override\s+|export\s+)?(define|ifn?eq|ifn?def|else|endif|-?include|sinclude|vpath|undefine|unexport)\b\s*([^:?!+=\s]*)(?:$|[^:=\s]|\s*[:?!+]*=?\s*$)`)
 
-// define parses a multi-line variable.
+// parseDefine parses a multi-line variable.
 func (r *makeReader) parseDefine(name string) {
 	n := slices.IndexFunc(r.lines, func(line string) bool { return strings.TrimSpace(line) == "endef" })
 	if n < 0 {
@@ -172,7 +172,7 @@ func (r *makeReader) parseDefine(name string) {
 	r.setVariable(name, value, false)
 }
 
-// set assigns a variable; a name that ends in + appends, and a default does not replace an existing value.
+// setVariable assigns a variable; a name that ends in + appends, and a default does not replace an existing value.
 func (r *makeReader) setVariable(name, value string, isDefault bool) {
 	name, more := strings.CutSuffix(name, "+")
 	name = strings.TrimSpace(name)
@@ -187,7 +187,7 @@ func (r *makeReader) setVariable(name, value string, isDefault bool) {
 	r.definedVariables[name] = true
 }
 
-// keep ends a rule.
+// endRule ends a rule.
 func (r *makeReader) endRule() {
 	if len(r.currentRule.lines) > 0 || len(r.currentRule.targets) > 0 {
 		r.rules = append(r.rules, r.currentRule)
@@ -209,7 +209,7 @@ func makeVariable(line string) (name, value string, ok bool) {
 	return name, strings.TrimSpace(line[i+1:]), name != "" && !strings.ContainsAny(strings.TrimRight(name, "+ "), " \t:")
 }
 
-// run returns the lines that make runs for the goals.
+// goalCommands returns the lines that make runs for the goals.
 func (m *makefile) goalCommands(goals []string) []string {
 	var out []string
 	if goals == nil {
@@ -249,13 +249,13 @@ func (m *makefile) goalCommands(goals []string) []string {
 	return out
 }
 
-// A pattern is a target with a %, and the index of its rule.
+// A patternTarget is a target with a %, and the index of its rule.
 type patternTarget struct {
 	target string
 	rule   int
 }
 
-// targets returns the indices of the rules by target, and the pattern targets.
+// indexTargets returns the indices of the rules by target, and the pattern targets.
 func (m *makefile) indexTargets() (rules map[string][]int, patterns []patternTarget) {
 	rules = map[string][]int{}
 	for i := range m.rules {
@@ -272,13 +272,13 @@ func (m *makefile) indexTargets() (rules map[string][]int, patterns []patternTar
 	return rules, patterns
 }
 
-// matches reports whether a target with one % matches a goal.
+// matchesPattern reports whether a target with one % matches a goal.
 func matchesPattern(target, goal string) bool {
 	before, after, _ := strings.Cut(target, "%")
 	return len(goal) > len(before)+len(after) && strings.HasPrefix(goal, before) && strings.HasSuffix(goal, after)
 }
 
-// recipe returns the commands of a rule.
+// recipeCommands returns the commands of a rule.
 func (m *makefile) recipeCommands(r *rule) []string {
 	var commands []string
 	for _, line := range r.lines {
@@ -322,7 +322,7 @@ func (m *makefile) expand(text string, depth int) string {
 	return b.String()
 }
 
-// closing returns the index of the bracket that closes the one at i.
+// closingBracket returns the index of the bracket that closes the one at i.
 func closingBracket(text string, i int) int {
 	depth := 0
 	for j := i; j < len(text); j++ {
@@ -338,7 +338,7 @@ func closingBracket(text string, i int) int {
 	return len(text) - 1
 }
 
-// value returns the value of $(name).
+// variableValue returns the value of $(name).
 func (m *makefile) variableValue(name string, depth int) string {
 	if v, ok := m.vars[name]; ok {
 		return m.expand(v, depth+1)

@@ -76,7 +76,7 @@ type notebook struct {
 	variableCommands []string // commands that set the variables of %env
 }
 
-// shell returns the steps of a shell command, after the folders and variables that earlier cells set.
+// cellShellSteps returns the steps of a shell command, after the folders and variables that earlier cells set.
 func (b *notebook) cellShellSteps(command string) []Step {
 	if strings.TrimSpace(command) == "" {
 		return nil
@@ -88,7 +88,7 @@ func (b *notebook) cellShellSteps(command string) []Step {
 	return shellSteps(command)
 }
 
-// python returns the step of Python code, after the changes of the folder by earlier cells.
+// pythonStep returns the step of Python code, after the changes of the folder by earlier cells.
 func (b *notebook) pythonStep(code string) Step {
 	for i := len(b.folderCommands) - 1; i >= 0; i-- {
 		code = "import os; os.chdir(" + strconv.Quote(strings.Trim(strings.TrimPrefix(b.folderCommands[i], "cd "), `"'`)) + ")\n" + code
@@ -146,10 +146,10 @@ func inShell(command string) string {
 	return pythonValuePattern().ReplaceAllLiteralString(command, "${python}")
 }
 
-// maxSet is the maximum number of changes of the folder and of variables that are recorded.
+// maxCellChanges is the maximum number of changes of the folder and of variables that are recorded.
 const maxCellChanges = 16
 
-// magic returns the steps of a one-line magic.
+// magicSteps returns the steps of a one-line magic.
 func (b *notebook) magicSteps(name, arguments string) []Step {
 	switch name {
 	case "cd":
@@ -178,5 +178,5 @@ func (b *notebook) magicSteps(name, arguments string) []Step {
 	return nil
 }
 
-// fed returns a here-string with a text.
+// hereString returns a here-string with a text.
 func hereString(text string) string { return " <<<" + quoteWords([]string{text}) }

@@ -39,7 +39,7 @@ func packageSteps(text string, goals []string) []Step {
 	return shellSteps(out...)
 }
 
-// collect finds commands in JSON: the texts of scripts and tasks, and objects with a command and arguments.
+// collectCommands finds commands in JSON: the texts of scripts and tasks, and objects with a command and arguments.
 func collectCommands(v any, under string, depth int, out *[]string) {
 	if depth > 32 || len(*out) >= maxSteps {
 		return
@@ -99,7 +99,7 @@ func fragmentSteps(text string) []Step {
 	return shellSteps(out...)
 }
 
-// uncommented removes comments and trailing commas, which editors allow in JSON. Strings stay unchanged.
+// stripJSONComments removes comments and trailing commas, which editors allow in JSON. Strings stay unchanged.
 func stripJSONComments(text string) string {
 	out := make([]byte, 0, len(text))
 	comma := -1 // index of the last comma in out, if only white space follows
@@ -132,5 +132,5 @@ func stripJSONComments(text string) string {
 	return string(out)
 }
 
-// jsonText matches a JSON string, or the start of one.
+// jsonStringPattern matches a JSON string, or the start of one.
 var jsonStringPattern = prefilter.Lazy(`^"(?:[^"\\]|\\.)*"?`)

@@ -16,7 +16,7 @@ type Step struct {
 	Text     string
 }
 
-// most is the maximum number of steps of one recipe.
+// maxSteps is the maximum number of steps of one recipe.
 const maxSteps = 4096
 
 // Steps returns the steps of a recipe (formats are in loads.yaml and recipes.yaml of package command) for some goals:
@@ -44,7 +44,7 @@ func Steps(format, text string, goals []string) (steps []Step, whole bool) {
 	return steps[:min(len(steps), maxSteps)], whole && len(steps) < maxSteps
 }
 
-// Included returns a recipe with each include line replaced by the included file, if read returns it.
+// WithIncludes returns a recipe with each include line replaced by the included file, if read returns it.
 func WithIncludes(format, text string, read func(name string) (string, bool)) string {
 	if format != "make" || !strings.Contains(text, "include") {
 		return text
@@ -69,12 +69,12 @@ func WithIncludes(format, text string, read func(name string) (string, bool)) st
 	return put(text, 0)
 }
 
-// mostIncluded is the maximum number of files that a recipe includes.
+// maxIncludedFiles is the maximum number of files that a recipe includes.
 const maxIncludedFiles = 64
 
 var includePattern = prefilter.Lazy(`(?m)^ *[-s]?include[ \t]+([^\n#]+)(?:#.*)?$`)
 
-// readers are the parsers of formats without goals.
+// stepParsers are the parsers of formats without goals.
 var stepParsers = map[string]func(text string) []Step{
 	"docker":   dockerSteps,
 	"yaml":     yamlSteps,
@@ -87,7 +87,7 @@ var stepParsers = map[string]func(text string) []Step{
 	"notebook": notebookSteps,
 }
 
-// languages are the formats that are a program: one step.
+// programLanguages are the formats that are a program: one step.
 var programLanguages = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
 
 // shellSteps returns texts as shell steps, without blank ones.
@@ -115,7 +115,7 @@ func joinLines(text string) []string {
 	return strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n")
 }
 
-// quote returns words as a shell command.
+// quoteWords returns words as a shell command.
 func quoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

@@ -360,7 +360,7 @@ func TestNotebook(t *testing.T) {
 	}
 }
 
-// Whatever flowForm matches in, hasFlow lets through; and little else.
+// Whatever flowValuePattern matches in, mayHaveFlowValue lets through; and little else.
 func TestHasFlow(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]bool{

@@ -17,11 +17,11 @@ var templateNamePattern = prefilter.Lazy(`^\s*(?:[\w-]+\.)*([\w-]*)`)
 var secretPattern = prefilter.Lazy(`\bsecrets\b(?:\.|\[['"])?(\w*)`)
 var secretSettingPattern = prefilter.Lazy(`(?m)^\s*["']?(\w+)["']?\s*:\s*["']?\$\{\{[^}\n]*\bsecrets\b[^}\n]*\}\}`)
 
-// placeForm matches names of values that workflows often store as secrets but that are not secret.
+// nonSecretNamePattern matches names of values that workflows often store as secrets but that are not secret.
 var nonSecretNamePattern = prefilter.Lazy(`(?i)url|name|host|user|registry|region|path|email|account|project|bucket|_id$`)
 var variablePattern = prefilter.Lazy(`\$\{?\w+`)
 
-// keys are the keys in runKeys.
+// commandKeys are the keys in commandKeyAlternatives.
 var commandKeys = func() map[string]bool {
 	set := map[string]bool{}
 	for key := range strings.SplitSeq(commandKeyAlternatives, "|") {
@@ -30,7 +30,7 @@ var commandKeys = func() map[string]bool {
 	return set
 }()
 
-// runKey returns the match of keyForm in a line, and tries it only if the line begins with one of the keys.
+// matchCommandKey returns the match of commandKeyPattern in a line, and tries it only if the line begins with one of the keys.
 func matchCommandKey(line string) []string {
 	key := strings.TrimLeft(line, " \t\n\f\r-\"'")
 	n := 0
@@ -43,7 +43,7 @@ func matchCommandKey(line string) []string {
 	return commandKeyPattern().FindStringSubmatch(line)
 }
 
-// hasFlow reports whether flowForm can match a line: a key before a colon, and a quote or bracket after it.
+// mayHaveFlowValue reports whether flowValuePattern can match a line: a key before a colon, and a quote or bracket after it.
 func mayHaveFlowValue(line string) bool {
 	const space = " \t\n\f\r"
 	for at := strings.IndexByte(line, ':'); at >= 0; {
@@ -123,7 +123,7 @@ func yamlSteps(text string) []Step {
 	return out
 }
 
-// sayingSo renames variables that hold secrets, so that their names say it.
+// markSecretVariables renames variables that hold secrets, so that their names say it.
 func markSecretVariables(text string, set map[string]bool) string {
 	if len(set) == 0 {
 		return text
@@ -137,10 +137,10 @@ func markSecretVariables(text string, set map[string]bool) string {
 	})
 }
 
-// maxTemplate is the maximum length of a workflow template, in bytes.
+// maxTemplateBytes is the maximum length of a workflow template, in bytes.
 const maxTemplateBytes = 512
 
-// withVariables replaces the templates of a workflow, which are filled in before a shell reads the text, by
+// replaceTemplates replaces the templates of a workflow, which are filled in before a shell reads the text, by
 // variables. The names of those with secrets say so, as do variables that the workflow sets to a secret.
 func replaceTemplates(text string, set map[string]bool) string {
 	text = markSecretVariables(text, set)
@@ -177,7 +177,7 @@ func replaceTemplates(text string, set map[string]bool) string {
 	return out.String()
 }
 
-// variable returns the variable name that represents a template.
+// templateVariable returns the variable name that represents a template.
 func templateVariable(template string) string {
 	if m := secretPattern().FindStringSubmatch(template); m != nil && !nonSecretNamePattern().MatchString(m[1]) {
 		return "SECRET_" + m[1]
@@ -187,7 +187,7 @@ func templateVariable(template string) string {
 
 func indentWidth(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// below returns the lines after line i that are indented more than n.
+// indentedBlock returns the lines after line i that are indented more than n.
 func indentedBlock(lines []string, i, n int) (text string, next int) {
 	for next = i + 1; next < len(lines); next++ {
 		if strings.TrimSpace(lines[next]) != "" && indentWidth(lines[next]) <= n {
@@ -197,7 +197,7 @@ func indentedBlock(lines []string, i, n int) (text string, next int) {
 	return strings.Join(lines[i+1:next], "\n"), next
 }
 
-// list returns the items of a list after line i.
+// parseList returns the items of a list after line i.
 func parseList(lines []string, i, n int) (items []string, next int) {
 	for next = i + 1; next < len(lines); next++ {
 		m := listItemPattern().FindStringSubmatch(lines[next])
@@ -218,7 +218,7 @@ func parseList(lines []string, i, n int) (items []string, next int) {
 	return items, next
 }
 
-// scalar returns a one-line value: quoted, a list of words, or plain.
+// parseScalar returns a one-line value: quoted, a list of words, or plain.
 func parseScalar(value string) string {
 	switch {
 	case len(value) > 1 && value[0] == '"':
@@ -236,7 +236,7 @@ func parseScalar(value string) string {
 	return value
 }
 
-// flow returns the items of a one-line list.
+// parseFlowList returns the items of a one-line list.
 func parseFlowList(value string) []string {
 	var words []string
 	for _, w := range flowWordPattern().FindAllString(strings.Trim(value, "[] "), -1) {
@@ -245,7 +245,7 @@ func parseFlowList(value string) []string {
 	return words
 }
 
-// ofCommands reports whether a list below a key contains commands, and not the words of one command.
+// isCommandListKey reports whether a list below a key contains commands, and not the words of one command.
 func isCommandListKey(key string) bool {
 	switch key {
 	case "script", "before_script", "after_script", "cmds", "commands":

@@ -25,7 +25,7 @@ func (p *script) awkJoins(left operand) bool {
 	return true
 }
 
-// awkPipe handles print | "cmd" and "cmd" | getline.
+// runAwkPipe handles print | "cmd" and "cmd" | getline.
 func (p *script) runAwkPipe(left operand) operand {
 	p.i++
 	if p.i < len(p.tokens) && p.tokens[p.i].text == "&" {

@@ -82,7 +82,7 @@ func ownerMatches(globs []string, owner string) bool {
 	})
 }
 
-// call records the effects of a call in code and returns its result.
+// recordCall records the effects of a call in code and returns its result.
 func (p *script) recordCall(f operand, args []operand) operand {
 	for i := range args {
 		args[i].From = p.at
@@ -177,13 +177,13 @@ func mayWrite(full string) bool {
 	return strings.HasPrefix(last, "save") || strings.HasPrefix(last, "write") || strings.HasPrefix(last, "to_") || strings.HasPrefix(last, "dump") || strings.HasSuffix(last, "handler") || strings.HasSuffix(last, "writer")
 }
 
-// outside reports whether a value is a path below a folder of the root, or below the home folder.
+// isRootOrHomePath reports whether a value is a path below a folder of the root, or below the home folder.
 func isRootOrHomePath(o operand) bool {
 	return o.name == "" && !o.isList && o.Known() && len(o.Text) > 2 && len(o.Text) < 1024 && !strings.ContainsAny(o.Text, " \n<>|*") &&
 		(o.Text[0] == '/' && strings.IndexByte(o.Text[1:], '/') > 0 || strings.HasPrefix(o.Text, "~/"))
 }
 
-// act records the effects of a role and returns the call's result.
+// recordCallEffect records the effects of a role and returns the call's result.
 func (p *script) recordCallEffect(r role, full string, first operand, args []operand) operand {
 	result := operand{Value: abstract.Unknown(abstract.Clip(full)+"()", 0)}
 	if r == wipes {
@@ -268,7 +268,7 @@ func (p *script) recordCallEffect(r role, full string, first operand, args []ope
 	return result
 }
 
-// commandOf drops the arguments of exec and spawn calls that are not words of the command: the mode of os.spawnl,
+// commandArguments drops the arguments of exec and spawn calls that are not words of the command: the mode of os.spawnl,
 // and a repeated program name.
 func commandArguments(full string, args []operand) []operand {
 	last := full[strings.LastIndexByte(full, '.')+1:]
@@ -305,7 +305,7 @@ func commandArguments(full string, args []operand) []operand {
 	return kept
 }
 
-// open handles open(path, mode).
+// recordOpen handles open(path, mode).
 func (p *script) recordOpen(args []operand, path abstract.Value) operand {
 	mode := ""
 	if len(args) > 1 {
@@ -347,7 +347,7 @@ func (p *script) recordOpen(args []operand, path abstract.Value) operand {
 	return operand{Value: p.readFile(path), isConsumed: true}
 }
 
-// sysopen handles Perl's sysopen(HANDLE, path, flags).
+// recordSysopen handles Perl's sysopen(HANDLE, path, flags).
 func (p *script) recordSysopen(args []operand) operand {
 	path := args[1].Value
 	path.From = p.at
@@ -358,13 +358,13 @@ func (p *script) recordSysopen(args []operand) operand {
 	return operand{Value: abstract.Unknown("open()", 0), isConsumed: true}
 }
 
-// perlMode returns the mode of Perl's open, which may precede the path in one string.
+// perlOpenMode returns the mode of Perl's open, which may precede the path in one string.
 func perlOpenMode(text string) string {
 	text = strings.TrimLeft(text, " \t\n")
 	return text[:len(text)-len(strings.TrimLeft(text, "<>+"))]
 }
 
-// load records that a code file runs. For JavaScript's import(), only URLs, and packages with npm: or jsr:, count:
+// loadCode records that a code file runs. For JavaScript's import(), only URLs, and packages with npm: or jsr:, count:
 // other names are modules.
 func (p *script) loadCode(full string, path abstract.Value) {
 	if full != "import" {
@@ -380,7 +380,7 @@ func (p *script) loadCode(full string, path abstract.Value) {
 	}
 }
 
-// callbacks handles functions passed as arguments: text from a promise that is evaluated, and PHP functions called
+// recordCallbacks handles functions passed as arguments: text from a promise that is evaluated, and PHP functions called
 // by name.
 func (p *script) recordCallbacks(f operand, full string, args []operand) {
 	for _, a := range args {
@@ -426,7 +426,7 @@ func (p *script) runCode(full string, code abstract.Value) {
 	p.w.Run(p.language, code, p.language+" code", p.at)
 }
 
-// texts returns the strings in a list; false if an element is not a known string.
+// operandTexts returns the strings in a list; false if an element is not a known string.
 func operandTexts(list []operand) ([]string, bool) {
 	out := make([]string, 0, len(list))
 	for _, o := range list {

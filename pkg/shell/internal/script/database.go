@@ -9,11 +9,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// ownDatabase matches code that uses a database in memory, in a local file, or for tests: deletions there affect
+// ownDatabasePattern matches code that uses a database in memory, in a local file, or for tests: deletions there affect
 // only the program's own data.
 var ownDatabasePattern = prefilter.Lazy(`(?i)sqlite|:memory:|duckdb|in_memory|fakeredis|mongomock|testcontainers|localhost|127\.0\.0\.1|\w_test\b|\btest_?db`)
 
-// query reports the data that an SQL statement deletes.
+// recordQuery reports the data that an SQL statement deletes.
 func (p *script) recordQuery(text abstract.Value) {
 	if !text.Known() || ownDatabasePattern().MatchString(p.text) {
 		return
@@ -25,7 +25,7 @@ func (p *script) recordQuery(text abstract.Value) {
 	p.recordDatabaseLoss("SQL statement " + strings.TrimSpace(verb+" "+abstract.Clip(name)) + " deletes a database, a table or all of its rows")
 }
 
-// wipe reports a call that deletes a database or all rows of a table.
+// recordWipe reports a call that deletes a database or all rows of a table.
 func (p *script) recordWipe(full string) {
 	if strings.Contains(full, ".") && !ownDatabasePattern().MatchString(p.text) {
 		p.recordDatabaseLoss(abstract.Clip(full) + " deletes a database or all rows of a table")

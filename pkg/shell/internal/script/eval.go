@@ -13,7 +13,7 @@ func (p *script) peek(text string) bool {
 	return p.i < len(p.tokens) && p.tokens[p.i].kind == punctToken && p.tokens[p.i].text == text
 }
 
-// expr parses an expression and records its assignments.
+// parseExpression parses an expression and records its assignments.
 func (p *script) parseExpression() operand {
 	if p.depth > maxNesting || !p.w.Step(1) {
 		p.w.GiveUp("the code is nested too deeply")
@@ -78,7 +78,7 @@ func (p *script) parseExpression() operand {
 	return left
 }
 
-// as binds the name after "as" in a with statement.
+// bindWithName binds the name after "as" in a with statement.
 func (p *script) bindWithName(v operand) {
 	if p.i+1 < len(p.tokens) && p.tokens[p.i+1].kind == nameToken && len(p.vars) < 1024 {
 		p.i += 2
@@ -94,7 +94,7 @@ func isPath(o operand) bool {
 	return o.Known() && o.name == "" && !o.isList && o.Text != "" && err != nil
 }
 
-// times computes a repeated text, as "…" * 3 or 3 * "…".
+// computeRepetition computes a repeated text, as "…" * 3 or 3 * "…".
 func (p *script) computeRepetition(left operand) operand {
 	for p.peek("*") {
 		p.i++
@@ -114,7 +114,7 @@ func (p *script) computeRepetition(left operand) operand {
 	return left
 }
 
-// formatCode computes "…%s…" % x of Python and Ruby.
+// applyFormat computes "…%s…" % x of Python and Ruby.
 func applyFormat(form, arg operand) abstract.Value {
 	args := arg.elements
 	if !arg.isList {
@@ -154,7 +154,7 @@ func (p *script) parseAssignment(left operand, op string) operand {
 	return right
 }
 
-// operand parses one operand with its calls, members and subscripts.
+// parseOperand parses one operand with its calls, members and subscripts.
 func (p *script) parseOperand() operand {
 	if p.depth > maxNesting {
 		p.w.GiveUp("the code is nested too deeply")
@@ -216,7 +216,7 @@ func (p *script) parseOperand() operand {
 	return p.parsePostfix(o)
 }
 
-// inserted returns the value of a string, after evaluating the expressions in it.
+// stringValue returns the value of a string, after evaluating the expressions in it.
 func (p *script) stringValue(t *token) abstract.Value {
 	if t.v != nil {
 		return *t.v
@@ -241,7 +241,7 @@ func (p *script) stringValue(t *token) abstract.Value {
 	return b.Value()
 }
 
-// within evaluates an expression in a string and returns its value.
+// evalStringExpression evaluates an expression in a string and returns its value.
 func (p *script) evalStringExpression(one *stringPart) operand {
 	tokens, i := p.tokens, p.i
 	defer func() { p.tokens, p.i = tokens, i }()
@@ -257,10 +257,10 @@ func (p *script) evalStringExpression(one *stringPart) operand {
 	return v
 }
 
-// sigils reports whether variable names begin with a sigil such as $.
+// usesSigils reports whether variable names begin with a sigil such as $.
 func (p *script) usesSigils() bool { return p.language == "perl" || p.language == "php" }
 
-// word reports whether a name is a keyword before an operand, or a print command, and not a variable.
+// isKeyword reports whether a name is a keyword before an operand, or a print command, and not a variable.
 func (p *script) isKeyword(s string) bool {
 	switch s {
 	case "for", "foreach":
@@ -291,7 +291,7 @@ func (p *script) isKeyword(s string) bool {
 	return false
 }
 
-// named returns a variable's value, else the name itself.
+// valueOfName returns a variable's value, else the name itself.
 func (p *script) valueOfName(n string) operand {
 	if full, ok := p.imports[n]; ok {
 		return operand{name: full, Value: abstract.Unknown(n, 0)}
@@ -305,7 +305,7 @@ func (p *script) valueOfName(n string) operand {
 	return operand{name: n, Value: abstract.Unknown(n, 0)}
 }
 
-// bareArgument parses the arguments of a call without parentheses, as in Perl and Ruby: system "ls", "-l".
+// callWithoutParentheses parses the arguments of a call without parentheses, as in Perl and Ruby: system "ls", "-l".
 func (p *script) callWithoutParentheses(n string) (operand, bool) {
 	if n == "" || p.i >= len(p.tokens) || p.tokens[p.i].newline {
 		return operand{}, false
@@ -333,7 +333,7 @@ func (p *script) callWithoutParentheses(n string) (operand, bool) {
 	return p.recordCall(operand{name: n}, args), true
 }
 
-// bracket parses the content of brackets: a list, or statements.
+// parseBracket parses the content of brackets: a list, or statements.
 func (p *script) parseBracket(open string) operand {
 	closing := ")"
 	switch open {
@@ -373,7 +373,7 @@ func (p *script) parseBracket(open string) operand {
 	return o
 }
 
-// postfix parses member access, calls and subscripts.
+// parsePostfix parses member access, calls and subscripts.
 func (p *script) parsePostfix(o operand) operand {
 	for p.i < len(p.tokens) && !p.w.Ended() {
 		t := p.tokens[p.i]
@@ -425,7 +425,7 @@ func (p *script) parsePostfix(o operand) operand {
 	return o
 }
 
-// member handles o.name.
+// memberOf handles o.name.
 func (p *script) memberOf(o operand, member string) operand {
 	if o.name != "" {
 		out := o
@@ -451,7 +451,7 @@ func (p *script) memberOf(o operand, member string) operand {
 	return operand{name: "." + member, Value: recv.Value, elements: recv.elements, isList: recv.isList, isArchive: recv.isArchive}
 }
 
-// bare reports whether a method is called without arguments and parentheses.
+// isCalledWithoutArguments reports whether a method is called without arguments and parentheses.
 func (p *script) isCalledWithoutArguments() bool {
 	if p.i >= len(p.tokens) || p.tokens[p.i].newline {
 		return true
@@ -495,7 +495,7 @@ func (p *script) parseSubscript(o operand, closing string) operand {
 	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), isConsumed: true}
 }
 
-// run walks shell text that the code runs.
+// runShell walks shell text that the code runs.
 func (p *script) runShell(v abstract.Value) {
 	p.startsProgram = true
 	v.From = p.at
@@ -512,7 +512,7 @@ func (p *script) runShell(v abstract.Value) {
 	p.w.Run("shell", v, p.language+" code", p.at)
 }
 
-// argv walks a command that the code runs without a shell.
+// runArguments walks a command that the code runs without a shell.
 func (p *script) runArguments(list []operand) {
 	p.startsProgram = true
 	var words []abstract.Value

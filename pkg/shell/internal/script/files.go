@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// actOnFile records the effects of the file roles; path is the first argument.
+// recordFileEffect records the effects of the file roles; path is the first argument.
 func (p *script) recordFileEffect(r role, full string, path abstract.Value, args []operand, result operand) operand {
 	switch r {
 	case opens:
@@ -63,7 +63,7 @@ func (p *script) recordFileEffect(r role, full string, path abstract.Value, args
 	return result
 }
 
-// delete records the deletion of the files in the arguments, including lists.
+// recordDeletion records the deletion of the files in the arguments, including lists.
 func (p *script) recordDeletion(args []operand, tree bool) {
 	for i, a := range args {
 		if a.isList {
@@ -95,7 +95,7 @@ func (p *script) writeFile(path, content abstract.Value) {
 	p.w.Store(at, pattern, content)
 }
 
-// archive handles the opening of an archive; its value is the archive's path.
+// recordArchiveOpen handles the opening of an archive; its value is the archive's path.
 func (p *script) recordArchiveOpen(args []operand, path abstract.Value) operand {
 	if len(args) > 1 && strings.ContainsAny(args[1].Text, "wax") {
 		p.writeFile(path, abstract.Value{})
@@ -105,7 +105,7 @@ func (p *script) recordArchiveOpen(args []operand, path abstract.Value) operand 
 	return operand{Value: path, isConsumed: true, isArchive: true}
 }
 
-// unpack records that the archive in the first argument, or one member of it, is unpacked into the folder in the
+// recordUnpacking records that the archive in the first argument, or one member of it, is unpacked into the folder in the
 // second argument, or in any later one, since names of keyword arguments are not parsed.
 func (p *script) recordUnpacking(args []operand, member string) {
 	folders := []abstract.Value{abstract.Lit(".")}
@@ -130,7 +130,7 @@ func (p *script) recordUnpacking(args []operand, member string) {
 	}
 }
 
-// unpackMember is unpack for the member that the second argument names.
+// recordMemberUnpacking is unpack for the member that the second argument names.
 func (p *script) recordMemberUnpacking(args []operand) {
 	if len(args) < 2 {
 		return
@@ -144,10 +144,10 @@ func (p *script) recordMemberUnpacking(args []operand) {
 	p.recordUnpacking(args, name)
 }
 
-// treeCopies are the calls that copy folders recursively.
+// treeCopyCalls are the calls that copy folders recursively.
 var treeCopyCalls = [...]string{"copytree", "cp_r", "cpSync", "cp"}
 
-// transfer records the writes of copying, moving or linking a path to another: to that path itself, or, if it is a
+// recordTransfer records the writes of copying, moving or linking a path to another: to that path itself, or, if it is a
 // folder, to a file in it.
 func (p *script) recordTransfer(args []operand, content abstract.Value, tree bool) {
 	if len(args) < 2 {

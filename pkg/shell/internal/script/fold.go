@@ -10,7 +10,7 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// function computes functions of constants; ok is false for others.
+// computeFunction computes functions of constants; ok is false for others.
 func (p *script) computeFunction(full string, args []operand) (operand, bool) {
 	last := full[strings.LastIndexByte(full, '.')+1:]
 	one := operand{}
@@ -82,7 +82,7 @@ func (p *script) computeFunction(full string, args []operand) (operand, bool) {
 	return operand{}, false
 }
 
-// decoder computes functions that decode text; ok is false for others.
+// computeDecoding computes functions that decode text; ok is false for others.
 func (p *script) computeDecoding(last, full string, args []operand, known bool) (out operand, folded, ok bool) {
 	one := operand{}
 	if len(args) > 0 {
@@ -146,7 +146,7 @@ func (p *script) computeCharacters(full string, args []operand) (operand, bool) 
 	return operand{Value: abstract.Value{Text: b.String(), Taint: abstract.Decoded}}, true
 }
 
-// method computes methods of strings and lists; the result is false for others.
+// computeMethod computes methods of strings and lists; the result is false for others.
 func (p *script) computeMethod(name string, recv operand, args []operand) (operand, bool) {
 	recv.name = ""
 	keep := func(text string) (operand, bool) {
@@ -224,7 +224,7 @@ func (p *script) computeMethod(name string, recv operand, args []operand) (opera
 	return operand{}, false
 }
 
-// split splits a text into a list: at white space, or at the argument's text.
+// splitText splits a text into a list: at white space, or at the argument's text.
 func splitText(text operand, args []operand) operand {
 	parts := strings.Fields(text.Text)
 	if len(args) == 1 && args[0].Text != " " {

@@ -9,7 +9,7 @@ import (
 // homeFolder returns the user's home folder.
 func homeFolder() operand { return operand{Value: abstract.Lit("~")} }
 
-// namesHome reports whether a name of a function or field is the user's home folder; functions can be called
+// isHomeName reports whether a name of a function or field is the user's home folder; functions can be called
 // without parentheses.
 func isHomeName(full string) bool {
 	switch full[strings.LastIndexByte(full, '.')+1:] {
@@ -27,7 +27,7 @@ func isEnvironmentTable(name string) bool {
 	return false
 }
 
-// environment returns the value of a variable from the environment of the code.
+// environmentValue returns the value of a variable from the environment of the code.
 func (p *script) environmentValue(name string) operand {
 	if name == "USERPROFILE" {
 		return homeFolder()
@@ -35,5 +35,5 @@ func (p *script) environmentValue(name string) operand {
 	return operand{Value: p.w.Environment(name), isConsumed: true}
 }
 
-// environments are the last parts of names for the environment as a table.
+// environmentTableNames are the last parts of names for the environment as a table.
 var environmentTableNames = [...]string{"environ", "ENV", "process.env", "_SERVER", "ENVIRON"}

@@ -17,7 +17,7 @@ type token struct {
 	newline bool            // a line break precedes it
 }
 
-// A part of a string is text or an expression.
+// A stringPart of a string is text or an expression.
 type stringPart struct {
 	text         string // for an expression: its source text
 	code         []token
@@ -111,7 +111,7 @@ type lexer struct {
 	pendingHeredocs   []heredoc     // here-documents that begin after this line
 }
 
-// A bracket is the kind of an open bracket, by the token before it.
+// A bracketKind is the kind of an open bracket, by the token before it.
 type bracketKind uint8
 
 const (
@@ -120,7 +120,7 @@ const (
 	subscriptBracket             // a subscript or call of the value before it
 )
 
-// A document is a here-document whose text begins after the current line.
+// A heredoc is a here-document whose text begins after the current line.
 type heredoc struct {
 	tokenIndex    int
 	end           string
@@ -128,7 +128,7 @@ type heredoc struct {
 	form          stringForm
 }
 
-// A form describes how a string is written.
+// A stringForm describes how a string is written.
 type stringForm struct {
 	closeDelimiter   string // closing delimiter; "" for the end of the text
 	openDelimiter    byte   // opening delimiter, which can be nested
@@ -162,7 +162,7 @@ func (l *lexer) addToken(t token) {
 	l.tokens = append(l.tokens, t)
 }
 
-// bracket returns the kind of an opening bracket.
+// bracketKindOf returns the kind of an opening bracket.
 func (l *lexer) bracketKindOf(t token) bracketKind {
 	last := l.lastToken()
 	switch {
@@ -239,7 +239,7 @@ func (l *lexer) lexNext() {
 	}
 }
 
-// commented skips a line comment, and reports whether there is one.
+// skipLineComment skips a line comment, and reports whether there is one.
 func (l *lexer) skipLineComment(rest string) bool {
 	if !strings.HasPrefix(rest, l.lineComment) && !(l.language == "php" && strings.HasPrefix(rest, "//")) {
 		return false
@@ -264,7 +264,7 @@ func (l *lexer) skipLineComment(rest string) bool {
 	return true
 }
 
-// page skips the text outside of PHP tags.
+// skipPHPMarkup skips the text outside of PHP tags.
 func (l *lexer) skipPHPMarkup() {
 	for {
 		n := strings.Index(l.text[l.i:], "<?")
@@ -286,7 +286,7 @@ func (l *lexer) skipPHPMarkup() {
 	}
 }
 
-// linesBetween skips documentation lines, and the data section at the end of a script.
+// skipDocumentation skips documentation lines, and the data section at the end of a script.
 func (l *lexer) skipDocumentation() {
 	rest := l.text[l.i:]
 	end := ""
@@ -312,7 +312,7 @@ func (l *lexer) skipDocumentation() {
 	l.i = lineEnd(l.text, l.i+n+1)
 }
 
-// long reads Lua's strings and comments in [[ ]] and [=[ ]=].
+// lexLongBracket reads Lua's strings and comments in [[ ]] and [=[ ]=].
 func (l *lexer) lexLongBracket(rest string) bool {
 	comment := strings.HasPrefix(rest, "--[")
 	at := 0
@@ -341,7 +341,7 @@ func (l *lexer) lexLongBracket(rest string) bool {
 	return true
 }
 
-// punctuationVariable reads variables such as $" $' $/ $#x of Perl and Ruby, whose second character would
+// lexPunctuationVariable reads variables such as $" $' $/ $#x of Perl and Ruby, whose second character would
 // otherwise begin a string, comment or regular expression.
 func (l *lexer) lexPunctuationVariable(rest string) bool {
 	if rest[0] != '$' || len(rest) < 2 || l.language != "perl" && l.language != "ruby" {
@@ -362,7 +362,7 @@ func (l *lexer) lexPunctuationVariable(rest string) bool {
 	return true
 }
 
-// quoted reads a string; raw strings keep their backslashes, formatted ones contain expressions in braces.
+// lexQuoted reads a string; raw strings keep their backslashes, formatted ones contain expressions in braces.
 func (l *lexer) lexQuoted(rest string, raw, formatted bool) {
 	q := rest[:1]
 	f := stringForm{closeDelimiter: q, escapes: true, keepsBackslashes: raw || strings.Contains(l.rawQuotes, q), interpolates: formatted || strings.Contains(l.interpolatingQuotes, q), multiline: l.multilineStrings || q == "`"}
@@ -385,7 +385,7 @@ func (l *lexer) lexQuoted(rest string, raw, formatted bool) {
 	l.lexString(kind, f)
 }
 
-// apostrophe reads a ' in other languages: a string, a character, or an unclosed quote such as a Rust lifetime.
+// lexApostrophe reads a ' in other languages: a string, a character, or an unclosed quote such as a Rust lifetime.
 func (l *lexer) lexApostrophe(rest string) {
 	line := rest[1:lineEnd(rest, 0)]
 	end := 0
@@ -410,12 +410,12 @@ func (l *lexer) lexApostrophe(rest string) {
 	l.addToken(token{kind: stringToken, parts: []stringPart{{text: resolveEscapes(body, false)}, {code: l.lexNested(body), text: ""}}})
 }
 
-// str reads a string after its opening delimiter.
+// lexString reads a string after its opening delimiter.
 func (l *lexer) lexString(kind tokenKind, f stringForm) {
 	l.addString(kind, l.lexStringBody(f))
 }
 
-// finish adds a string token with its parts.
+// addString adds a string token with its parts.
 func (l *lexer) addString(kind tokenKind, parts []stringPart) {
 	if len(parts) > 1 || len(parts) == 1 && parts[0].isExpression {
 		l.addToken(token{kind: kind, parts: parts})
@@ -428,7 +428,7 @@ func (l *lexer) addString(kind tokenKind, parts []stringPart) {
 	l.addToken(token{kind: kind, v: &v})
 }
 
-// body reads a string to its end. If there is none, later code may be read wrongly.
+// lexStringBody reads a string to its end. If there is none, later code may be read wrongly.
 func (l *lexer) lexStringBody(f stringForm) (parts []stringPart) {
 	start, nested := l.i, 0
 	literal := func() {
@@ -479,7 +479,7 @@ func (l *lexer) lexStringBody(f stringForm) (parts []stringPart) {
 	return parts
 }
 
-// class skips a character class of a regular expression.
+// skipCharacterClass skips a character class of a regular expression.
 func (l *lexer) skipCharacterClass() {
 	for i := l.i + 1; i < len(l.text) && l.text[i] != '\n'; i++ {
 		switch l.text[i] {
@@ -498,7 +498,7 @@ func (l *lexer) skipCharacterClass() {
 	l.i++
 }
 
-// escaped returns the length in bytes of the escape sequence at the current position.
+// escapeLength returns the length in bytes of the escape sequence at the current position.
 func (l *lexer) escapeLength(f stringForm) int {
 	if l.language != "python" || l.i+1 >= len(l.text) {
 		return 2
@@ -521,7 +521,7 @@ func resolveEscapes(s string, raw bool) string {
 	return plain.UnescapeANSIC(strings.ReplaceAll(s, "\\\n", ""))
 }
 
-// insertion reads an interpolated expression in a string, if one begins here.
+// lexInterpolation reads an interpolated expression in a string, if one begins here.
 func (l *lexer) lexInterpolation(f stringForm) (stringPart, bool) {
 	rest := l.text[l.i:]
 	at := func(s string) bool { return strings.HasPrefix(rest, s) }
@@ -575,7 +575,7 @@ func (l *lexer) lexInterpolation(f stringForm) (stringPart, bool) {
 	return stringPart{}, false
 }
 
-// expression reads code in a string up to a closing bracket; n is the length of its opening delimiter.
+// lexExpression reads code in a string up to a closing bracket; n is the length of its opening delimiter.
 func (l *lexer) lexExpression(n int, closing byte) stringPart {
 	start := l.i
 	outer := *l
@@ -613,14 +613,14 @@ func (l *lexer) lexExpression(n int, closing byte) stringPart {
 	return one
 }
 
-// restore returns to the code around an expression, after its end.
+// restoreOuter returns to the code around an expression, after its end.
 func (l *lexer) restoreOuter(outer *lexer) {
 	i, unread := l.i, l.unreadReason
 	*l = *outer
 	l.i, l.unreadReason = i, unread
 }
 
-// specification reads the format specification of a Python f-string field, up to the closing brace. It may contain
+// lexFormatSpec reads the format specification of a Python f-string field, up to the closing brace. It may contain
 // expressions.
 func (l *lexer) lexFormatSpec() {
 	for l.i < len(l.text) && l.text[l.i] != '}' {
@@ -633,7 +633,7 @@ func (l *lexer) lexFormatSpec() {
 	}
 }
 
-// variable reads an interpolated variable with its subscripts; n is the length of its opening delimiter.
+// lexVariable reads an interpolated variable with its subscripts; n is the length of its opening delimiter.
 func (l *lexer) lexVariable(n int) stringPart {
 	start := l.i
 	outer := *l
@@ -662,7 +662,7 @@ func (l *lexer) lexVariable(n int) stringPart {
 	return one
 }
 
-// inner splits nested code into tokens.
+// lexNested splits nested code into tokens.
 func (l *lexer) lexNested(text string) []token {
 	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
 	if sub.depth > maxNesting {
@@ -710,7 +710,7 @@ func (l *lexer) lexWord(rest string) {
 	l.addToken(token{kind: nameToken, text: w})
 }
 
-// rustRaw reads Rust's r#"…"#.
+// lexRustRawString reads Rust's r#"…"#.
 func (l *lexer) lexRustRawString(rest string) bool {
 	hashes := len(rest) - len(strings.TrimLeft(rest, "#"))
 	if hashes >= len(rest) || rest[hashes] != '"' || hashes == 0 {
@@ -721,7 +721,7 @@ func (l *lexer) lexRustRawString(rest string) bool {
 	return true
 }
 
-// isKey reports whether the word of n bytes at the current position is a Perl hash key, or a name after a sigil,
+// isPerlKey reports whether the word of n bytes at the current position is a Perl hash key, or a name after a sigil,
 // an arrow or sub.
 func (l *lexer) isPerlKey(n int) bool {
 	after := strings.TrimLeft(l.text[l.i+n:], " \t\r\n")
@@ -749,7 +749,7 @@ func (l *lexer) isPerlKey(n int) bool {
 	return !l.spaced && (t.text == "%" || t.text == "&" || t.text == "*" || t.text == "@" || t.text == "$")
 }
 
-// closing returns the closing delimiter for an opening one, and the opening one again if pairs nest.
+// closingDelimiter returns the closing delimiter for an opening one, and the opening one again if pairs nest.
 func closingDelimiter(open byte) (end string, nests byte) {
 	if i := strings.IndexByte("({[<", open); i >= 0 {
 		return ")}]>"[i : i+1], open
@@ -757,7 +757,7 @@ func closingDelimiter(open byte) (end string, nests byte) {
 	return string(open), 0
 }
 
-// quoteOperator reads Perl's q(…), qq{…}, qx[…], m/…/, s/…/…/ and the like, with any delimiter.
+// lexQuoteOperator reads Perl's q(…), qq{…}, qx[…], m/…/, s/…/…/ and the like, with any delimiter.
 func (l *lexer) lexQuoteOperator(w string, n int) bool {
 	switch w {
 	case "q", "qq", "qw", "qx", "qr", "m", "s", "y", "tr":
@@ -832,7 +832,7 @@ func (l *lexer) lexQuoteOperator(w string, n int) bool {
 	return true
 }
 
-// inText returns the parts of a text that is a string as a whole.
+// lexTextParts returns the parts of a text that is a string as a whole.
 func (l *lexer) lexTextParts(text string, f stringForm) []stringPart {
 	f.closeDelimiter, f.openDelimiter, f.multiline = "", 0, true
 	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
@@ -847,7 +847,7 @@ func (l *lexer) lexTextParts(text string, f stringForm) []stringPart {
 	return parts
 }
 
-// A turn says whether the token before the current position ends a value.
+// A valueState says whether the token before the current position ends a value.
 type valueState uint8
 
 const (
@@ -856,7 +856,7 @@ const (
 	valueUnclear
 )
 
-// turn reports whether the last token ends a value; rest is the text after it.
+// lastValueState reports whether the last token ends a value; rest is the text after it.
 func (l *lexer) lastValueState(rest string) valueState {
 	t := l.lastToken()
 	if t == nil || l.newlineEndsStatement && l.newline {
@@ -907,7 +907,7 @@ func (l *lexer) lastValueState(rest string) valueState {
 	return valueEnded
 }
 
-// regular reads a regular expression, if one begins here. If it may also be a division, and the two readings
+// lexRegexp reads a regular expression, if one begins here. If it may also be a division, and the two readings
 // differ for the later code, it records that as unread.
 func (l *lexer) lexRegexp(rest string) bool {
 	turn := l.lastValueState(rest)
@@ -932,7 +932,7 @@ func (l *lexer) lexRegexp(rest string) bool {
 	return true
 }
 
-// flags skips the flags after a regular expression and returns them.
+// skipRegexpFlags skips the flags after a regular expression and returns them.
 func (l *lexer) skipRegexpFlags() string {
 	start := l.i
 	for l.i < len(l.text) && plain.IsWordByte(l.text[l.i]) {
@@ -941,7 +941,7 @@ func (l *lexer) skipRegexpFlags() string {
 	return l.text[start:l.i]
 }
 
-// percent reads Ruby's strings that begin with a percent sign.
+// lexPercentString reads Ruby's strings that begin with a percent sign.
 func (l *lexer) lexPercentString(rest string) bool {
 	kind, at := byte('Q'), 1
 	if len(rest) > 2 && strings.IndexByte("qQwWiIxrs", rest[1]) >= 0 {
@@ -967,7 +967,7 @@ func (l *lexer) lexPercentString(rest string) bool {
 	return true
 }
 
-// character reads Ruby's character literal ?x.
+// lexCharacter reads Ruby's character literal ?x.
 func (l *lexer) lexCharacter(rest string) bool {
 	if len(rest) < 2 || strings.IndexByte(" \t\r\n", rest[1]) >= 0 || l.lastValueState("? ") == valueEnded {
 		return false
@@ -985,7 +985,7 @@ func (l *lexer) lexCharacter(rest string) bool {
 	return true
 }
 
-// document reads the start of a here-document, and reports whether there is one.
+// lexHeredocStart reads the start of a here-document, and reports whether there is one.
 func (l *lexer) lexHeredocStart(rest string) bool {
 	n := len(l.heredocStart)
 	d := heredoc{form: stringForm{escapes: true, interpolates: true, multiline: true}}
@@ -1038,7 +1038,7 @@ func (l *lexer) lexHeredocStart(rest string) bool {
 	return true
 }
 
-// opensDocument reports whether << begins a here-document and is not an operator.
+// opensHeredoc reports whether << begins a here-document and is not an operator.
 func (l *lexer) opensHeredoc(rest string) bool {
 	turn, last := l.lastValueState(rest), l.lastToken()
 	if turn != valueUnclear || last.kind != nameToken {
@@ -1059,7 +1059,7 @@ func (l *lexer) opensHeredoc(rest string) bool {
 	return true
 }
 
-// documents reads the text of the here-documents that begin at this line.
+// lexHeredocBodies reads the text of the here-documents that begin at this line.
 func (l *lexer) lexHeredocBodies() {
 	for _, d := range l.pendingHeredocs {
 		start, from := l.i, l.i

@@ -31,7 +31,7 @@ func (p *script) recordRequest(r role, path abstract.Value, args []operand) {
 	}
 }
 
-// download records a request to a URL, and stores the response in a file if one is named.
+// recordDownload records a request to a URL, and stores the response in a file if one is named.
 func (p *script) recordDownload(args []operand) {
 	p.recordRequest(requests, args[0].Value, args[:1])
 	if len(args) > 1 && args[1].Known() && args[1].name == "" {
@@ -55,7 +55,7 @@ func (p *script) recordConnection(args []operand) {
 	p.w.Report(e)
 }
 
-// listen reports a server. In Python, bind has the address; listen's argument is the length of the queue.
+// recordListener reports a server. In Python, bind has the address; listen's argument is the length of the queue.
 func (p *script) recordListener(full string, first operand) {
 	p.opensListener = true
 	python := p.language == "python"
@@ -70,7 +70,7 @@ func (p *script) recordListener(full string, first operand) {
 	p.w.Report(e)
 }
 
-// sendFile records that the arguments, and the file that the first one names, are sent.
+// recordSentFile records that the arguments, and the file that the first one names, are sent.
 func (p *script) recordSentFile(args []operand) {
 	p.sendsData, p.sendsFileContents = true, true
 	p.readTaint |= combinedTaint(args) & (abstract.Secret | abstract.EnvironmentDump | abstract.Local)

@@ -8,10 +8,10 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// farAddress matches a URL in code.
+// remoteURLPattern matches a URL in code.
 var remoteURLPattern = prefilter.Lazy(`https?://[^\s"'\x60]*`)
 
-// remoteCalls reports GraphQL mutations in string literals that delete data on another machine.
+// recordRemoteCalls reports GraphQL mutations in string literals that delete data on another machine.
 func (p *script) recordRemoteCalls() {
 	if !strings.Contains(p.text, "mutation") {
 		return

@@ -44,7 +44,7 @@ type operand struct {
 	isArchive  bool // an open archive; its value is the archive's path
 }
 
-// deepest is the maximum nesting of expressions.
+// maxNesting is the maximum nesting of expressions.
 const maxNesting = 100
 
 // tokenPool reuses the memory for tokens between calls of [Read].
@@ -79,7 +79,7 @@ func Read(w abstract.World, language, text string, at effect.Span) abstract.Valu
 	return abstract.UnknownOutput(language+" code", p.readTaint&(abstract.Secret|abstract.EnvironmentDump|abstract.Credential))
 }
 
-// statements parses up to a closing bracket or the end.
+// parseStatements parses up to a closing bracket or the end.
 func (p *script) parseStatements(until string) {
 	for p.i < len(p.tokens) && !p.w.Ended() {
 		t := p.tokens[p.i]
@@ -101,7 +101,7 @@ func (p *script) parseStatements(until string) {
 	}
 }
 
-// loose checks a value that no call has used.
+// checkUnusedValue checks a value that no call has used.
 func (p *script) checkUnusedValue(o operand) {
 	for _, e := range o.elements {
 		p.checkUnusedValue(e)
@@ -115,7 +115,7 @@ func (p *script) checkUnusedValue(o operand) {
 	p.recordSuspectText(o.Value)
 }
 
-// suspect records a string that looks like an important path or a URL.
+// recordSuspectText records a string that looks like an important path or a URL.
 func (p *script) recordSuspectText(v abstract.Value) {
 	text := v.Text
 	switch {
@@ -147,7 +147,7 @@ func (p *script) readFile(v abstract.Value) abstract.Value {
 	return out
 }
 
-// finish records the effects of combinations of calls.
+// recordCombinedEffects records the effects of combinations of calls.
 func (p *script) recordCombinedEffects() {
 	if p.opensConnection && (p.startsProgram || p.duplicatesDescriptors) || p.opensListener && p.duplicatesDescriptors {
 		p.w.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code connects a shell to the network", Span: p.at})
@@ -161,7 +161,7 @@ func (p *script) recordCombinedEffects() {
 	}
 }
 
-// carriesShell reports whether code, also of a compiled language, contains names of calls that open a connection and
+// containsRemoteShell reports whether code, also of a compiled language, contains names of calls that open a connection and
 // start a shell. Such calls have too many forms to be parsed.
 func containsRemoteShell(text string) bool {
 	contains := func(words ...string) bool {
@@ -177,7 +177,7 @@ func containsRemoteShell(text string) bool {
 		contains("/sh", "sh\"", "sh'", "cmd.exe", "powershell", "\"cmd")
 }
 
-// nodeImport checks the module that an import or export statement names.
+// parseNodeImport checks the module that an import or export statement names.
 func (p *script) parseNodeImport() {
 	export := p.tokens[p.i].text == "export"
 	depth := 0
@@ -209,13 +209,13 @@ func (p *script) parseNodeImport() {
 	}
 }
 
-// maxImport is the maximum number of tokens of one import statement that are read.
+// maxImportTokens is the maximum number of tokens of one import statement that are read.
 const maxImportTokens = 1024
 
 // moduleHosts are hosts that serve only modules of registries.
 var moduleHosts = map[string]bool{"deno.land": true, "esm.sh": true, "jsr.io": true, "cdn.skypack.dev": true, "esm.run": true, "unpkg.com": true}
 
-// pythonImport parses `import a.b as c, d` and `from a import b as c`.
+// parsePythonImport parses `import a.b as c, d` and `from a import b as c`.
 func (p *script) parsePythonImport() {
 	from := ""
 	if p.tokens[p.i].text == "from" {
@@ -268,10 +268,10 @@ func (p *script) parseDottedName() string {
 	return b.String()
 }
 
-// deletesItems matches AppleScript commands that delete files through an application.
+// appleScriptDeletePattern matches AppleScript commands that delete files through an application.
 var appleScriptDeletePattern = prefilter.Lazy(`\bdelete\s+(?:every|all|the|entire|(?:posix )?files?|folders?|disks?|items?|alias|contents|home|desktop|startup|\()|\bempty (?:the )?trash\b|\bto (?:the )?trash\b`)
 
-// applescript walks the shell scripts in AppleScript, and records password prompts, keystrokes, uses of the clipboard
+// walkAppleScript walks the shell scripts in AppleScript, and records password prompts, keystrokes, uses of the clipboard
 // and deletions.
 func walkAppleScript(w abstract.World, text string, at effect.Span) {
 	lower := strings.ToLower(text)

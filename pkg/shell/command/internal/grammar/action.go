@@ -26,10 +26,10 @@ type Action struct {
 	Losses            []string
 }
 
-// A Turn changes the role of words.
+// A RoleChange changes the role of words.
 type RoleChange struct{ OldRole, NewRole string }
 
-// A Shape gives the roles of operands by position.
+// An OperandRoles gives the roles of operands by position.
 type OperandRoles struct {
 	First  []string
 	Middle string
@@ -43,7 +43,7 @@ var classes = map[string]string{
 	"readonly": "readOnly", "local-write": "localWrite", "network": "network", "destructive": "destructive", "privileged": "privileged", "unknown": "anything",
 }
 
-// ranks are the Go names of the classes, in ascending order.
+// classesBySeverity are the Go names of the classes, in ascending order.
 var classesBySeverity = []string{"readOnly", "localWrite", "network", "destructive", "privileged", "anything"}
 
 // effects maps the words for effects without an operand to Go names.
@@ -94,7 +94,7 @@ var roles = map[string]string{
 	"argv-semicolon": "roleArgvSemi", "words": "roleWords", "keys": "roleKeys", "shell-words": "roleShellWords", "shell-args": "roleShellArgs", "shell-remote": "roleShellRemote",
 }
 
-// takesAll are the roles that cover all remaining words.
+// restRoles are the roles that cover all remaining words.
 var restRoles = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "keys", "shell-words", "shell-args", "shell-remote", "module", "argv-script", "argv-package", "argv-listed", "cmd-words", "powershell-words"}
 
 func parseRole(s string) (string, error) {
@@ -211,7 +211,7 @@ func (a *Action) parseWord(w string) (err error) {
 	return err
 }
 
-// value parses =ROLE,ROLE or [=ROLE].
+// parseValues parses =ROLE,ROLE or [=ROLE].
 func (a *Action) parseValues(w string) error {
 	list := w
 	if strings.HasPrefix(w, "[") && strings.HasSuffix(w, "]") {

@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A builder compiles one entry.
+// An entryCompiler compiles one entry.
 type entryCompiler struct {
 	loader         *loader
 	isProgram      bool // the entry is a program, not a subcommand
@@ -67,7 +67,7 @@ func (b *entryCompiler) compileEntry(fields yaml.MapSlice) (*Grammar, error) {
 	return g, nil
 }
 
-// inherited returns the styles that a subcommand has if it names none.
+// inheritedStyles returns the styles that a subcommand has if it names none.
 func inheritedStyles(style []string) []string {
 	out := []string{}
 	for _, s := range style {
@@ -79,7 +79,7 @@ func inheritedStyles(style []string) []string {
 	return out
 }
 
-// fields reads the keys of an entry. The keys of the entry in its key "like" come first and are overridden.
+// readFields reads the keys of an entry. The keys of the entry in its key "like" come first and are overridden.
 func (b *entryCompiler) readFields(g *Grammar, fields yaml.MapSlice) error {
 	if b.likeDepth++; b.likeDepth > 8 {
 		return fmt.Errorf("like: nested too deeply")

@@ -49,13 +49,13 @@ type Option struct {
 	Action Action
 }
 
-// A Sub is a subcommand.
+// A Subcommand is a subcommand.
 type Subcommand struct {
 	Name    string
 	Grammar *Grammar
 }
 
-// Load reads all files of a folder whose name ends in .yaml and returns the
+// LoadPrograms reads all files of a folder whose name ends in .yaml and returns the
 // programs in them, sorted by name.
 func LoadPrograms(folder fs.FS) ([]Program, error) {
 	names, err := fs.Glob(folder, "*.yaml")
@@ -155,7 +155,7 @@ func (l *loader) compileEntry(e entryName) ([]Program, error) {
 	return ps, nil
 }
 
-// find returns the raw entry of a program, or of a subcommand of it.
+// findEntry returns the raw entry of a program, or of a subcommand of it.
 func (l *loader) findEntry(path string) (yaml.MapSlice, error) {
 	names := strings.Fields(path)
 	if len(names) == 0 {

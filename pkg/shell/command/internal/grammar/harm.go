@@ -10,10 +10,10 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// dryHarm marks the forms in the key harms with which nothing is changed.
+// dryRunKey marks the forms in the key harms with which nothing is changed.
 const dryRunKey = "dry"
 
-// A form is a command that does harm: "submodule deinit --all". One of its options is enough; without options, the
+// A harmForm is a command that does harm: "submodule deinit --all". One of its options is enough; without options, the
 // subcommand is.
 type harmForm struct {
 	programs []string // programs of the entry to which it applies; empty for all
@@ -22,7 +22,7 @@ type harmForm struct {
 	harm     string
 }
 
-// parseForms parses the key harms of an entry: comma-separated forms, by harm.
+// parseHarmForms parses the key harms of an entry: comma-separated forms, by harm.
 func parseHarmForms(m yaml.MapSlice) (out []harmForm, err error) {
 	for _, item := range m {
 		harm, text := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
@@ -52,7 +52,7 @@ func parseHarmForms(m yaml.MapSlice) (out []harmForm, err error) {
 	return out, nil
 }
 
-// apply returns a grammar with the harm of a form; above are the grammars of its parents.
+// addHarmTo returns a grammar with the harm of a form; above are the grammars of its parents.
 func (f *harmForm) addHarmTo(g *Grammar, above ...*Grammar) (*Grammar, error) {
 	out := *g
 	depth := len(above)
@@ -79,7 +79,7 @@ func (f *harmForm) addHarmTo(g *Grammar, above ...*Grammar) (*Grammar, error) {
 	return &out, nil
 }
 
-// added returns a subcommand that an entry does not list, with the effect of a matching prefix or of the program.
+// unlistedSubcommand returns a subcommand that an entry does not list, with the effect of a matching prefix or of the program.
 func unlistedSubcommand(name string, g *Grammar, subs []Subcommand) (Subcommand, error) {
 	if i := slices.IndexFunc(subs, func(s Subcommand) bool { return isPrefixPattern(s.Name, name) }); i >= 0 {
 		return Subcommand{name, subs[i].Grammar}, nil
@@ -98,13 +98,13 @@ func unlistedSubcommand(name string, g *Grammar, subs []Subcommand) (Subcommand,
 	return Subcommand{name, &Grammar{Style: style, Operands: shape, BaseAction: &Action{Class: "localWrite"}}}, nil
 }
 
-// prefixes reports whether sub ends in * and the text before it is a prefix of name.
+// isPrefixPattern reports whether sub ends in * and the text before it is a prefix of name.
 func isPrefixPattern(sub, name string) bool {
 	prefix, any := strings.CutSuffix(sub, "*")
 	return any && strings.HasPrefix(name, prefix)
 }
 
-// mark adds the harm to options of a grammar, or to the whole grammar.
+// setHarm adds the harm to options of a grammar, or to the whole grammar.
 func (f *harmForm) setHarm(g *Grammar, above []*Grammar) error {
 	if len(f.options) == 0 {
 		var base Action
@@ -157,7 +157,7 @@ func (f *harmForm) setHarm(g *Grammar, above []*Grammar) error {
 	return nil
 }
 
-// harmed returns the grammar of a program with the harm of the forms that apply to it.
+// withHarms returns the grammar of a program with the harm of the forms that apply to it.
 func withHarms(g *Grammar, forms []harmForm, program string, named bool) (*Grammar, error) {
 	for i := range forms {
 		f := &forms[i]

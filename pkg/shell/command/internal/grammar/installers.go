@@ -11,14 +11,14 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An installer is one entry of installers.yaml. All fields except Names and Remote are space-separated words.
+// An installerEntry is one entry of installers.yaml. All fields except Names and Remote are space-separated words.
 type installerEntry struct {
 	Programs, Words, Needs, Bin, Bins, Prefixes, From, As, Values, Names string
 
 	Remote bool
 }
 
-// manifests are the ways to find the names of installed programs.
+// programNameSources are the ways to find the names of installed programs.
 var programNameSources = []string{"", "go", "python", "cargo", "npm", "operand", "url", "applets"}
 
 // WriteInstallers returns the source of the command package's table of installers.

@@ -12,20 +12,20 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A loading is one entry of loads.yaml. All fields except Recipe and Given are space-separated words.
+// A loaderEntry is one entry of loads.yaml. All fields except Recipe and Given are space-separated words.
 type loaderEntry struct {
 	Programs, Names, Words, Recipe, Reads, Goals, Folder, File, Text, Values string
 
 	Given bool
 }
 
-// A recipe is one entry of recipes.yaml.
+// A recipeEntry is one entry of recipes.yaml.
 type recipeEntry struct {
 	Files, Format string
 	Elsewhere     bool
 }
 
-// WriteLoads returns the Go source of the tables of files that programs load from a folder, and of their formats.
+// WriteLoaders returns the Go source of the tables of files that programs load from a folder, and of their formats.
 func WriteLoaders(data, recipes []byte) ([]byte, error) {
 	entries := map[string]loaderEntry{}
 	if err := yaml.UnmarshalWithOptions(data, &entries, yaml.Strict()); err != nil {

@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// A writer collects the tables. Each program is a variable named after it. Equal actions and shapes share a
+// A tableWriter collects the tables. Each program is a variable named after it. Equal actions and shapes share a
 // variable named after their content, and so do subcommands without tables; a subcommand equal to an earlier one
 // reuses its variable. So a change of one entry changes only the lines of that entry.
 type tableWriter struct {
@@ -61,7 +61,7 @@ func WriteGo(programs []Program) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// program writes the grammar of a program.
+// writeProgram writes the grammar of a program.
 func (w *tableWriter) writeProgram(p Program) {
 	name := "syntax" + goIdentifier(p.Name)
 	for w.isNameTaken(name) {
@@ -78,7 +78,7 @@ func writeVariables(out *bytes.Buffer, typ string, vars map[string]string) {
 	out.WriteString("\n")
 }
 
-// identifier returns a name as part of a Go identifier; invalid characters become their code.
+// goIdentifier returns a name as part of a Go identifier; invalid characters become their code.
 func goIdentifier(name string) string {
 	var b strings.Builder
 	upper := true
@@ -100,7 +100,7 @@ func goIdentifier(name string) string {
 	return b.String()
 }
 
-// shared returns the variable name for a value: its words if they are few and unique, else its hash.
+// sharedVariableName returns the variable name for a value: its words if they are few and unique, else its hash.
 func sharedVariableName(vars map[string]string, kind, value string) string {
 	name := kind + "_" + literalWords(value)
 	if other, ok := vars[name]; len(name) > maxVariableName || ok && other != value {
@@ -111,10 +111,10 @@ func sharedVariableName(vars map[string]string, kind, value string) string {
 	return name
 }
 
-// maxName is the maximum length of a shared variable's name, in bytes.
+// maxVariableName is the maximum length of a shared variable's name, in bytes.
 const maxVariableName = 56
 
-// said returns the words of a composite literal as part of an identifier.
+// literalWords returns the words of a composite literal as part of an identifier.
 func literalWords(value string) string {
 	value = typeNameRemover.Replace(value)
 	words := strings.FieldsFunc(value, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -124,10 +124,10 @@ func literalWords(value string) string {
 	return strings.Join(words, "_")
 }
 
-// types removes type names from a composite literal.
+// typeNameRemover removes type names from a composite literal.
 var typeNameRemover = strings.NewReplacer("[]role", "", "role", "", "[]effect.Kind", "", "effect.", "", "[]turn", "", "attached: true", "attached", ": true", "", "shape{", "{", "streams{", "{", "&shape_", "", "&action_", "")
 
-// sub writes the grammar of a subcommand, unless an equal one was written.
+// writeSubcommand writes the grammar of a subcommand, unless an equal one was written.
 func (w *tableWriter) writeSubcommand(name string, g *Grammar) {
 	if w.variableNames[g] != "" {
 		return
@@ -148,7 +148,7 @@ func (w *tableWriter) writeSubcommand(name string, g *Grammar) {
 	w.variableNames[g] = name
 }
 
-// syntax returns the composite literal of a grammar, after writing those of its subcommands.
+// syntaxLiteral returns the composite literal of a grammar, after writing those of its subcommands.
 func (w *tableWriter) syntaxLiteral(name string, g *Grammar) string {
 	var f literalFields
 	f.add("style", strings.Join(g.Style, " | "))
@@ -263,7 +263,7 @@ func operandRolesLiteral(s OperandRoles) string {
 	return "shape{" + f.String() + "}"
 }
 
-// fields are the fields of a composite literal; empty ones are left out.
+// literalFields are the fields of a composite literal; empty ones are left out.
 type literalFields []string
 
 func (f *literalFields) add(name, value string) {

@@ -32,10 +32,10 @@ func (w *World) note(format string, args ...any) {
 	w.Reports = append(w.Reports, fmt.Sprintf(format, args...))
 }
 
-// taints are the names of taints, lowest bit first.
+// taintNames are the names of taints, lowest bit first.
 var taintNames = []string{"network", "decoded", "secret", "credential", "dump", "foreign", "shell-out", "socket", "private"}
 
-// show formats a value for the lines: unknown ones in angle brackets.
+// formatValue formats a value for the lines: unknown ones in angle brackets.
 func formatValue(v abstract.Value) string {
 	text := v.Text
 	if v.IsPattern {

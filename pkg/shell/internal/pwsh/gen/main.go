@@ -15,14 +15,14 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A file is the content of cmdlets.yaml.
+// A cmdletsFile is the content of cmdlets.yaml.
 type cmdletsFile struct {
 	Readers, Verbs, Assemblies, Elsewhere, Reading, Granting string
 	Meanings, Short                                          map[string]string
 	Cmdlets                                                  map[string]cmdletEntry
 }
 
-// An entry is one cmdlet.
+// A cmdletEntry is one cmdlet.
 type cmdletEntry struct {
 	Also, Does, Parameters, Special string
 	Examples                        map[string]string
