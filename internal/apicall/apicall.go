@@ -93,7 +93,7 @@ func (r *bodyWalker) findDestructive(field string, v any, depth int) string {
 	return ""
 }
 
-// destructiveWord examines a text field.
+// destructiveWord returns the word of a text field by which a request deletes data; "" if it has none.
 func destructiveWord(field, v string) string {
 	words := knowledge.Words(field)
 	last := ""

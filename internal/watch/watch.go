@@ -150,7 +150,7 @@ func ReadEvent(in io.Reader) ([]byte, error) {
 	event, err := io.ReadAll(io.LimitReader(in, MaxEvent+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("hook: read standard input: %w", err)
+		return nil, fmt.Errorf("hook: read standard input: %w; check that the host writes the whole call", err)
 	case len(bytes.TrimSpace(event)) == 0:
 		return nil, errors.New("hook: standard input is empty; the host must write one JSON object to it")
 	case len(event) > MaxEvent:

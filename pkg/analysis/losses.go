@@ -201,7 +201,7 @@ func (c *Case) addProgramLosses(l *Losses, i int) {
 	const ofGit = effect.LosesDirty | effect.LosesBelow | effect.LosesUntracked | effect.LosesRefs
 	switch {
 	case e.Program == "git" && command.ParseGit(e.Args).Subcommand == "stash" && slices.Contains(e.Args, "pop"):
-		l.setWhyUnknown("git stash pop changes files first, and keeps no copy of them")
+		l.setWhyUnknown("git stash pop overwrites files, and git keeps no copy of them")
 	case e.Losses&effect.LosesDatabase != 0:
 		for j := range c.Effects {
 			if o := &c.Effects[j]; o.Kind == effect.WriteFile && within(o) && !o.Pattern && c.place.Inside(o.Path, false, false) {

@@ -46,7 +46,7 @@ func (t Trusted) compile() (*trustMatcher, error) {
 	return out, nil
 }
 
-// markTrusted marks the effects of a command whose place is trusted.
+// markTrusted marks those effects of a command as trusted that send to, or change, a trusted host or repository.
 func (t *trustMatcher) markTrusted(effects []effect.Effect, text string) {
 	for i := range effects {
 		e := &effects[i]

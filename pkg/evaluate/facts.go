@@ -28,7 +28,7 @@ const (
 	maxResolved        = 400 // bytes of a resolved command
 )
 
-// referencedTexts are the texts to which facts refer.
+// referencedTexts are the texts of an action, which facts for the model name by kind and number, such as "path 1".
 type referencedTexts struct {
 	redactor *redact.Redactor
 	list     []referencedText

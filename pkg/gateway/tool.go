@@ -21,7 +21,7 @@ const (
 type tool struct {
 	name       string
 	hash       string // SHA-256 of definition, in hex
-	definition []byte // canonical JSON without the members that normal removes
+	definition []byte // the tool as canonical JSON, without the members that [normalizeTool] removes
 	raw        []byte // as the server sent it
 	parsed     object
 	findings   Findings

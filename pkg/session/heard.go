@@ -33,7 +33,7 @@ var (
 type UntrustedText struct {
 	MatchedName string    `json:"-"`              // "" if too many names came in to tell which
 	Origin      string    `json:"in"`             // description of the text, for people
-	Host        string    `json:"host,omitempty"` // host of the text
+	Host        string    `json:"host,omitempty"` // web host that the text came from
 	At          time.Time `json:"at"`
 }
 

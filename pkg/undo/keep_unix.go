@@ -222,7 +222,7 @@ func (k *setBuilder) readNames(fd int, path string) ([]string, error) {
 	defer f.Close()
 	names, err := f.Readdirnames(maxScannedNames + 1)
 	if len(names) > maxScannedNames {
-		return nil, k.keepError(path, "the folder has more than %d files", maxScannedNames)
+		return nil, k.keepError(path, "its folder has more than %d files", maxScannedNames)
 	}
 	if err != nil && len(names) == 0 && !errors.Is(err, os.ErrNotExist) && err.Error() != "EOF" {
 		return nil, k.keepError(path, "%v", err)

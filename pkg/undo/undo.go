@@ -156,7 +156,7 @@ func (s fileStamp) isSameState(o fileStamp) bool {
 	return s == o
 }
 
-// isSameIgnoringCTime is like is, but ignores the change time.
+// isSameIgnoringCTime is like [fileStamp.isSameState], but ignores the change time.
 func (s fileStamp) isSameIgnoringCTime(o fileStamp) bool {
 	s.CTime, o.CTime = 0, 0
 	return s == o

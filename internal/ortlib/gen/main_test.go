@@ -162,7 +162,7 @@ func TestFromModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"//go:build beos && mips && cgo", "//go:embed lib/beos_mips.zst", `size: 7, sum: "` + good.sum} {
+	for _, want := range []string{"//go:build beos && mips && cgo", "//go:embed lib/beos_mips.zst", `size: 7, sha256: "` + good.sum} {
 		if !strings.Contains(string(source), want) {
 			t.Errorf("%q is not in\n%s", want, source)
 		}

@@ -86,7 +86,7 @@ const (
 	roleModulePath    // a Go module path, which begins with a host, after an optional NAME=
 	roleModuleProgram // a Go module path with a version, or a folder or file that is read
 	roleObject        // s3://bucket/key and the like, or a local path; read
-	roleObjectDst     // the same; written
+	roleObjectDst     // an object in a cloud store; written
 	roleVolume        // docker -v
 	roleMount         // docker --mount
 	roleSSHOption
