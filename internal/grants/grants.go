@@ -51,7 +51,7 @@ func FindWeakenings(file, old, text string, was bool, forms []int) ([]Weakening,
 		return nil, err
 	}
 	before, err := parseObjects(file, old)
-	if errors.Is(err, ErrLimit) || errors.Is(err, ErrUnread) {
+	if errors.Is(err, ErrLimit) {
 		return nil, err
 	}
 	if err != nil {

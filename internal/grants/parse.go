@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/tailscale/hujson"
 
 	"github.com/shieldcli/shield/internal/yamlfile"
@@ -340,6 +342,80 @@ func yamlKey(v *ast.MappingValueNode) string {
 		key = inner
 	}
 	return strings.Trim(key.String(), ` "'`)
+}
+
+// addTerraform adds the blocks of Terraform: TYPE/LABEL/LABEL, with what is in them.
+func (b *objectBuilder) addTerraform(text string) error {
+	if tooDeep(text) {
+		b.limitReached = true
+		return ErrLimit
+	}
+	f, diags := hclsyntax.ParseConfig([]byte(text), "", hcl.InitialPos)
+	if diags.HasErrors() {
+		return diags
+	}
+	if body, ok := f.Body.(*hclsyntax.Body); ok {
+		b.addHCLBody(valuePosition{}, body, text)
+	}
+	return nil
+}
+
+func (b *objectBuilder) addHCLBody(p valuePosition, body *hclsyntax.Body, text string) {
+	inner, ok := b.addObject(p)
+	if !ok {
+		return
+	}
+	for name, a := range body.Attributes {
+		b.addHCLExpression(inner.atKey(name), a.Expr, text)
+	}
+	for _, block := range body.Blocks {
+		at := inner.atKey(block.Type)
+		for _, label := range block.Labels {
+			at = at.atKey(label)
+		}
+		b.addHCLBody(at, block.Body, text)
+	}
+}
+
+func (b *objectBuilder) addHCLExpression(p valuePosition, e hclsyntax.Expression, text string) {
+	if p.depth++; b.limitReached || p.depth > 4*maxDepth {
+		b.limitReached = true
+		return
+	}
+	switch e := e.(type) {
+	case *hclsyntax.TupleConsExpr:
+		for _, item := range e.Exprs {
+			b.addHCLExpression(p, item, text)
+		}
+	case *hclsyntax.ObjectConsExpr:
+		inner, ok := b.addObject(p)
+		if !ok {
+			return
+		}
+		for _, item := range e.Items {
+			b.addHCLExpression(inner.atKey(strings.Trim(hclSourceText(item.KeyExpr.Range(), text), `"() `)), item.ValueExpr, text)
+		}
+	case *hclsyntax.FunctionCallExpr:
+		for _, arg := range e.Args {
+			b.addHCLExpression(p, arg, text)
+		}
+	case *hclsyntax.ConditionalExpr:
+		b.addHCLExpression(p, e.TrueResult, text)
+		b.addHCLExpression(p, e.FalseResult, text)
+	case *hclsyntax.ParenthesesExpr:
+		b.addHCLExpression(p, e.Expression, text)
+	default:
+		if v, diags := e.Value(nil); !diags.HasErrors() && v.IsKnown() && !v.IsNull() && v.Type().FriendlyName() == "string" {
+			b.addText(p, v.AsString())
+			b.addEmbeddedJSON(p, v.AsString())
+			return
+		}
+		b.addText(p, strings.Trim(hclSourceText(e.Range(), text), `" `))
+	}
+}
+
+func hclSourceText(r hcl.Range, text string) string {
+	return text[min(r.Start.Byte, len(text)):min(r.End.Byte, len(text))]
 }
 
 // addImageStages adds the stages of an image, the last of them as final, too.

@@ -95,7 +95,7 @@ func (c *Case) addWeakenedChecks() {
 		facts, err := grants.FindWeakenings(e.Path, string(old), text, was, forms)
 		if err != nil {
 			gone, come := patch.DifferentLines(string(old), text)
-			if errors.Is(err, grants.ErrUnread) || grants.IsSecurityOnlyFile(e.Path) || grants.MatchesForm(forms, text+"\n"+string(old)) && grants.ChangeConcernsForm(forms, strings.Join(gone, "\n"), strings.Join(come, "\n")) {
+			if grants.IsSecurityOnlyFile(e.Path) || grants.MatchesForm(forms, text+"\n"+string(old)) && grants.ChangeConcernsForm(forms, strings.Join(gone, "\n"), strings.Join(come, "\n")) {
 				c.addUnclearCheck(i, errors.Is(err, grants.ErrLimit))
 			}
 		}

@@ -72,8 +72,6 @@ func TestWeaker(t *testing.T) {
 		"compose, another image":   {write("edit_file", map[string]any{"path": "long/compose.yml", "old_string": "image: x", "new_string": "image: y"}), nothing},
 		"compose, as root":         {write("edit_file", map[string]any{"path": "long/compose.yml", "old_string": "    user: app\n", "new_string": ""}), unknown},
 		"template, as root":        {write("edit_file", map[string]any{"path": "chart/a.yaml", "old_string": "  runAsNonRoot: true\n", "new_string": ""}), unknown},
-		"terraform, not evaluated": {write("write_file", map[string]any{"path": "a.tf", "content": "resource \"aws_security_group\" \"a\" {\n  ingress {\n    cidr_blocks = [\n      \"0.0.0.${1 - 1}\\u002f0\"\n    ]\n  }\n}\n"}), unknown},
-		"terraform, a variable":    {write("write_file", map[string]any{"path": "a.tf", "content": "resource \"aws_security_group\" \"a\" {\n  ingress {\n    cidr_blocks = [\n      \"${var.a}/32\"\n    ]\n  }\n}\n"}), nothing},
 		"template, another image":  {write("edit_file", map[string]any{"path": "chart/a.yaml", "old_string": "image: a", "new_string": "image: b"}), nothing},
 		"long list of other texts": {write("write_file", map[string]any{"path": "data/a.json", "content": "[" + strings.Repeat("{\"type\": \"x\"},\n", 20_000) + "{}]"}), nothing},
 		"deep":                     {write("write_file", map[string]any{"path": "k.yaml", "content": "apiVersion: v1\nspec: " + strings.Repeat("{a: ", 90) + "{privileged: true}" + strings.Repeat("}", 90) + "\nprivileged: true\n"}), unknown},
