@@ -20,6 +20,8 @@ type Finder struct {
 	atWordBoundary bool        // a match begins at a word boundary
 	atLineStart    bool        // a match begins where a line does, and begins, unless it is empty, are behind blanks
 
+	maxMatchBytes int // bytes of the longest match, or more; -1 if there is none, or if anchoredRegexp also matches what is no match
+
 	anchoredRegexp func() *regexp.Regexp // the expression at the start of a text; nil if a match may begin anywhere
 	fullRegexp     func() *regexp.Regexp
 }
@@ -35,7 +37,11 @@ func NewFinder(expr string) *Finder {
 	if err != nil {
 		panic(err)
 	}
-	if f.findStarts(re.Simplify()) {
+	f.maxMatchBytes = -1
+	if words, _ := startConditions(re); f.findStarts(re.Simplify()) {
+		if (f.atWordBoundary || !words) && !hasOperator(re, syntax.OpBeginText) && !hasOperator(re, syntax.OpBeginLine) {
+			f.maxMatchBytes = longestMatch(re)
+		}
 		f.anchoredRegexp = Lazy(`\A(?:` + expr + `)`)
 	}
 	return f
@@ -167,8 +173,76 @@ func (f *Finder) Match(text string) (found bool, read int) {
 	return false, read
 }
 
-// Regexp returns the expression.
-func (f *Finder) Regexp() *regexp.Regexp { return f.fullRegexp() }
+// FindAll returns what [regexp.Regexp.FindAllStringSubmatchIndex] does for all matches in a text. Where matches begin
+// with known texts and are not long, only what may be a match is read, which package regexp does in less time than it
+// takes for a long text.
+func (f *Finder) FindAll(text string) [][]int {
+	if f.anchoredRegexp == nil || f.maxMatchBytes < 0 || f.maxMatchBytes > maxWindowBytes || strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a") {
+		if found, _ := f.Match(text); !found {
+			return nil
+		}
+		return f.fullRegexp().FindAllStringSubmatchIndex(text, -1)
+	}
+	var found [][]int
+	left := 2*len(text) + minCandidateBytes
+	for i := f.nextCandidate(text, 0); i >= 0; {
+		window := text[i:min(len(text), i+f.maxMatchBytes+utf8.UTFMax)] // with what is behind the longest match
+		if left -= len(window); left < 0 {
+			return f.fullRegexp().FindAllStringSubmatchIndex(text, -1)
+		}
+		m := f.anchoredRegexp().FindStringSubmatchIndex(window)
+		if m == nil {
+			i = f.nextCandidate(text, i+1)
+			continue
+		}
+		for g := range m {
+			if m[g] >= 0 {
+				m[g] += i
+			}
+		}
+		found = append(found, m)
+		i = f.nextCandidate(text, m[1])
+	}
+	return found
+}
+
+// maxWindowBytes is the length of the longest match that [Finder.FindAll] looks for by itself, in bytes.
+const maxWindowBytes = 4 << 10
+
+// longestMatch returns how many bytes a match has at most, or more than that; -1 if there is no bound.
+func longestMatch(re *syntax.Regexp) int {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return utf8.UTFMax * len(re.Rune)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return utf8.UTFMax
+	case syntax.OpStar, syntax.OpPlus:
+		return -1
+	case syntax.OpQuest, syntax.OpCapture:
+		return longestMatch(re.Sub[0])
+	case syntax.OpRepeat:
+		once := longestMatch(re.Sub[0])
+		if once < 0 || re.Max < 0 {
+			return -1
+		}
+		return once * re.Max
+	case syntax.OpConcat, syntax.OpAlternate:
+		n := 0
+		for _, sub := range re.Sub {
+			once := longestMatch(sub)
+			if once < 0 {
+				return -1
+			}
+			if re.Op == syntax.OpConcat {
+				n += once
+			} else {
+				n = max(n, once)
+			}
+		}
+		return n
+	}
+	return 0 // it matches no text
+}
 
 // A countingReader hands out a text and knows how much of it was asked for.
 type countingReader struct {

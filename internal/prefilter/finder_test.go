@@ -1,6 +1,7 @@
 package prefilter
 
 import (
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -36,13 +37,16 @@ func TestFinder(t *testing.T) {
 		`[\w.]+@`:                                  false,
 		`(?:a|bc){2}`:                              true,
 		`$`:                                        false,
+		`(?i)ls(?:[ \w]{0,3})(k|\s)(?:\W|$)`:       true,
+		`\bls(?-i)( [a-c]{1,4})\b`:                 true,
+		`(?:ls|\bif) (a?)`:                         true,
 		`(?i)\b(?:return|if)\b[^\n]{0,9}(?:admin|role)\s*\|\|`: true,
 	}
 	texts := []string{
 		"", "\n", "a", "user == 'x'", "xuser == 'x'", "USER=== 'x'", "u=='x'", "a ls b;", "als b;", "for f in *;", "a\nls\n;", `a.EQUALS("a")`, `x="a"`, `===  "a"`,
 		"%00", `\x00`, "a\x00", "url=", " url =", "push\nurl=", "x url=", "pushurl=\nurl", "x-x a", "-x a", "b-x a", "ls a", "x.a", ".a", "b.a", "ab", "abc", "abb", "ab-",
 		"kiss", "KISS", "\n\n \t kiss", "x\n\r\n\fLS", "\n \n\n url=", "url=\n \n", "\u212aiss", "ki\u017f\u017f", "é", "É", "éa", "e\u0301a", "\nurl", "\r\nurl", "open", "OPEN", "a@b", "@", "aa", "abc", "bca", "bcb", ".a b", "== b", "x.a b",
-		"pull_request\n checkout", "apull_request checkout", "if admin ||", "xif admin ||", "if the admin||", "\xff\xfeuser == 'x'", "user\xff",
+		"pull_request\n checkout", "apull_request checkout", "if admin ||", "xif admin ||", "if the admin||", "ls ak", "xls abc ls a ls b", "ls lsk\n", "lsls  ", "xif a if a", "ls k\u00e9", "ls abck", "\xff\xfeuser == 'x'", "user\xff",
 	}
 	for range 3 { // also in the midst of others
 		for _, text := range texts[:40] {
@@ -59,6 +63,9 @@ func TestFinder(t *testing.T) {
 			got, read := f.Match(text)
 			if want := re.MatchString(text); got != want {
 				t.Errorf("%q in %.60q: %v, want %v", expr, text, got, want)
+			}
+			if got, want := f.FindAll(text), re.FindAllStringSubmatchIndex(text, -1); !reflect.DeepEqual(got, want) {
+				t.Errorf("%q in %.60q: matches at %v, want %v", expr, text, got, want)
 			}
 			if most := 4*len(text) + minCandidateBytes + 1; read > most {
 				t.Errorf("%q in %.60q: %d bytes read, of at most %d", expr, text, read, most)

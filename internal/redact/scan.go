@@ -93,12 +93,9 @@ func findInLines(s string, i int, spans []span) []span {
 // findFormMatches returns the matches of one form in s[from:to]. A match is extended to the end of its last
 // word.
 func findFormMatches(s string, from, to, i int, spans []span) []span {
-	if found, _ := compileForm(i).finder.Match(s[from:to]); !found {
-		return spans
-	}
 	f := &knowledge.SecretForms[i]
 next:
-	for _, m := range compileForm(i).finder.Regexp().FindAllStringSubmatchIndex(s[from:to], -1) {
+	for _, m := range compileForm(i).finder.FindAll(s[from:to]) {
 		start, end := m[0], m[1]
 		for g := 2; g < len(m); g += 2 {
 			if m[g] >= 0 && m[g] < m[g+1] {
