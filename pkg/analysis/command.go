@@ -44,7 +44,7 @@ func (c *Case) addCommandEffects() {
 // rerunWithListArgs analyses a command again with the words of a list in a field whose role is not known, since the
 // tool may append them.
 func (c *Case) rerunWithListArgs(text string) {
-	for _, field := range sorted.Keys(c.Action.Payload) {
+	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		list, _ := c.Action.Payload[field].([]any)
 		if len(list) > 0 && len(list) <= maxPayloadTexts && commandField(field) == otherField && !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText }) {
 			c.addShellEffects(text+" "+quoteArgs(list), &c.place, false)
@@ -54,7 +54,7 @@ func (c *Case) rerunWithListArgs(text string) {
 
 // addElevation adds the effect of running with more privileges, if a field of the payload asks for them.
 func (c *Case) addElevation() {
-	for _, field := range sorted.Keys(c.Action.Payload) {
+	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		v := fmt.Sprint(c.Action.Payload[field])
 		words := knowledge.Words(field)
 		switch {
@@ -71,7 +71,7 @@ func (c *Case) addElevation() {
 // addRemoteExecution adds the effect of running on another machine or in a container, if a field of the payload
 // asks for it.
 func (c *Case) addRemoteExecution() {
-	for _, field := range sorted.Keys(c.Action.Payload) {
+	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		words := knowledge.Words(field)
 		if len(words) == 0 || c.Action.Text(field) == "" {
 			continue
@@ -115,7 +115,7 @@ func (c *Case) setWorkingFolder() {
 // working directory.
 func (c *Case) runInOtherFolders(text string) {
 	own := c.place.CWD
-	for _, field := range sorted.Keys(c.Action.Payload) {
+	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		dir := c.Action.Text(field)
 		if dir == "" || commandField(field) != folderField {
 			continue
@@ -125,6 +125,17 @@ func (c *Case) runInOtherFolders(text string) {
 		}
 		c.place.CWD = own
 	}
+}
+
+// fieldsBesideCommand returns the names of a payload's fields, without "command", in order.
+func fieldsBesideCommand(payload map[string]any) (names []string) {
+	for name := range payload {
+		if name != "command" {
+			names = append(names, name)
+		}
+	}
+	sorted.Strings(names)
+	return names
 }
 
 // A fieldRole is the role of a field in the payload of a command.
@@ -279,12 +290,13 @@ func commandText(payload map[string]any) (text string, ok bool) {
 	default:
 		return "", false
 	}
-	for _, field := range sorted.Keys(payload) {
+	fields := fieldsBesideCommand(payload)
+	for _, field := range fields {
 		if commandField(field) == argumentsField {
 			text = strings.TrimLeft(text+" "+argumentWords(payload[field]), " ")
 		}
 	}
-	for _, field := range sorted.Keys(payload) {
+	for _, field := range fields {
 		switch commandField(field) {
 		case shellField:
 			if name, _ := payload[field].(string); name != "" {

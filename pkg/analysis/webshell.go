@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -114,12 +115,25 @@ func remoteShellEffects(name, text string) []effect.Effect {
 			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Certainty: effect.Possible, Reason: "reverse shell: source that connects a shell to a network connection"}}
 		}
 	}
+	if !mayBePage(text) {
+		return nil
+	}
 	for i := range pageLanguages {
 		if d := &pageLanguages[i]; d.pageStart().MatchString(text) && d.runsRequestInput(text) {
 			return []effect.Effect{{Kind: effect.RemoteShell, Path: name, Certainty: effect.Possible, Reason: "web shell: the page runs request input as a command"}}
 		}
 	}
 	return nil
+}
+
+// mayBePage reports whether a text has a "<" that a file of a page language may begin with.
+func mayBePage(text string) bool {
+	for _, rest, ok := strings.Cut(text, "<"); ok; _, rest, ok = strings.Cut(rest, "<") {
+		if rest != "" && (rest[0] >= utf8.RuneSelf || strings.IndexByte("?%sSjJ", rest[0]) >= 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // isTestOrDocument reports whether a file's name is that of a test or a document.

@@ -83,14 +83,15 @@ func Recipe(file string) (format string, elsewhere bool) {
 	return FileLanguage(file), false
 }
 
-// lastBytesMayMatch reports whether a file can match a glob, judged by their last characters alone: those
-// must be equal, unless the glob ends with a wildcard or a class.
+// lastBytesMayMatch reports whether a file can match a glob, judged by the glob's literal end alone: what is behind
+// its last wildcard, class or escape.
 func lastBytesMayMatch(file, glob string) bool {
-	if file == "" || glob == "" {
-		return true
+	for i, j := len(file)-1, len(glob)-1; j >= 0 && strings.IndexByte(`*?]\`, glob[j]) < 0; i, j = i-1, j-1 {
+		if i < 0 || file[i] != glob[j] {
+			return false
+		}
 	}
-	last := glob[len(glob)-1]
-	return last == file[len(file)-1] || strings.IndexByte("*?]", last) >= 0
+	return true
 }
 
 // lastPathElements returns the last n elements of a path.
