@@ -122,7 +122,7 @@ func checkHardLinks(hidden []string, all bool) (unseen []string, _ error) {
 	files := map[inode]*linkedFile{}
 	for _, h := range hidden {
 		found, whole := findLinkedFiles(h, maxSearchedNames)
-		if !whole && (all || len(found) > 0) { // the other links can be in the rest
+		if !whole && (all || len(found) > 0) { // further hard links can be in the folders that were not searched
 			found, whole = findLinkedFiles(h, maxDeepSearchNames)
 		}
 		if !whole {

@@ -121,7 +121,7 @@ type formSearch struct {
 	text           []byte
 	textHidden     bool
 	formName       string
-	originalOffset func(int) int // where bytes of the form come from
+	originalOffset func(int) int // offset in the original text of a byte of the normalised one
 }
 
 // runRules runs the rules of a set on a form of the text.

@@ -110,7 +110,7 @@ func (d *DB) readWALFrames(size int64) error {
 			return err
 		}
 		if string(frame[8:16]) != string(h[16:24]) {
-			return nil // of an earlier round
+			return nil // the frame is from before the log was last restarted
 		}
 		s0, s1 = checksum(order, s0, s1, frame[:8])
 		s0, s1 = checksum(order, s0, s1, frame[24:])

@@ -44,8 +44,8 @@ func (f *fileAccess) newCachingResolver() func(path string) string {
 // errNotRead says that shield does not look at a path.
 var errNotRead = errors.New("not read")
 
-// resolvePath is like links. Its error is [fs.ErrNotExist] if a name on the path certainly does not exist, and
-// another error if that is unknown.
+// resolvePath returns a path with all symbolic links resolved. Its error is [fs.ErrNotExist] if a name on the path
+// certainly does not exist, and another error if that is unknown.
 func (f *fileAccess) resolvePath(path string) (real string, err error) {
 	return f.resolvePathCached(path, nil)
 }

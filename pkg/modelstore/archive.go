@@ -24,7 +24,7 @@ var errTooBig = fmt.Errorf("the archive unpacks to more than %d bytes; pull an a
 // compressed with gzip or zstd, or zip. The format is told by the content. The
 // model may be in a folder of the archive.
 func unpackArchive(ctx context.Context, f *os.File, to string) error {
-	// Where the model is shows only when all names are known.
+	// The folder of the model in the archive is known only when all names have been read.
 	var names []string
 	if err := walkArchive(ctx, f, func(name string, _ io.Reader) error {
 		names = append(names, name)

@@ -250,8 +250,8 @@ func (s *Store) replaceModel(model, name string) error {
 	return os.RemoveAll(old)
 }
 
-// removeLeftovers removes what processes that died have left, and gives a model that
-// lost its place to none back to it. The store is locked.
+// removeLeftovers removes what interrupted processes left, and puts a model back
+// that was moved aside and not replaced. The store is locked.
 func (s *Store) removeLeftovers() {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

@@ -83,7 +83,7 @@ func (s *state) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstr
 // A zshWordForm is a form of a word that zsh expands differently from other shells.
 type zshWordForm struct {
 	isGlob       bool                                                // the form is a glob
-	alsoInQuotes bool                                                // also a form of zsh inside double quotes
+	alsoInQuotes bool                                                // zsh expands it inside double quotes, too
 	matches      func(s *state, parts []syntax.WordPart, i int) bool // whether part i begins one
 	mayRunCode   bool                                                // in zsh it may run code, or name a command to run
 	name         string
