@@ -38,7 +38,8 @@ func NewFinder(expr string) *Finder {
 		panic(err)
 	}
 	f.maxMatchBytes = -1
-	if words, _ := startConditions(re); f.findStarts(re.Simplify()) {
+	re = re.Simplify()
+	if words, _ := startConditions(re); f.findStarts(re) {
 		if (f.atWordBoundary || !words) && !hasOperator(re, syntax.OpBeginText) && !hasOperator(re, syntax.OpBeginLine) {
 			f.maxMatchBytes = longestMatch(re)
 		}

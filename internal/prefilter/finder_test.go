@@ -40,13 +40,14 @@ func TestFinder(t *testing.T) {
 		`(?i)ls(?:[ \w]{0,3})(k|\s)(?:\W|$)`:       true,
 		`\bls(?-i)( [a-c]{1,4})\b`:                 true,
 		`(?:ls|\bif) (a?)`:                         true,
+		`(?:\bls |if ){2}`:                         true,
 		`(?i)\b(?:return|if)\b[^\n]{0,9}(?:admin|role)\s*\|\|`: true,
 	}
 	texts := []string{
 		"", "\n", "a", "user == 'x'", "xuser == 'x'", "USER=== 'x'", "u=='x'", "a ls b;", "als b;", "for f in *;", "a\nls\n;", `a.EQUALS("a")`, `x="a"`, `===  "a"`,
 		"%00", `\x00`, "a\x00", "url=", " url =", "push\nurl=", "x url=", "pushurl=\nurl", "x-x a", "-x a", "b-x a", "ls a", "x.a", ".a", "b.a", "ab", "abc", "abb", "ab-",
 		"kiss", "KISS", "\n\n \t kiss", "x\n\r\n\fLS", "\n \n\n url=", "url=\n \n", "\u212aiss", "ki\u017f\u017f", "é", "É", "éa", "e\u0301a", "\nurl", "\r\nurl", "open", "OPEN", "a@b", "@", "aa", "abc", "bca", "bcb", ".a b", "== b", "x.a b",
-		"pull_request\n checkout", "apull_request checkout", "if admin ||", "xif admin ||", "if the admin||", "ls ak", "xls abc ls a ls b", "ls lsk\n", "lsls  ", "xif a if a", "ls k\u00e9", "ls abck", "\xff\xfeuser == 'x'", "user\xff",
+		"pull_request\n checkout", "apull_request checkout", "if admin ||", "xif admin ||", "if the admin||", "ls ak", "xls abc ls a ls b", "ls lsk\n", "lsls  ", "xif a if a", "xls if if ", "ls k\u00e9", "ls abck", "\xff\xfeuser == 'x'", "user\xff",
 	}
 	for range 3 { // also in the midst of others
 		for _, text := range texts[:40] {

@@ -60,7 +60,8 @@ func (f *File) Extract(dir string) (string, error) {
 }
 
 // Read returns the content, in memory that is not Go's if it can be mapped from dir, and that stays as long as the
-// process. dir is as for [File.Extract]; if it is "" or cannot be used, the content is unpacked in memory.
+// process. dir is as for [File.Extract]; if it is "" or cannot be used, or the file there has another content, the
+// content is unpacked in memory.
 func (f *File) Read(dir string) ([]byte, error) {
 	if dir != "" {
 		if path, err := f.Extract(dir); err == nil {
@@ -72,8 +73,8 @@ func (f *File) Read(dir string) ([]byte, error) {
 	return f.content()
 }
 
-// load maps an unpacked file, which is checked again: between the check of a path and its use another file can take
-// its place.
+// load maps an unpacked file, which is checked again and hashed: between the check of a path and its use another file
+// can take its place, and programs of the same user can change it.
 func (f *File) load(path string) ([]byte, error) {
 	file, err := owner.Open(path)
 	if err != nil {
@@ -87,7 +88,17 @@ func (f *File) load(path string) ([]byte, error) {
 	if !f.intact(info) {
 		return nil, errors.New("the unpacked file was changed")
 	}
-	return mapped(file, f.Size)
+	data, err := mapped(file, f.Size)
+	if err == nil && !f.isContent(data) {
+		return nil, errors.New("the unpacked file was changed")
+	}
+	return data, err
+}
+
+// isContent reports whether data is the content of the file.
+func (f *File) isContent(data []byte) bool {
+	sum := sha256.Sum256(data)
+	return int64(len(data)) == f.Size && hex.EncodeToString(sum[:]) == f.Sum
 }
 
 // at reports whether path is the unpacked file, without following a link.
@@ -141,7 +152,7 @@ func (f *File) content() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := sha256.Sum256(data); int64(len(data)) != f.Size || hex.EncodeToString(sum[:]) != f.Sum {
+	if !f.isContent(data) {
 		return nil, fmt.Errorf("the %s in this program is damaged; install shield again", f.Name)
 	}
 	return data, nil

@@ -166,6 +166,7 @@ func TestRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
+		"other content":  func(t *testing.T, dir string) { write(t, filepath.Join(dir, name), 0o500) },
 		"open to others": func(t *testing.T, dir string) { write(t, filepath.Join(dir, name), 0o666) },
 		"link": func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, "evil"), 0o500)

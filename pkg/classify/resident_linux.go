@@ -3,6 +3,7 @@ package classify
 import (
 	"bufio"
 	"os"
+	"path"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 
 // releaseFiles unmaps the pages of programs and libraries that were used until now: starting ONNX Runtime uses
 // almost all of its 27 MB of code, once. The kernel maps a page again when it is used again. Mappings that can be
-// written, or of which a page was changed, as by the loader's relocations, keep theirs, so no content changes. After
+// written, or of which a page was changed, as by the loader's relocations, or is in the swap, keep theirs, so no content changes. After
 // an error the memory stays in use.
 func releaseFiles() {
 	f, err := os.Open("/proc/self/smaps")
@@ -19,14 +20,17 @@ func releaseFiles() {
 		return
 	}
 	defer f.Close()
+	program, _ := os.Readlink("/proc/self/exe")
 	var start, size uintptr // of a mapping that may be released; otherwise size is 0
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
 		switch {
 		case len(fields) == 0:
 		case !strings.HasSuffix(fields[0], ":"):
-			start, size = constantFile(fields)
-		case fields[0] == "Anonymous:" && len(fields) == 3 && fields[1] == "0" && size > 0:
+			start, size = constantFile(fields, program)
+		case fields[0] == "Anonymous:" && fields[1] != "0":
+			size = 0
+		case fields[0] == "Swap:" && len(fields) == 3 && fields[1] == "0" && size > 0: // a changed page may be in the swap
 			_, _, _ = unix.Syscall(unix.SYS_MADVISE, start, size, unix.MADV_DONTNEED)
 		}
 	}
@@ -34,8 +38,12 @@ func releaseFiles() {
 
 // constantFile returns the place of a private mapping of a file that cannot be written, from the first line of its
 // entry in smaps: addresses, mode, offset, device, inode, path. For others, size is 0.
-func constantFile(fields []string) (start, size uintptr) {
+// Only the program, ONNX Runtime and the model count: another thread may be loading another library.
+func constantFile(fields []string, program string) (start, size uintptr) {
 	if len(fields) < 6 || fields[1] != "r--p" && fields[1] != "r-xp" || !strings.HasPrefix(fields[5], "/") {
+		return 0, 0
+	}
+	if name := path.Base(fields[5]); fields[5] != program && !strings.Contains(name, "onnxruntime") && !strings.HasSuffix(name, ".ort") {
 		return 0, 0
 	}
 	from, to, _ := strings.Cut(fields[0], "-")

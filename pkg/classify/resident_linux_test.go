@@ -15,7 +15,7 @@ import (
 func TestReleaseFiles(t *testing.T) {
 	page := os.Getpagesize()
 	content := bytes.Repeat([]byte("x"), 4*page)
-	name := filepath.Join(t.TempDir(), "file with a space")
+	name := filepath.Join(t.TempDir(), "model.ort")
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -66,19 +66,21 @@ func TestReleaseFiles(t *testing.T) {
 func TestConstantFile(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string][2]uintptr{
-		"1000-3000 r-xp 00002000 fe:00 9978851    /lib/x.so":           {0x1000, 0x2000},
-		"1000-3000 r--p 00002000 fe:00 9978851    /lib/a b (deleted)":  {0x1000, 0x2000},
-		"1000-3000 rw-p 00002000 fe:00 9978851    /lib/x.so":           {},
-		"1000-3000 r-xs 00002000 fe:00 9978851    /lib/x.so":           {},
-		"1000-3000 ---p 00002000 fe:00 9978851    /lib/x.so":           {},
-		"1000-3000 r-xp 00000000 00:00 0          [vdso]":              {},
-		"1000-3000 r-xp 00000000 00:00 0":                              {},
-		"3000-1000 r-xp 00002000 fe:00 9978851    /lib/x.so":           {},
-		"1000 r-xp 00002000 fe:00 9978851         /lib/x.so":           {},
-		"-1000-3000 r-xp 00002000 fe:00 9978851   /lib/x.so":           {},
-		"10000000000000000-3 r-xp 00002000 fe:00 9978851    /lib/x.so": {},
+		"1000-3000 r-xp 00002000 fe:00 9978851    /lib/x.so":                        {0x1000, 0x2000},
+		"1000-3000 r--p 00002000 fe:00 9978851    /lib/libonnxruntime.so (deleted)": {0x1000, 0x2000},
+		"1000-3000 r--p 00002000 fe:00 9978851    /c/1-model.ort":                   {0x1000, 0x2000},
+		"1000-3000 r-xp 00002000 fe:00 9978851    /lib/libm.so":                     {},
+		"1000-3000 rw-p 00002000 fe:00 9978851    /lib/x.so":                        {},
+		"1000-3000 r-xs 00002000 fe:00 9978851    /lib/x.so":                        {},
+		"1000-3000 ---p 00002000 fe:00 9978851    /lib/x.so":                        {},
+		"1000-3000 r-xp 00000000 00:00 0          [vdso]":                           {},
+		"1000-3000 r-xp 00000000 00:00 0":                                           {},
+		"3000-1000 r-xp 00002000 fe:00 9978851    /lib/x.so":                        {},
+		"1000 r-xp 00002000 fe:00 9978851         /lib/x.so":                        {},
+		"-1000-3000 r-xp 00002000 fe:00 9978851   /lib/x.so":                        {},
+		"10000000000000000-3 r-xp 00002000 fe:00 9978851    /lib/x.so":              {},
 	} {
-		if start, size := constantFile(strings.Fields(line)); start != want[0] || size != want[1] {
+		if start, size := constantFile(strings.Fields(line), "/lib/x.so"); start != want[0] || size != want[1] {
 			t.Errorf("%s: %#x %#x", line, start, size)
 		}
 	}
