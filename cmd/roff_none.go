@@ -2,4 +2,4 @@
 
 package cmd
 
-func roff(string) string { return "" }
+func markdownToRoff(string) string { return "" }

@@ -4,10 +4,10 @@ package launch
 
 import "io/fs"
 
-// Become replaces shield with the command. Programs cannot be run by
+// ReplaceProcess replaces shield with the command. Programs cannot be run by
 // descriptor here.
-func (cmd *Command) Become(Streams) error { return cmd.becomePath() }
+func (cmd *Command) ReplaceProcess(Streams) error { return cmd.replaceByPath() }
 
-// sameChange cannot tell more than the time of writing does: these systems name
+// sameChangeTime cannot tell more than the time of writing does: these systems name
 // the time of the last change differently.
-func sameChange(fs.FileInfo, fs.FileInfo) bool { return true }
+func sameChangeTime(fs.FileInfo, fs.FileInfo) bool { return true }

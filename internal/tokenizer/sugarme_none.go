@@ -2,5 +2,5 @@
 
 package tokenizer
 
-// sugarme returns the model itself: the library needs integers of 64 bits.
-func (w *wordPiece) sugarme() model { return w }
+// useLibrary returns the model itself: the library needs integers of 64 bits.
+func (w *wordPiece) useLibrary() wordModel { return w }
