@@ -23,10 +23,7 @@ const (
 )
 
 // Expand returns the paths on the disk that the pattern of an effect matches.
-func (c *Case) Expand(e *effect.Effect) Expansion { return c.expandUntil(e, nil) }
-
-// expandUntil is like [Case.Expand], but ends, not Complete, after the first path for which refused holds.
-func (c *Case) expandUntil(e *effect.Effect, refused func(path string) bool) Expansion {
+func (c *Case) Expand(e *effect.Effect) Expansion {
 	if c.files == nil || !e.Pattern || strings.HasPrefix(e.Path, "*") {
 		return Expansion{}
 	}
@@ -37,7 +34,7 @@ func (c *Case) expandUntil(e *effect.Effect, refused func(path string) bool) Exp
 	if c.expansions == nil {
 		c.expansions = map[expansionKey]Expansion{}
 	}
-	w := expander{disk: disk{c.files}, foldCase: c.place.FoldCase, found: Expansion{Complete: true}, matchDotFiles: e.Tree, refused: refused}
+	w := expander{disk: disk{c.files}, foldCase: c.place.FoldCase, found: Expansion{Complete: true}, matchDotFiles: e.Tree}
 	wild := strings.IndexAny(e.Path, `*?[\`)
 	cut := strings.LastIndexByte(e.Path[:max(wild, 0)], '/')
 	if cut <= 0 || strings.Contains(e.Path, "**") && !e.Tree {
@@ -51,9 +48,7 @@ func (c *Case) expandUntil(e *effect.Effect, refused func(path string) bool) Exp
 		w.found.Complete = false
 	}
 	w.found.Complete = w.found.Complete && !slices.ContainsFunc(c.Effects, makesHistoryUnknown) && !c.mayCreate(e)
-	if !w.ended {
-		c.expansions[key] = w.found
-	}
+	c.expansions[key] = w.found
 	return w.found
 }
 
@@ -82,9 +77,6 @@ type expander struct {
 	matchDotFiles bool // wildcards match leading dots
 	namesWalked   int
 	found         Expansion
-
-	refused func(path string) bool // ends the walk; nil for none
-	ended   bool                   // a path was refused
 }
 
 // expandFolder adds the paths in a folder that the segments of a pattern match. The folder's path has no symbolic
@@ -152,8 +144,5 @@ func (w *expander) addPath(at string, hidden bool) {
 		w.found.Hidden = append(w.found.Hidden, at)
 	} else {
 		w.found.Paths = append(w.found.Paths, at)
-	}
-	if w.refused != nil && w.refused(at) {
-		w.found.Complete, w.ended = false, true
 	}
 }

@@ -59,16 +59,11 @@ func (c *Case) allDeletedMatch(e *effect.Effect, holds func(path string) bool) b
 	case !e.Pattern:
 		return holds(e.Path)
 	}
-	n := 0
-	refused := func(p string) bool {
-		n++
-		return n > maxRestorable || !holds(p)
+	x := c.Expand(e)
+	if !x.Complete || len(x.Paths)+len(x.Hidden) > maxRestorable {
+		return false
 	}
-	x := c.expandUntil(e, refused)
-	if !x.Complete || n > 0 { // the walk has asked about each path
-		return x.Complete
-	}
-	return !slices.ContainsFunc(slices.Concat(x.Paths, x.Hidden), refused)
+	return !slices.ContainsFunc(slices.Concat(x.Paths, x.Hidden), func(p string) bool { return !holds(p) })
 }
 
 // madeBySession reports whether the session created the file at a path, or the path does not exist.
