@@ -15,7 +15,7 @@ import (
 
 // globVariables are the names of variables with which globs may begin, even if [Options.Vars] has no folders for
 // them.
-var globVariables = [...]string{"HOME", "WORKSPACE", "SHIELD", "SHIELD_PROGRAM", "SHIELD_POLICY", "SHIELD_WAY", "SHIELD_ABOVE", "SHIELD_CACHE"}
+var globVariables = [...]string{"HOME", "WORKSPACE", "SHIELD", "SHIELD_PROGRAM", "SHIELD_POLICY", "SHIELD_WAY", "SHIELD_ABOVE", "SHIELD_CACHE", "SHIELD_CACHE_PARENT"}
 
 // variableFolders returns the folders of all variables.
 func (o Options) variableFolders() map[string][]string {

@@ -18,14 +18,15 @@ var testAnalyzer = &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.
 // testOptions go with testPlace.
 func testOptions() Options {
 	return Options{Vars: map[string][]string{
-		"HOME":           {"/home/me"},
-		"WORKSPACE":      {"/work/app"},
-		"SHIELD":         {"/home/me/.config/shield", "/home/me/.local/state/shield"},
-		"SHIELD_PROGRAM": {"/opt/shield/bin/shield"},
-		"SHIELD_POLICY":  {"/work/app/guard/site.yaml"},
-		"SHIELD_ABOVE":   {"/home/me/.config"},
-		"SHIELD_WAY":     {"/opt/guard/current"},
-		"SHIELD_CACHE":   {"/home/me/.cache/shield"},
+		"HOME":                {"/home/me"},
+		"WORKSPACE":           {"/work/app"},
+		"SHIELD":              {"/home/me/.config/shield", "/home/me/.local/state/shield"},
+		"SHIELD_PROGRAM":      {"/opt/shield/bin/shield"},
+		"SHIELD_POLICY":       {"/work/app/guard/site.yaml"},
+		"SHIELD_ABOVE":        {"/home/me/.config"},
+		"SHIELD_WAY":          {"/opt/guard/current"},
+		"SHIELD_CACHE":        {"/home/me/.cache/shield"},
+		"SHIELD_CACHE_PARENT": {"/home/me/.cache"},
 	}}
 }
 

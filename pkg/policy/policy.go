@@ -24,16 +24,19 @@ type Options struct {
 	// Vars are the folders that $NAME stands for at the start of a glob, as
 	// canonical paths. A name without folders matches nothing.
 	//
-	//	HOME            the user's home folder; ~ also means the usual ones
-	//	WORKSPACE       the workspace roots
-	//	SHIELD          shield's configuration, seal key, state and audit log:
-	//	                must not be read or changed
-	//	SHIELD_PROGRAM  the program, and what it runs or trusts: must not be changed
-	//	SHIELD_POLICY   policy files: must not be read by name or changed
-	//	SHIELD_WAY      parents of all these that are links or missing: nothing
-	//	                else may be created there
-	//	SHIELD_ABOVE    all parents of these: nothing may be mounted over them
-	//	SHIELD_CACHE    must not be changed, but may be deleted
+	//	HOME                 the user's home folder; ~ also means the usual ones
+	//	WORKSPACE            the workspace roots
+	//	SHIELD               shield's configuration, seal key, state and audit log:
+	//	                     must not be read or changed
+	//	SHIELD_PROGRAM       the program, and what it runs or trusts: must not be changed
+	//	SHIELD_POLICY        policy files: must not be read by name or changed
+	//	SHIELD_WAY           parents of all these that are links or missing: nothing
+	//	                     else may be created there
+	//	SHIELD_ABOVE         all parents of these and of the cache: nothing may be
+	//	                     mounted over them
+	//	SHIELD_CACHE         must not be changed, but may be deleted
+	//	SHIELD_CACHE_PARENT  parents of the cache that agents may delete, or that are
+	//	                     links or missing: nothing else may be created there
 	Vars map[string][]string
 
 	// Heuristic reports whether a heuristic rule with an ID exists, and whether it blocks regardless of

@@ -7,34 +7,34 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 // presets are the policies that shield ships.
 var presets = [...]preset{
 	{name: "default",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
-		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54},
-		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:418807f077568642736d7dc6f5bd67de8e46856e8a34272d9bdea86eebf6b8b1"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
+		verify:      []uint16{22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55},
+		allow:       []uint16{56, 57, 58},
+		fingerprint: "sha256:9bbd43111bb409cdeff195e612fae557f806303e46e3c064d423d8bba3281222"},
 	{name: "strict",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
-		verify:      []uint16{58, 59, 60, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 61, 62, 63, 64, 65, 66},
-		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:077b8e22767c767b1f04c3162654a3a4e5eafbcc61d911a15d984512ccc11176"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
+		verify:      []uint16{59, 60, 61, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 62, 63, 64, 65, 66, 67},
+		allow:       []uint16{56, 57, 58},
+		fingerprint: "sha256:4814b29c6ac8c71143d2aec5e6ad716e59266af3afa5165776a009f322582796"},
 	{name: "permissive",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
-		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 67, 30, 31, 32, 33, 34, 68, 69, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 70, 71},
-		allow:       []uint16{55, 56, 57, 72},
-		fingerprint: "sha256:2b508dbc1e645fc4c7a52b9234e8ce378e4d2233a14d353f4333cd1f69ee938c"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
+		verify:      []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 71, 72},
+		allow:       []uint16{56, 57, 58, 73},
+		fingerprint: "sha256:3ccddd2f17bdcaba5c475aac325e1c06a48eb3ed06691cad661c4a74cacfb56d"},
 	{name: "offline",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
-		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 67, 30, 31, 32, 33, 34, 68, 69, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 73, 74, 75, 76, 77, 78, 79, 80},
-		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:adfe7f13d31251c14f5f5b07e6914a7794100dd12bd25f43301bdcc8e4a46157"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
+		verify:      []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
+		allow:       []uint16{56, 57, 58},
+		fingerprint: "sha256:6aa8936fcb37632c6ad0d4439818db2cf626621ba6fdb822c3b5bdd130b05d7d"},
 	{name: "assisted",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
-		verify:      []uint16{21, 22, 23, 24, 25, 26, 27, 28, 67, 30, 31, 32, 33, 34, 68, 69, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 73, 74, 75, 76, 77, 78, 79, 80},
-		allow:       []uint16{55, 56, 57},
-		fingerprint: "sha256:adfe7f13d31251c14f5f5b07e6914a7794100dd12bd25f43301bdcc8e4a46157 assisted"},
+		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
+		verify:      []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
+		allow:       []uint16{56, 57, 58},
+		fingerprint: "sha256:6aa8936fcb37632c6ad0d4439818db2cf626621ba6fdb822c3b5bdd130b05d7d assisted"},
 }
 
 // coreRules are the rules of policies/core.yaml.
-var coreRules = []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+var coreRules = []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
 // presetOwnChannel are the rules that policies/base.yaml names under own_channel.
 var presetOwnChannel = []string{"cannot_be_undone", "raw_disks", "credential_changes", "login_settings", "sandbox_off", "sends_secrets", "sends_after_secrets", "hands_on_credentials"}
@@ -315,6 +315,19 @@ var presetRules = [...]rulefile.Rule{
 			},
 			Paths: []string{
 				"$SHIELD_CACHE/**",
+			},
+		},
+	},
+	{
+		Name:   "shield_cache_parent",
+		Reason: "a link, file or folder at this path can replace the library that shield loads; ask the user to do it",
+		Criteria: rulefile.Criteria{
+			Types: []string{
+				"write_file",
+				"persist",
+			},
+			Paths: []string{
+				"$SHIELD_CACHE_PARENT",
 			},
 		},
 	},

@@ -193,6 +193,7 @@ func (s *search) addLiteralMatches(t *ruleMatches, e *effect.Effect, path string
 		}
 		for _, g := range set.mustCompile().AppendTouched(s.globBuffer[:0], path, false, recursive) {
 			switch {
+			case above && set.segmentGlobAt(g).glob == "$SHIELD_CACHE_PARENT": // files in the folder: $SHIELD_CACHE/** matches those that count
 			case writes && set.segmentGlobAt(g).isPolicyGlob() && s.index.holdsPolicyFile(path):
 				t.certain.add(set.ruleOfGlob[g])
 			case above && (writes || !set.segmentGlobAt(g).isPolicyGlob()) && !slices.Contains(itself, g) && (!set.segmentGlobAt(g).isOwnHiddenFolder(path) || s.isHarmlessSearch(path)):

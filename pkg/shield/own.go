@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/pkg/bundle"
@@ -33,15 +34,17 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 	}
 	secret, trusted, rules := cfg.secretFiles(), cfg.readOnlyFiles(), cfg.policyFiles()
 	above, ways := cfg.parentFolders(append(append(append([]string{}, secret...), trusted...), rules...))
+	aboveCache, replaceable := cfg.cacheParents(place)
 	return policy.Options{Vars: map[string][]string{
-		"HOME":           canonical(cfg.Home),
-		"WORKSPACE":      place.Roots,
-		"SHIELD":         canonical(secret...),
-		"SHIELD_PROGRAM": canonical(trusted...),
-		"SHIELD_POLICY":  canonical(rules...),
-		"SHIELD_CACHE":   canonical(cfg.CacheDir),
-		"SHIELD_ABOVE":   canonical(above...),
-		"SHIELD_WAY":     canonical(ways...),
+		"HOME":                canonical(cfg.Home),
+		"WORKSPACE":           place.Roots,
+		"SHIELD":              canonical(secret...),
+		"SHIELD_PROGRAM":      canonical(trusted...),
+		"SHIELD_POLICY":       canonical(rules...),
+		"SHIELD_CACHE":        canonical(cfg.CacheDir),
+		"SHIELD_CACHE_PARENT": canonical(replaceable...),
+		"SHIELD_ABOVE":        canonical(append(above, aboveCache...)...),
+		"SHIELD_WAY":          canonical(ways...),
 	}, Heuristic: lookUpHeuristicRule}
 }
 
@@ -128,6 +131,20 @@ func (cfg *Config) parentFolders(files []string) (above, ways []string) {
 		}
 	}
 	return above, ways
+}
+
+// cacheParents returns the parent folders of the cache folder, and of these the replaceable ones: those that agents
+// may delete, as they may clear a cache, and those that are links or missing.
+func (cfg *Config) cacheParents(place *effect.Place) (above, replaceable []string) {
+	above, replaceable = cfg.parentFolders([]string{cfg.CacheDir})
+	for _, dir := range above {
+		below, err := filepath.Rel(cfg.Home, dir)
+		inHome := err == nil && filepath.IsLocal(below)
+		if (inHome || place.Inside(dir, false, false) || effect.IsInSharedFolder(dir)) && !slices.Contains(place.Roots, dir) {
+			replaceable = append(replaceable, dir)
+		}
+	}
+	return above, replaceable
 }
 
 // isModelFolder reports whether a model is named by its folder.

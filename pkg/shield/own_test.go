@@ -2,6 +2,7 @@ package shield
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -250,6 +251,67 @@ func TestLinksAndGapsOnTheWay(t *testing.T) {
 	for _, text := range []string{"mkdir -p ~/.local/bin", "ls ~/.config", "echo x > ~/.config/other.toml", "echo x > ~/dotfiles/README.md"} {
 		if v := tier0(t, tier, asAction(t, text)); v.Decision == verdict.Block {
 			t.Errorf("%s: %v %s", text, v.Decision, v.Reasoning)
+		}
+	}
+}
+
+// TestCacheFolderIsNotReplaced holds that an agent may delete the cache, but not put a link or another folder in place
+// of a parent of shield's folder there: shield would load the agent's library.
+func TestCacheFolderIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	for name, place := range map[string]struct{ cache, root string }{
+		"default": {"me/.cache", "me/app"}, "XDG_CACHE_HOME": {"var/caches/me", "me/app"}, "in the workspace": {"me/app/tmp/cache", "me/app"},
+	} {
+		for _, state := range []string{"a folder", "missing", "a link"} {
+			dir := t.TempDir()
+			cache := filepath.Join(dir, place.cache)
+			var err error
+			switch state {
+			case "a folder":
+				err = os.MkdirAll(filepath.Join(cache, "shield/onnxruntime"), 0o700)
+			case "missing":
+				err = os.MkdirAll(filepath.Dir(cache), 0o700)
+			case "a link":
+				err = errors.Join(os.MkdirAll(filepath.Join(dir, "big/shield"), 0o700), os.MkdirAll(filepath.Dir(cache), 0o700), os.Symlink(filepath.Join(dir, "big"), cache))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			tier := policyTier(t, Config{
+				Policy: "permissive", Home: dir + "/me", Dir: dir + "/" + place.root, Roots: []string{dir + "/" + place.root},
+				Own: []string{dir + "/me/.config/shield"}, CacheDir: cache + "/shield",
+			})
+			paths := strings.NewReplacer("CACHE", cache, "UP", filepath.Dir(cache), "BASE", filepath.Base(cache))
+			for _, text := range []string{
+				"ln -s $PWD/c CACHE", "ln -sfn $PWD/c CACHE", "ln -sfT $PWD/c CACHE", "rm -rf CACHE && ln -s $PWD/c CACHE", "rm -rf CACHE; mv c CACHE",
+				"mv CACHE x; mv c CACHE", "mv --exchange c CACHE", "cd UP && rm -rf BASE && ln -s /tmp/c BASE", "rm -rf CACHE/shield && cp -r c CACHE/shield", "ln -s $PWD/c CACHE/shield", "mv c/shield CACHE",
+				"mount --bind c CACHE", "mount --bind c CACHE/shield", "mount -t tmpfs none CACHE", "bindfs c CACHE", "ln -s CACHE x; rm -rf CACHE/shield; cp -r c x/shield",
+				"python3 -c \"import os, shutil; shutil.rmtree('CACHE'); os.symlink('/tmp/c', 'CACHE')\"", "python3 -c \"import os; os.rename('c', 'CACHE')\"", "python3 -c \"import pathlib; pathlib.Path('CACHE').symlink_to('/tmp/c')\"",
+				"ruby -e \"require 'fileutils'; FileUtils.ln_s('/tmp/c', 'CACHE')\"",
+				"node -e \"require('fs').symlinkSync('/tmp/c', 'CACHE')\"", "node -e \"require('fs').renameSync('c', 'CACHE')\"",
+				`{"type":"move_file","payload":{"source":"c","destination":"CACHE"}}`, `{"type":"write_file","payload":{"path":"CACHE","content":"x"}}`,
+			} {
+				if v := tier0(t, tier, asAction(t, paths.Replace(text))); v.Decision != verdict.Block {
+					t.Errorf("%s, %s: %s: %v %s", name, state, text, v.Decision, v.Reasoning)
+				}
+			}
+			// What is written in the folder is known to be shield's only if it is named.
+			for _, text := range []string{
+				"rm -rf CACHE; cp -r c CACHE", "rm -rf CACHE; cp -rT c CACHE", "tar xf c.tar -C CACHE", "rsync -a c/ CACHE/", "docker run -v CACHE:/root/.cache alpine sh",
+				`{"type":"move_directory","payload":{"source":"c","destination":"CACHE"}}`, `{"type":"copy_directory","payload":{"source":"c","destination":"CACHE"}}`,
+			} {
+				if v := tier0(t, tier, asAction(t, paths.Replace(text))); v.Decision != verdict.Escalate || v.Rule != "shield_cache" {
+					t.Errorf("%s, %s: %s: %v %s", name, state, text, v.Decision, v.Reasoning)
+				}
+			}
+			for _, text := range []string{
+				"rm -rf CACHE", "rm -rf CACHE/shield", "rm -rf CACHE/*", "rm -rf CACHE/pip", "mkdir -p CACHE/pip", "cp -r x CACHE/pip", "ln -s /tmp/x CACHE/pip", "chmod 700 CACHE", "du -sh CACHE", "cp ../x .", "cp x UP/x",
+				`{"type":"delete_directory","payload":{"path":"CACHE"}}`,
+			} {
+				if v := tier0(t, tier, asAction(t, paths.Replace(text))); v.Decision == verdict.Block || strings.HasPrefix(v.Rule, "shield_") {
+					t.Errorf("%s, %s: %s: %v %s", name, state, text, v.Decision, v.Reasoning)
+				}
+			}
 		}
 	}
 }

@@ -155,6 +155,9 @@ func (p *script) recordCall(f operand, args []operand) operand {
 		}
 		first = recv
 	}
+	if r == links && full[0] == '.' && len(args) == 1 && recv.Known() { // Path("x").symlink_to(target)
+		args = append(args, recv)
+	}
 	out := p.recordCallEffect(r, full, first, args)
 	out.Taint |= f.Taint
 	out.isConsumed = true

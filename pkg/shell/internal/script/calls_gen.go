@@ -163,6 +163,8 @@ var calls = sync.OnceValue(func() map[string][]callRole {
 		"listdir":                 {{role: lists}},
 		"listen":                  {{role: listens}},
 		"literal_eval_unsafe":     {{role: evaluates}},
+		"ln_s":                    {{role: links}},
+		"ln_sf":                   {{role: links}},
 		"load":                    {{role: evaluates, owner: []string{"*pickle*", "*marshal*"}}, {role: unpickles, owner: []string{"*torch", "*joblib"}}, {role: evaluates, in: []string{"lua"}}, {role: loadsFile, owner: []string{"''"}, in: []string{"ruby"}}},
 		"loads":                   {{role: evaluates, owner: []string{"*pickle*", "*marshal*"}}},
 		"loadstring":              {{role: evaluates}},
