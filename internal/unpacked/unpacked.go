@@ -31,8 +31,9 @@ type File struct {
 //
 // An unpacked file is hashed while it is written. Later it is recognised by
 // name, size and owner, and by a folder that no other user can write to:
-// hashing 35 MB at each start would take longer than loading the model, and
-// anyone who can write to the folder as its owner can change shield itself.
+// hashing 35 MB at each start would take longer than loading the model. Every
+// policy denies agents the folder, and links and folders in place of its
+// parents; another process of its owner can change shield itself.
 func (f *File) Extract(dir string) (string, error) {
 	fail := func(err error) (string, error) { return "", fmt.Errorf("unpack to %s: %w", dir, err) }
 	if err := os.MkdirAll(dir, 0o700); err != nil {

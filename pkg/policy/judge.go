@@ -28,12 +28,18 @@ func (ch *matchedRule) tier() int {
 }
 
 // preferStricter replaces the chosen rule by rule r if r asks for a higher tier, or for the same tier and is listed
-// earlier.
+// earlier. Of the deletion of a folder and a read of its name the deletion is chosen: code names what it deletes.
 func (ch *matchedRule) preferStricter(rules []rulefile.Rule, r int, e *effect.Effect) {
-	if r < 0 || ch.rule != nil && (rules[r].Tier < ch.rule.Tier || rules[r].Tier == ch.rule.Tier && r >= ch.listIndex) {
+	if r < 0 || ch.rule != nil && (rules[r].Tier < ch.rule.Tier ||
+		rules[r].Tier == ch.rule.Tier && (namesDeletedFolder(e, ch.effect) || r >= ch.listIndex && !namesDeletedFolder(ch.effect, e))) {
 		return
 	}
 	*ch = matchedRule{&rules[r], r, e}
+}
+
+// namesDeletedFolder reports whether an effect reads a path as a file that another effect deletes as a folder.
+func namesDeletedFolder(read, deletion *effect.Effect) bool {
+	return read.Kind == effect.ReadFile && !read.Recursive && deletion.Kind == effect.DeleteFile && deletion.Recursive && read.Path == deletion.Path
 }
 
 // matchGuards matches every effect with the deny and verify rules. For each effect the first matching rule of a

@@ -302,7 +302,45 @@ func (p *script) valueOfName(n string) operand {
 		}
 		return v
 	}
+	if choices := p.loopValues(n); choices != nil && !p.peek("=") {
+		return operand{Value: abstract.Unknown(n, 0), choices: choices, isConsumed: true}
+	}
 	return operand{name: n, Value: abstract.Unknown(n, 0)}
+}
+
+// findLoops finds the variables of loops: for x in …, for (const x of …).
+func (p *script) findLoops() {
+	for i := 2; i < len(p.tokens); i++ {
+		if in := p.tokens[i].text; p.tokens[i].kind != nameToken || in != "in" && in != "of" || !slices.Contains([]string{"for", "const", "let", "var"}, p.tokens[i-2].text) {
+			continue
+		}
+		if p.loops == nil {
+			p.loops = map[string][]token{}
+		}
+		name, code := p.tokens[i-1].text, p.tokens[i+1:]
+		if _, again := p.loops[name]; again {
+			code = nil
+		}
+		p.loops[name] = code
+	}
+}
+
+// loopValues returns the values of the variable of a loop over a list of literal strings, or over a variable with a list.
+func (p *script) loopValues(name string) (out []operand) {
+	code := p.loops[name]
+	switch {
+	case len(code) == 0:
+	case code[0].kind == nameToken:
+		return p.vars[code[0].text].elements
+	case code[0].text == "[" || code[0].text == "(":
+		for i := 1; i+1 < len(code) && code[i].kind == stringToken && code[i].v != nil; i += 2 {
+			out = append(out, operand{Value: *code[i].v})
+			if code[i+1].text != "," {
+				break
+			}
+		}
+	}
+	return out
 }
 
 // callWithoutParentheses parses the arguments of a call without parentheses, as in Perl and Ruby: system "ls", "-l".
@@ -448,7 +486,7 @@ func (p *script) memberOf(o operand, member string) operand {
 			return v
 		}
 	}
-	return operand{name: "." + member, Value: recv.Value, elements: recv.elements, isList: recv.isList, isArchive: recv.isArchive}
+	return operand{name: "." + member, Value: recv.Value, elements: recv.elements, choices: recv.choices, isList: recv.isList, isArchive: recv.isArchive}
 }
 
 // isCalledWithoutArguments reports whether a method is called without arguments and parentheses.

@@ -72,6 +72,7 @@ func (p *script) recordDeletion(args []operand, tree bool) {
 			}
 			continue
 		}
+		p.recordDeletion(a.choices, tree)
 		if a.name == "" || i == 0 {
 			if a.name != "" {
 				a.Value = abstract.Unknown(a.name, a.Taint)

@@ -24,7 +24,8 @@ type script struct {
 	stack    []operand // elements of the lists that are being parsed
 	depth    int
 	vars     map[string]operand
-	imports  map[string]string // local name → module or module.function
+	loops    map[string][]token // loop variable → the code after "in"; nil if there are several loops
+	imports  map[string]string  // local name → module or module.function
 
 	opensConnection, opensListener, startsProgram, duplicatesDescriptors, receivesFromSocket bool
 	listenerReported                                                                         bool // a socket has an address that was reported for a listener
@@ -38,7 +39,8 @@ type script struct {
 type operand struct {
 	abstract.Value
 	elements   []operand
-	name       string // dotted name, if it refers to a module, function or object
+	choices    []operand // the values of a loop variable, whose own value is unknown
+	name       string    // dotted name, if it refers to a module, function or object
 	isList     bool
 	isConsumed bool // a call has used it, so it is not checked as a plain string
 	isArchive  bool // an open archive; its value is the archive's path
@@ -67,6 +69,7 @@ func Read(w abstract.World, language, text string, at effect.Span) abstract.Valu
 	if unread != "" {
 		w.Dynamic(effect.CauseUnanalysedCode, "the "+language+" code cannot be read: "+unread, at)
 	}
+	p.findLoops()
 	p.parseStatements("")
 	p.recordRemoteCalls()
 	clear(p.tokens)
