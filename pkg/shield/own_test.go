@@ -295,7 +295,7 @@ func TestCacheFolderIsNotReplaced(t *testing.T) {
 					t.Errorf("%s, %s: %s: %v %s", name, state, text, v.Decision, v.Reasoning)
 				}
 			}
-			// What is written in the folder is known to be shield's only if it is named.
+			// A write to files of the folder that the action does not name is a question.
 			for _, text := range []string{
 				"rm -rf CACHE; cp -r c CACHE", "rm -rf CACHE; cp -rT c CACHE", "tar xf c.tar -C CACHE", "rsync -a c/ CACHE/", "docker run -v CACHE:/root/.cache alpine sh",
 				`{"type":"move_directory","payload":{"source":"c","destination":"CACHE"}}`, `{"type":"copy_directory","payload":{"source":"c","destination":"CACHE"}}`,
