@@ -40,7 +40,10 @@ func (p *script) parseExpression() operand {
 		case t.text == "+" || t.text == "." || t.text == ".." || t.text == "<<" && p.language == "ruby":
 			p.i++
 			right := p.computeRepetition(p.parseOperand())
-			left = operand{Value: abstract.Concat(left.Value, right.Value), elements: append(left.elements[:len(left.elements):len(left.elements)], right.elements...), isList: left.isList}
+			left = p.limitList(operand{
+				Value: abstract.Concat(left.Value, right.Value), elements: append(left.elements[:len(left.elements):len(left.elements)], right.elements...),
+				isList: left.isList, size: left.size + right.size,
+			})
 		case t.text == "=" || t.text == "+=" || t.text == ".=":
 			left = p.parseAssignment(left, t.text)
 		case t.text == "*":
@@ -331,7 +334,11 @@ func (p *script) loopValues(name string) (out []operand) {
 	switch {
 	case len(code) == 0:
 	case code[0].kind == nameToken:
-		return p.vars[code[0].text].elements
+		for _, e := range p.vars[code[0].text].elements {
+			if e.Known() && e.name == "" && !e.isList {
+				out = append(out, operand{Value: e.Value})
+			}
+		}
 	case code[0].text == "[" || code[0].text == "(":
 		for i := 1; i+1 < len(code) && code[i].kind == stringToken && code[i].v != nil; i += 2 {
 			out = append(out, operand{Value: *code[i].v})
@@ -407,6 +414,16 @@ func (p *script) parseBracket(open string) operand {
 	}
 	for i := range list {
 		o.Taint |= list[i].Taint
+		o.size += 1 + list[i].size
+	}
+	return p.limitList(o)
+}
+
+// limitList returns a list, or gives up if it is too long.
+func (p *script) limitList(o operand) operand {
+	if o.size > maxListSize {
+		p.w.GiveUp("a list in code is too long")
+		return operand{}
 	}
 	return o
 }
@@ -486,7 +503,7 @@ func (p *script) memberOf(o operand, member string) operand {
 			return v
 		}
 	}
-	return operand{name: "." + member, Value: recv.Value, elements: recv.elements, choices: recv.choices, isList: recv.isList, isArchive: recv.isArchive}
+	return operand{name: "." + member, Value: recv.Value, elements: recv.elements, choices: recv.choices, isList: recv.isList, size: recv.size, isArchive: recv.isArchive}
 }
 
 // isCalledWithoutArguments reports whether a method is called without arguments and parentheses.

@@ -178,7 +178,14 @@ func (p *script) computeMethod(name string, recv operand, args []operand) (opera
 			sep = args[0].Text
 		}
 		if parts, ok := operandTexts(list); ok && len(list) > 0 {
-			return operand{Value: abstract.Value{Text: strings.Join(parts, sep), Taint: recv.Taint | combinedTaint(list)}}, true
+			b := abstract.Builder{Taint: recv.Taint | combinedTaint(list)}
+			for i, part := range parts {
+				if i > 0 {
+					b.AddLiteral(sep)
+				}
+				b.AddLiteral(part)
+			}
+			return operand{Value: b.Value()}, true
 		}
 		return operand{Value: abstract.Unknown("join()", recv.Taint|combinedTaint(args)), isConsumed: true}, true
 	case "replace", "replaceAll", "gsub", "sub":
@@ -193,13 +200,16 @@ func (p *script) computeMethod(name string, recv operand, args []operand) (opera
 					break
 				}
 			}
+			if len(args[1].Text)*strings.Count(recv.Text, args[0].Text) > abstract.MaxValue {
+				break
+			}
 			return keep(strings.Replace(recv.Text, args[0].Text, args[1].Text, n))
 		}
 	case "reverse", "reversed":
 		if known {
 			return keep(decode.Reverse(recv.Text))
 		}
-		out := operand{isList: true}
+		out := operand{isList: true, size: recv.size}
 		for i := len(recv.elements) - 1; i >= 0; i-- {
 			out.elements = append(out.elements, recv.elements[i])
 		}

@@ -42,12 +42,16 @@ type operand struct {
 	choices    []operand // the values of a loop variable, whose own value is unknown
 	name       string    // dotted name, if it refers to a module, function or object
 	isList     bool
+	size       int  // number of values in a list and the lists in it
 	isConsumed bool // a call has used it, so it is not checked as a plain string
 	isArchive  bool // an open archive; its value is the archive's path
 }
 
 // maxNesting is the maximum nesting of expressions.
 const maxNesting = 100
+
+// maxListSize is the maximum number of values in a list and the lists in it: a = [a, a] doubles it.
+const maxListSize = 1 << 14
 
 // tokenPool reuses the memory for tokens between calls of [Read].
 var tokenPool = sync.Pool{New: func() any { return new([]token) }}

@@ -36,6 +36,9 @@ func TestReadGivesUp(t *testing.T) {
 	for name, text := range map[string]string{
 		"too long": strings.Repeat("a ", 40<<10),
 		"too deep": "x = " + strings.Repeat("(", 300) + "1",
+		"nested":   "a = ['b']" + strings.Repeat("; a = [a, a]", 40),
+		"added":    "a = ['b']" + strings.Repeat("; a = a + a", 40),
+		"reversed": "a = ['b']" + strings.Repeat("; a = [a.reverse(), a.reverse()]", 40),
 	} {
 		w := worldtest.New()
 		if out := Read(w, "python", text, effect.Span{}); out.Known() {
@@ -50,6 +53,20 @@ func TestReadGivesUp(t *testing.T) {
 	Read(w, "python", "open('a'); open('b'); open('c'); open('d')", effect.Span{})
 	if !w.Ended() {
 		t.Errorf("goes on without a budget: %q", w.Reports)
+	}
+}
+
+// TestReadBoundsTexts checks that texts that double with each call do not grow without limit.
+func TestReadBoundsTexts(t *testing.T) {
+	t.Parallel()
+	for _, again := range []string{"a = a + a", "a = a.replace('b', 'bb')", "a = a.join([a, a])", "a = '%s%s' % (a, a)"} {
+		w := worldtest.New()
+		Read(w, "python", "a = 'b'"+strings.Repeat("; "+again, 60)+"; open(a)", effect.Span{})
+		for _, r := range w.Reports {
+			if len(r) > 2*abstract.MaxValue {
+				t.Errorf("%s: %d bytes", again, len(r))
+			}
+		}
 	}
 }
 
