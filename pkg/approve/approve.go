@@ -264,11 +264,11 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 		return blockVerdict("nobody", "the user must decide, but cannot be asked ("+why+"); tell the user to run 'shield doctor'"), nil
 	}
 	if err := a.options.Store.TakeApproval(ctx, a.options.MaxPerHour); err != nil {
-		return blockVerdict("nobody", "the user must decide, but shield cannot ask now: "+err.Error()), nil
+		return blockVerdict("nobody", "the user must decide, but shield cannot ask now ("+err.Error()+"); tell the user, and try again later"), nil
 	}
 	r, err := a.newRequest(ctx, c, remember, patience)
 	if err != nil {
-		return blockVerdict("request", "the user must decide, but the question cannot be shown: "+err.Error()), nil
+		return blockVerdict("request", "the user must decide, but the question cannot be shown ("+err.Error()+"); tell the user to run 'shield doctor'"), nil
 	}
 	if slices.ContainsFunc(channels, func(ch Channel) bool { return ch.Name() == HostChannel }) {
 		return hostVerdict(r), nil
@@ -291,7 +291,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return verdict.Verdict{}, ctx.Err()
 	case err != nil:
-		return blockVerdict("nobody", "the user must decide, but could not be asked: "+err.Error()), nil
+		return blockVerdict("nobody", "the user must decide, but could not be asked ("+err.Error()+"); tell the user to run 'shield doctor'"), nil
 	}
 	return a.verdictOf(ctx, c, r, ans, from), nil
 }
@@ -343,7 +343,7 @@ func (a *Approver) verdictOf(ctx context.Context, c *analysis.Case, r *Request, 
 		if err := r.storeKindApproval(ctx, who); err != nil {
 			v.Reasoning += "; the approval of this kind could not be saved: " + err.Error()
 		} else {
-			v.Reasoning = fmt.Sprintf("this kind is approved for the session by %s%s", who, said)
+			v.Reasoning = fmt.Sprintf("actions of this kind are approved for the session by %s%s", who, said)
 		}
 	}
 	return v
@@ -364,8 +364,8 @@ func blockVerdict(code, reason string) verdict.Verdict {
 
 // Reasons to withdraw a request: the time is up, or another channel has the answer.
 var (
-	errTimeout  = errors.New("no answer in time")
-	errAnswered = errors.New("answered on another channel")
+	errTimeout  = errors.New("the user did not answer in time; ask again")
+	errAnswered = errors.New("the question was answered on another channel")
 )
 
 // A channelReply is the result of one channel.
@@ -406,7 +406,7 @@ func (a *Approver) askChannels(ctx context.Context, r *Request, channels []Chann
 			why = errTimeout
 			return Answer{}, "", errTimeout
 		case <-queue.C:
-			return Answer{}, "", errors.New("another shield process is asking on this terminal for over an hour; answer its question, or stop that process")
+			return Answer{}, "", errors.New("another shield process has been asking a question on this terminal for over an hour; answer that question, or stop that process")
 		case <-ctx.Done():
 			why = context.Cause(ctx)
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {

@@ -89,7 +89,7 @@ type rateLimitError struct {
 }
 
 func (e *rateLimitError) Error() string {
-	return fmt.Sprintf("%s: the chat service limits the rate; wait %s", e.callName, e.retryAfter)
+	return fmt.Sprintf("%s failed: the chat service limits the rate; wait %s", e.callName, e.retryAfter)
 }
 
 // send sends a request and returns the service's answer.
@@ -169,7 +169,7 @@ func buttonLabel(choice string) string {
 	case choiceOnce:
 		return "Approve once"
 	case choiceKind:
-		return "Approve this kind for this session"
+		return "Approve actions of this kind for this session"
 	default:
 		return "Approve for 10 minutes"
 	}
@@ -185,7 +185,7 @@ func outcomeText(choice string) string {
 	case choiceRemember:
 		return "Approved for 10 minutes"
 	case choiceKind:
-		return "This kind approved for this session"
+		return "Actions of this kind approved for this session"
 	case choiceToolReads, choiceToolWorkspace, choiceToolElsewhere:
 		return "Approved once, and the tool " + ClassWords[classOfChoice(choice)] + ":"
 	case choiceToolNever:

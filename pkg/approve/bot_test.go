@@ -35,7 +35,7 @@ func TestTelegramService(t *testing.T) {
 		"redirect": {func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, stolen.URL+r.URL.Path, http.StatusTemporaryRedirect)
 		}, nil, "redirect"},
-		"too many":       {text(429, `{"ok":false,"description":"Too Many Requests"}`), nil, "sendMessage: the chat service limits the rate; wait 1s"},
+		"too many":       {text(429, `{"ok":false,"description":"Too Many Requests"}`), nil, "sendMessage failed: the chat service limits the rate; wait 1s"},
 		"no JSON":        {text(200, "<html>"), nil, "status 200"},
 		"ok as text":     {text(200, `{"ok":"true","result":{}}`), nil, "status 200"},
 		"ok twice":       {text(200, `{"ok":false,"ok":true,"result":{}}`), nil, "status 200"},

@@ -74,7 +74,7 @@ func NoticeTargets(file string) ([]NoticeTarget, error) {
 func (p NoticeTarget) Send(ctx context.Context, text string) error {
 	sender, err := shoutrrr.CreateSender(p.url)
 	if err != nil {
-		return errors.New("not the URL of a chat service")
+		return errors.New("the URL is not one of a chat service; write a URL such as telegram://TOKEN@telegram?chats=CHAT")
 	}
 	select {
 	case err = <-sender.SendAsync(text, nil):
@@ -124,7 +124,7 @@ func (n *chatNotifier) notify(o *Options, summary string) {
 			defer n.notifying.Add(-1)
 			defer func() { _ = recover() }() // ignore panics in a service's code
 			if err := p.Send(context.Background(), "shield is waiting for your answer: "+text); err != nil {
-				fail("the notice by "+p.Service+" failed", err)
+				fail("no notice of this question was sent by "+p.Service+"; run 'shield approvals notify' to test the chats", err)
 			}
 		}()
 	}

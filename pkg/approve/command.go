@@ -58,7 +58,7 @@ func (c *commandChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	cmd.WaitDelay = time.Second // child processes may keep the streams open
 	subprocess.OwnGroup(cmd)
 	if err := cmd.Start(); err != nil {
-		return Answer{}, fmt.Errorf("start the program of approval.command: %w", err)
+		return Answer{}, fmt.Errorf("the program of approval.command cannot be started: %w; correct approval.command", err)
 	}
 	r.StartTimer()
 	err = cmd.Wait()
@@ -84,7 +84,7 @@ type commandReply struct {
 }
 
 // answerForm describes what a program must answer.
-const answerForm = `one JSON object with "decision" "approve" or "deny", and optionally "id", "reason", "by", "scope" and "class" as text and "minutes" as a whole number`
+const answerForm = `one JSON object with the text "decision" ("approve" or "deny"), and optionally the texts "id", "reason", "by", "scope" and "class", and the whole number "minutes"`
 
 // plainJSONError returns an error of an answer in the terms of JSON instead of Go.
 func plainJSONError(err error) error {
@@ -102,7 +102,7 @@ func plainJSONError(err error) error {
 	default:
 		err = errors.New("it is not a JSON object")
 	}
-	return fmt.Errorf("%w; print %s", err, answerForm)
+	return err
 }
 
 // parseReply reads one answer object. Anything else is an error.
@@ -113,7 +113,7 @@ func parseReply(data []byte, id string) (Answer, error) {
 	var reply commandReply
 	// Strict, since of two decisions in one object the last would count.
 	if err := json.Unmarshal(data, &reply, json.RejectUnknownMembers(true)); err != nil {
-		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w", plainJSONError(err))
+		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w; print %s", plainJSONError(err), answerForm)
 	}
 	a := Answer{ID: id, Reason: reply.Reason, By: reply.By}
 	if reply.ID != nil {
@@ -139,7 +139,7 @@ func parseReply(data []byte, id string) (Answer, error) {
 	case !slices.Contains(analysis.ToolClasses, a.Class):
 		return Answer{}, fmt.Errorf("the program's class %.20q must be reads, workspace, elsewhere or never", reply.Class)
 	case a.Approve == (a.Class == analysis.ClassNever):
-		return Answer{}, fmt.Errorf("the program's decision contradicts its class %s: never goes with deny, the others with approve", reply.Class)
+		return Answer{}, fmt.Errorf("the program's decision contradicts the class %s in the same answer; deny with the class never, and approve with every other class", reply.Class)
 	}
 	if reply.Minutes < 0 {
 		return Answer{}, errors.New("the program's minutes must be 0 or more")

@@ -50,7 +50,7 @@ func (b *discordBoard) call(ctx context.Context, c serviceCall, out any) error {
 			Message string `json:"message"`
 		}
 		if json.Unmarshal(data, &reply) != nil || reply.Message == "" {
-			reply.Message = "the reply does not match the API"
+			reply.Message = "the answer of the chat service has no error message; check the network and the proxy"
 		}
 		return fmt.Errorf("%s: status %d: %s", c.name, status, b.withoutToken(reply.Message))
 	}
@@ -72,7 +72,7 @@ func (b *discordBoard) botUserID(ctx context.Context) (string, error) {
 	var out struct {
 		ID string `json:"id"`
 	}
-	const name = "the bot's user"
+	const name = "reading the user ID of the bot"
 	if err := b.call(ctx, serviceCall{name: name, method: http.MethodGet, path: "/users/@me"}, &out); err != nil {
 		return "", err
 	}
@@ -83,7 +83,7 @@ func (b *discordBoard) directChat(ctx context.Context, user string) (string, err
 	var out struct {
 		ID string `json:"id"`
 	}
-	const name = "the chat with the approver"
+	const name = "opening the chat with the approver"
 	if err := b.call(ctx, serviceCall{name: name, method: http.MethodPost, path: "/users/@me/channels", jsonBody: map[string]string{"recipient_id": user}}, &out); err != nil {
 		return "", err
 	}
@@ -105,7 +105,7 @@ func (b *discordBoard) post(ctx context.Context, chat, text, word string) (poste
 		ID      string `json:"id"`
 		Channel string `json:"channel_id"`
 	}
-	const name = "the message"
+	const name = "sending the message"
 	if err := b.call(ctx, serviceCall{name: name, method: http.MethodPost, path: "/channels/" + chat + "/messages", jsonBody: discordMessage(text, word)}, &out); err != nil {
 		return postedMessage{}, err
 	}
@@ -119,11 +119,11 @@ func (b *discordBoard) post(ctx context.Context, chat, text, word string) (poste
 func (p postedMessage) path() string { return "/channels/" + p.chat + "/messages/" + p.id }
 
 func (b *discordBoard) edit(ctx context.Context, p postedMessage, text, word string) error {
-	return b.call(ctx, serviceCall{name: "the update of the message", method: http.MethodPatch, path: p.path(), jsonBody: discordMessage(text, word)}, new(struct{}))
+	return b.call(ctx, serviceCall{name: "updating the message", method: http.MethodPatch, path: p.path(), jsonBody: discordMessage(text, word)}, new(struct{}))
 }
 
 func (b *discordBoard) addReaction(ctx context.Context, p postedMessage, choice string) error {
-	return b.call(ctx, serviceCall{name: "a reaction of the bot", method: http.MethodPut, path: p.path() + "/reactions/" + url.PathEscape(choiceEmoji(choice)) + "/@me"}, nil)
+	return b.call(ctx, serviceCall{name: "adding a reaction of the bot", method: http.MethodPut, path: p.path() + "/reactions/" + url.PathEscape(choiceEmoji(choice)) + "/@me"}, nil)
 }
 
 // readReactions reads the message, and the users of each reaction that someone besides the bot has added.
@@ -140,7 +140,7 @@ func (b *discordBoard) readReactions(ctx context.Context, p postedMessage, choic
 			} `json:"emoji"`
 		} `json:"reactions"`
 	}
-	const name = "the reactions"
+	const name = "reading the reactions"
 	if err := b.call(ctx, serviceCall{name: name, method: http.MethodGet, path: p.path()}, &out); err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (b *discordBoard) users(ctx context.Context, p postedMessage, choice string
 		Username string `json:"username"`
 		Bot      bool   `json:"bot"`
 	}
-	const name = "the users who reacted"
+	const name = "reading the users who reacted"
 	path := fmt.Sprintf("%s/reactions/%s?limit=%d", p.path(), url.PathEscape(choiceEmoji(choice)), maxDiscordUsers)
 	if err := b.call(ctx, serviceCall{name: name, method: http.MethodGet, path: path}, &out); err != nil {
 		return nil, err

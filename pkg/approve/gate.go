@@ -268,10 +268,10 @@ func (g *keyInterpreter) helpLines() []string {
 		list = append(list, fmt.Sprintf("%s Enter: approve for %d min", g.rememberLine(), wholeMinutes(rememberDuration)))
 	}
 	if g.offersKind {
-		list = append(list, g.kindLine()+" Enter: approve this kind for this session")
+		list = append(list, g.kindLine()+" Enter: approve actions of this kind for this session")
 	}
 	if g.asksToolClass {
-		list = append(list, g.code+" reads, workspace or elsewhere Enter: approve, and say what the tool does", g.classLine(analysis.ClassNever)+" Enter: deny, now and always")
+		list = append(list, g.code+" CLASS Enter: approve, and set the class of the tool (reads, workspace or elsewhere)", g.classLine(analysis.ClassNever)+" Enter: deny, now and always")
 	}
 	return append(list, denyWord+" REASON Enter: deny and say why")
 }
@@ -288,24 +288,27 @@ func (g *keyInterpreter) hintFor(said string) string {
 func (g *keyInterpreter) choiceText() string {
 	switch {
 	case g.phase == phaseConfirmingDenial:
-		return "Deny, unless a key is pressed now"
+		return "Deny in one second; press a key to cancel"
 	case (g.phase == phaseAwaitingQuiet || g.phase == phaseInvalidLine) && g.invalidLine != "":
-		return "Deny   stop typing for a second; " + g.hintFor(g.invalidLine)
+		return "Deny by default; stop typing for one second. " + g.hintFor(g.invalidLine)
 	case g.phase == phaseAwaitingQuiet || g.phase == phaseInvalidLine:
-		return "Deny   stop typing for a second before you answer"
+		return "Deny by default; stop typing for one second before you answer"
 	case g.currentLine == g.code:
 		return "Approve once: press Enter"
 	case g.offersRemember && g.currentLine == g.rememberLine():
 		return fmt.Sprintf("Approve for %d min: press Enter", wholeMinutes(rememberDuration))
 	case g.offersKind && g.currentLine == g.kindLine():
-		return "Approve this kind for this session: press Enter"
+		return "Approve actions of this kind for this session: press Enter"
 	case g.classOfLine(g.currentLine) != "":
-		return "The tool " + ClassWords[g.classOfLine(g.currentLine)] + ": press Enter"
+		if class := g.classOfLine(g.currentLine); class != analysis.ClassNever {
+			return "Approve once; the tool " + ClassWords[class] + ": press Enter"
+		}
+		return "Deny; the tool is never used: press Enter"
 	case g.currentLine != "":
-		return "Deny   typed: " + g.currentLine
+		return "Deny by default; typed: " + g.currentLine
 	case g.invalidLine != "":
-		return "Deny   type your answer; " + g.hintFor(g.invalidLine)
+		return "Deny by default; type your answer. " + g.hintFor(g.invalidLine)
 	default:
-		return "Deny   type your answer"
+		return "Deny by default; type your answer"
 	}
 }

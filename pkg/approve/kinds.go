@@ -190,7 +190,7 @@ func Answers(file string) ([]AdvanceApproval, error) {
 			return err
 		})
 		if err == nil && (a.Name == "" || len(a.Kind.Facts) == 0) {
-			err = yamlfile.At(n).Errorf("the answer has no name or no facts; add them, or remove it")
+			err = yamlfile.At(n).Errorf("an answer needs the keys name and facts; add the missing key, or remove the answer")
 		}
 		if err != nil {
 			return nil, yamlfile.WithFile("answers", file, err)

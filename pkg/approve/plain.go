@@ -91,7 +91,7 @@ func (q *plainQuestion) print(columns int) error {
 	for _, item := range q.interpreter.helpLines() {
 		lines = append(lines, term.Fold("  "+item, columns)...)
 	}
-	lines = append(lines, term.Fold("Stop typing for a second: keys count once > is shown.", columns)...)
+	lines = append(lines, term.Fold("Stop typing for one second: shield ignores keys until the prompt > is shown.", columns)...)
 	_, err := io.WriteString(q.output, strings.Join(lines, "\n")+"\n")
 	return err
 }
@@ -187,7 +187,7 @@ func (q *plainQuestion) changeText(was inputPhase) string {
 		q.interpreter.typedKeys = "" // a new line must be typed
 		return "> "
 	case phaseConfirmingDenial:
-		return "\nDenied in a second, unless a key is pressed.\n"
+		return "\nDeny in one second; press a key to cancel.\n"
 	case phaseAwaitingQuiet, phaseInvalidLine:
 		q.reason = nil
 		if was == phaseTypingLine || was == phaseTypingReason || was == phaseConfirmingDenial {

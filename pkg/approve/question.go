@@ -231,7 +231,7 @@ func (q *question) choiceLine() string {
 		if q.interpreter.phase == phaseTypingReason {
 			return strings.SplitN(q.input.View(), "\n", 2)[0]
 		}
-		return term.Cut(fmt.Sprintf("> Deny, unless a key is pressed now, because: %s", q.reason), q.columns-1)
+		return term.Cut(fmt.Sprintf("> Deny in one second; press a key to cancel. Reason: %s", q.reason), q.columns-1)
 	}
 	return term.Cut(fmt.Sprintf("> %s   %s", q.interpreter.choiceText(), timeLeft(q.request)), q.columns-1)
 }

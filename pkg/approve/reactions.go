@@ -103,11 +103,11 @@ func (c *reactionChannel) Usable() error {
 	case len(set.Approvers) == 0:
 		err = fmt.Errorf("no approver is configured; set approval.%s.approvers to the IDs of users", c.name)
 	case bad >= 0:
-		err = fmt.Errorf("approval.%s.approvers: %.80q is not the ID of a user", c.name, set.Approvers[bad])
+		err = fmt.Errorf("approval.%s.approvers: %.80q is not the ID of a user; copy the ID from the profile of the user in %s", c.name, set.Approvers[bad], c.title())
 	case set.Chat == "" && len(set.Approvers) > 1:
 		err = fmt.Errorf("with several approvers, set approval.%s.chat to the ID of the chat that is asked", c.name)
 	case set.Chat != "" && !regexp.MustCompile(c.chatIDPattern).MatchString(set.Chat):
-		err = fmt.Errorf("approval.%s.chat: %.80q is not the ID of a chat", c.name, set.Chat)
+		err = fmt.Errorf("approval.%s.chat: %.80q is not the ID of a chat; copy the ID from the details of the chat in %s", c.name, set.Chat, c.title())
 	}
 	return err
 }
@@ -188,7 +188,7 @@ func (c *reactionChannel) howToAnswer(r *Request, can []string) string {
 	for _, choice := range can {
 		word += " " + choiceEmoji(choice) + " " + buttonLabel(choice) + "."
 	}
-	return word + " Only those under approval." + c.name + ".approvers count."
+	return word + " Only reactions of the users in approval." + c.name + ".approvers count."
 }
 
 // awaitReaction waits until one of the approvers has reacted to a message.
@@ -263,7 +263,7 @@ func (c *reactionChannel) postTrial(ctx context.Context, text string) error {
 	if _, err = b.botUserID(ctx); err != nil {
 		return err
 	}
-	p, err := c.post(ctx, b, text, "Answer with reactions like this one.")
+	p, err := c.post(ctx, b, text, "This is a test. Answer questions by a reaction, such as the one on this message.")
 	if err != nil {
 		return err
 	}

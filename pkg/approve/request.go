@@ -92,7 +92,7 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 		r.Payload = slices.Insert(r.Payload, 1, Field{"difference", known.String(cutText(e.Difference(), maxFieldBytes))})
 	}
 	if c.Unexamined != "" {
-		r.Effects = append(r.Effects, visibleLine("not fully examined: "+c.Unexamined, maxStepBytes))
+		r.Effects = append(r.Effects, visibleLine("shield could not examine all of this action: "+c.Unexamined, maxStepBytes))
 	}
 	return r, nil
 }
@@ -260,7 +260,7 @@ func valueText(v any) string {
 	if !ok {
 		b, err := json.MarshalIndent(v, "", "  ")
 		if err != nil {
-			return "cannot be shown: " + term.Escape(err.Error())
+			return "the value of this field cannot be shown: " + term.Escape(err.Error())
 		}
 		text = string(b)
 	}

@@ -195,7 +195,7 @@ var usernamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustC
 // takeAnswer stores the answer of a button press, and returns the text to show to the person.
 func (t *telegramChannel) takeAnswer(box *inbox, p *buttonPress) string {
 	if !slices.Contains(t.options.Telegram.Approvers, p.From.ID) || p.From.IsBot || p.Message.Chat.ID != t.chatID() {
-		return "This does not count: you are not in approval.telegram.approvers."
+		return "Your answer does not count: you are not in approval.telegram.approvers."
 	}
 	choice, id, ok := box.parseButtonData(p.Data)
 	if !ok {
@@ -203,7 +203,7 @@ func (t *telegramChannel) takeAnswer(box *inbox, p *buttonPress) string {
 	}
 	waiting, err := box.waitingQuestions()
 	if err != nil {
-		return "Your answer was not recorded, because shield's inbox cannot be read; run 'shield doctor' there."
+		return "Your answer was not recorded, because shield's inbox cannot be read; run 'shield doctor' on the machine that asked."
 	}
 	i := slices.IndexFunc(waiting, func(e *inboxQuestion) bool { return equalSecrets(e.Request.ID, id) })
 	if i < 0 {
@@ -214,7 +214,7 @@ func (t *telegramChannel) takeAnswer(box *inbox, p *buttonPress) string {
 		by += " @" + p.From.Username
 	}
 	if err := box.writeAnswer(waiting[i], pageAnswer{ID: id, Choice: choice, By: by, At: t.options.Clock()}); err != nil {
-		return "This does not count: " + cmp.Or(err.Error(), "it could not be written") + "."
+		return "Your answer was not recorded: " + cmp.Or(err.Error(), "the inbox cannot be written") + ". Answer on the approval page."
 	}
 	return outcomeText(choice) + "."
 }

@@ -98,7 +98,7 @@ func terminalOutcomeLine(ctx context.Context, r *Request, a Answer, err error) s
 	case a.Class != "":
 		said = "denied; the tool " + ClassWords[a.Class]
 	case a.Approve && a.ApproveKind:
-		said = "this kind approved for the session"
+		said = "actions of this kind approved for the session"
 	case a.Approve:
 		said = "approved once"
 	}

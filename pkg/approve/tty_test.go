@@ -226,7 +226,7 @@ func TestTerminal(t *testing.T) {
 				s.keys(tc.keys...)
 			}
 			if len(tc.keys) > 1 {
-				s.see("stop typing for a second")
+				s.see("stop typing for one second")
 			}
 			if tc.line != "-" {
 				s.line(tc.line)

@@ -107,7 +107,7 @@ func VerifySegment(r io.Reader, key ed25519.PublicKey) (SegmentReport, error) {
 		return SegmentReport{}, err
 	}
 	if v.report.OK() && (v.report.EntriesAfterHead > 0 || v.report.LastLineIncomplete) {
-		v.setDamage(linePlace{line: v.lastRead.line - int(v.report.EntriesAfterHead)}, point.Seq+1, DamageInserted, fmt.Sprintf("the signature covers entries up to %d only", point.Seq))
+		v.setDamage(linePlace{line: v.lastRead.line - int(v.report.EntriesAfterHead)}, point.Seq+1, DamageInserted, fmt.Sprintf("the signature covers the entries up to %d only; do not trust the later ones", point.Seq))
 	}
 	return SegmentReport{v.report, point}, nil
 }

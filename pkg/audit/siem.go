@@ -38,7 +38,7 @@ func (e *Entry) shortTitle() string {
 	case e.Kind != KindVerdict:
 		return e.Kind
 	case e.Type == "":
-		return "action that cannot be parsed"
+		return "unparseable action"
 	}
 	return e.Type
 }

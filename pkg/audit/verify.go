@@ -296,7 +296,7 @@ func (v *verifier) isFileMisnamed() bool {
 	if last, err := strconv.ParseUint(number, 10, 64); !full || err == nil && last == v.report.Head.Seq {
 		return false
 	}
-	v.setDamage(v.headPlace, v.report.Head.Seq, DamageChanged, fmt.Sprintf("the file was renamed: its last entry is %d", v.report.Head.Seq))
+	v.setDamage(v.headPlace, v.report.Head.Seq, DamageChanged, fmt.Sprintf("the name of the file does not end with %d, the number of the last entry in the file; rename the file back", v.report.Head.Seq))
 	return true
 }
 
@@ -386,7 +386,7 @@ func (v *verifier) classifyHigherSequence(cur, after chainLine, want uint64) err
 }
 
 // errLongLine is the error for a line longer than maxLineBytes, which shield does not write.
-var errLongLine = errors.New("line is too long")
+var errLongLine = errors.New("a line of the audit log is longer than shield writes; run 'shield audit verify'")
 
 // lineReader splits a log into lines, in constant memory.
 type lineReader struct {

@@ -36,7 +36,7 @@ type Scorer interface {
 }
 
 // ErrTooLong means that a text is longer than the model reads.
-var ErrTooLong = errors.New("the text is too long for the classifier model")
+var ErrTooLong = errors.New("the text is too long for the classifier model; split the action into smaller steps")
 
 // A Score is a model's answer.
 type Score struct {
@@ -336,7 +336,7 @@ func (k *Classifier) dropExemptHits(eng *ruleEngine, s *runBuffers, c *analysis.
 		}
 		var out bool
 		if out, err = k.opts.Exempt(context.Background(), c, rule.ID); err != nil {
-			err = fmt.Errorf("an exception to rule %s could not be evaluated: %w", rule.ID, err)
+			err = fmt.Errorf("an exception to rule %s could not be evaluated: %w; correct the exception", rule.ID, err)
 		}
 		return out
 	})

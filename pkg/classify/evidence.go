@@ -16,15 +16,15 @@ func reasonForOrdinary(c *analysis.Case) string {
 		return classedReason
 	}
 	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Cause == effect.CauseInContainer }) {
-		return "ordinary: every effect is known, and changes outside the workspace end with the container"
+		return "ordinary: every effect is known, and changes outside the workspace stay in the container"
 	}
 	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Restorable }) {
-		return ordinaryReason + "; what it deletes is in the last commit, or does not exist"
+		return ordinaryReason + "; every deleted file is in the last commit, or does not exist"
 	}
 	return ordinaryReason
 }
 
-const classedReason = "ordinary: the tool's class covers this call"
+const classedReason = "ordinary: this call does only what the tool is approved for"
 
 const harmlessReason = "harmless: every effect is known, and none changes anything"
 

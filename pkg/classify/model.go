@@ -24,7 +24,7 @@ import (
 )
 
 // ErrNoRuntime means that this build cannot run models in-process.
-var ErrNoRuntime = errors.New("this build has no ONNX Runtime; install one that was built with cgo")
+var ErrNoRuntime = errors.New("this build of shield has no ONNX Runtime; install a build of shield with cgo")
 
 // A Card is a model's shield.json: what shield needs to know in addition to
 // HuggingFace's files. Every field is optional.
@@ -157,7 +157,7 @@ func (m *Model) readCard() error {
 	limits := slices.AppendSeq([]float64{m.Card.Threshold}, maps.Values(m.Card.DoubtThresholds))
 	for cause := range m.Card.DoubtThresholds {
 		if !analysis.ModelMayClear(cause) {
-			return fmt.Errorf("model: shield.json: the model can never allow the doubt %.40q; remove it from doubts", cause)
+			return fmt.Errorf("model: shield.json: no model may allow an unknown effect of the kind %.40q; remove that key from doubts", cause)
 		}
 	}
 	for _, byType := range []map[string]float64{m.Card.Thresholds, m.Card.SafeThresholds} {

@@ -42,7 +42,7 @@ func startRuntime(path string) error {
 		environment.path = path
 		ort.SetSharedLibraryPath(path)
 		if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
-			environment.err = fmt.Errorf("load ONNX Runtime from %s: %w", path, err)
+			environment.err = fmt.Errorf("ONNX Runtime cannot be loaded from %s: %w; set classifier.onnxruntime to the path of the library", path, err)
 		}
 	case environment.path != path && environment.err == nil:
 		return fmt.Errorf("load ONNX Runtime from %s: this process already loaded %s; use one library", path, environment.path)

@@ -123,7 +123,7 @@ func socketPath(p string) (string, error) {
 // Score implements [Scorer].
 func (s *Sidecar) Score(ctx context.Context, text string) (Score, error) {
 	if len(text) > maxSidecarTextBytes {
-		return Score{}, fmt.Errorf("%w: it has %d bytes, the sidecar gets at most %d", ErrTooLong, len(text), maxSidecarTextBytes)
+		return Score{}, fmt.Errorf("%w (%d bytes; the sidecar gets at most %d)", ErrTooLong, len(text), maxSidecarTextBytes)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -131,7 +131,7 @@ const answers = {
   deny: "Denied",
   once: "Approved once",
   remember: "Approved for 10 minutes",
-  kind: "This kind approved for this session",
+  kind: "Actions of this kind approved for this session",
   reads: "Approved once; the tool only reads",
   workspace: "Approved once; the tool changes this workspace only",
   elsewhere: "Approved once; the tool changes or sends something outside this workspace",
