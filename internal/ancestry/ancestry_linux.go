@@ -49,7 +49,7 @@ func Running() ([]Process, error) {
 		return nil, err
 	}
 	if len(names) > maxRunning {
-		return nil, fmt.Errorf("more than %d processes run", maxRunning)
+		return nil, fmt.Errorf("more than %d processes run; end some of them", maxRunning)
 	}
 	var out []Process
 	for _, name := range names {
@@ -106,7 +106,7 @@ func parseStat(text string) (p Process, err error) {
 	p.Name = rest[:end]
 	fields := strings.Fields(rest[end+1:]) // fields from the third on
 	if len(fields) < 20 {
-		return p, errors.New("fields are missing")
+		return p, errors.New("/proc/PID/stat has fewer than 22 fields")
 	}
 	for _, f := range []struct {
 		text string

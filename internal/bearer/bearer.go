@@ -112,7 +112,7 @@ func Certificate(cert, key string) (*tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair(public, secret)
 	if err != nil {
-		return nil, fmt.Errorf("tls_cert, tls_key: %w", err)
+		return nil, fmt.Errorf("the files of tls_cert and tls_key cannot be used: %w; set a certificate and its key, in PEM format", err)
 	}
 	return &pair, nil
 }

@@ -67,7 +67,7 @@ func OfServer(program string, at StartPlace, g Grants) (*contain.Profile, error)
 	for _, path := range g.Write {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
-			return nil, fmt.Errorf("containment: write the list of paths: %w", err)
+			return nil, fmt.Errorf("containment: a writable path of the server cannot be resolved: %w; create the path, or correct contain.write", err)
 		}
 		b.writablePaths = append(b.writablePaths, real)
 		b.deliberateWrites = append(b.deliberateWrites, real)
@@ -377,7 +377,7 @@ func (b *profileBuilder) addWritable(e *effect.Effect) error {
 		folder = filepath.Dir(folder)
 	}
 	if b.isTooWide(folder) {
-		return &UnboundedError{fmt.Sprintf("it changes files in %s, a folder that also holds files it must not change; use a subfolder", folder)}
+		return &UnboundedError{fmt.Sprintf("the command changes files in %s, a folder that also contains protected files; change files in a subfolder without protected files", folder)}
 	}
 	b.writablePaths = append(b.writablePaths, folder)
 	return nil

@@ -76,7 +76,7 @@ func Object(dst []Member, raw []byte, maxDepth int) ([]Member, error) {
 	switch kind := p.dec.PeekKind(); kind {
 	case '{':
 	case '"', '0', 't', 'f', 'n', '[':
-		return dst, &Error{Kind: NoObject, Err: fmt.Errorf("expected a JSON object, found %s", kindName(kind))}
+		return dst, &Error{Kind: NoObject, Err: fmt.Errorf("expected a JSON object, found %s; write one JSON object", kindName(kind))}
 	default:
 		_, err := p.dec.ReadToken()
 		return dst, p.convertError(err)

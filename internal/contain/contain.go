@@ -71,7 +71,7 @@ func (r Refusal) String() string {
 	if r.Target == "" {
 		return "the network"
 	}
-	return "the network, to " + r.Target
+	return "connecting to " + r.Target
 }
 
 // Within reports whether a canonical path is one of the folders or inside one.

@@ -177,7 +177,7 @@ func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, l
 			stage, why, _ := strings.Cut(text, "\x00")
 			return nil, &stageError{stage, why}
 		}
-		return nil, &stageError{"start", "the containing process ended: " + cmd.ProcessState.String()}
+		return nil, &stageError{"start", "the shield process that applies containment ended: " + cmd.ProcessState.String() + "; run 'shield doctor'"}
 	}
 	p.reportsDone = make(chan struct{})
 	go func() {

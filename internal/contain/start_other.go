@@ -12,7 +12,7 @@ func Probe() []KernelFeature {
 	return []KernelFeature{{Name: "Landlock", Details: unavailable}}
 }
 
-const unavailable = "not available on this system (" + runtime.GOOS + "/" + runtime.GOARCH + ")"
+const unavailable = "shield can contain programs on Linux (amd64, arm64) only; this system is " + runtime.GOOS + "/" + runtime.GOARCH
 
 // A Process is a contained program.
 type Process struct {

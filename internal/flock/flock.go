@@ -48,7 +48,7 @@ type HeldError struct {
 }
 
 // ErrHeld is the cause of a [HeldError] after a timeout.
-var ErrHeld = errors.New("another process holds the lock; wait until it ends")
+var ErrHeld = errors.New("another process holds the lock file; wait until that process ends")
 
 func (e *HeldError) Error() string {
 	holder := e.Holder

@@ -186,7 +186,7 @@ func (r *Release) checkFile(dir, name, sum string, keys Keys) error {
 	}
 	version, _, err := verifySignature(f, name, signature, keys)
 	if err == nil && version != r.Version {
-		err = fmt.Errorf("its signature is of %s, the checksums are of %s", version, r.Version)
+		err = fmt.Errorf("the signature of the file is for version %s, but the signed checksums are for version %s", version, r.Version)
 	}
 	return err
 }

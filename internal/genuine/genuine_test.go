@@ -109,7 +109,7 @@ func TestCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, filepath.Join(dir, archive+SignatureSuffix), sign(key, b, TrustedComment("v1.2.2", archive)))
-		}, "is of v1.2.2"},
+		}, "is for version v1.2.2"},
 		"signature by another": {func(t *testing.T, dir string) {
 			b, err := os.ReadFile(filepath.Join(dir, archive))
 			if err != nil {

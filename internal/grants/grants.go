@@ -31,7 +31,7 @@ const (
 )
 
 // ErrLimit is the error for a file that is too large or too deeply nested.
-var ErrLimit = errors.New("the file is too large or nested too deeply to parse; split it")
+var ErrLimit = errors.New("the permission or CI file is too large or nested too deeply to parse; split the file")
 
 // FindWeakenings returns the permissions that a file's new text adds, and the checks that it removes. was says
 // that the file existed; forms are the indexes of the knowledge.GrantForms for this file name. An

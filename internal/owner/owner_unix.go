@@ -70,7 +70,7 @@ func CopyOwner(f *os.File, like fs.FileInfo) error {
 		return nil
 	}
 	if err := f.Chown(int(want.Uid), int(want.Gid)); err != nil {
-		return fmt.Errorf("writing %s would change its owner: %w; write it as that user", like.Name(), err)
+		return fmt.Errorf("writing to %s would change the owner of the file: %w; run the command as the owner of the file", like.Name(), err)
 	}
 	return nil
 }

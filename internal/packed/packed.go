@@ -30,9 +30,9 @@ const (
 
 // Errors of [Members].
 var (
-	ErrFormat      = errors.New("the file is not an archive of a format that shield reads")
+	ErrFormat      = errors.New("shield cannot read the format of the archive; use zip or tar")
 	ErrUnsupported = errors.New("of a format that is not read")
-	ErrLimit       = errors.New("the archive is larger than shield reads")
+	ErrLimit       = errors.New("the archive is too large for shield to read; use a smaller archive")
 )
 
 // A Member is a file, folder or link of an archive.

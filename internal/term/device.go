@@ -115,7 +115,7 @@ func (d *Device) Repair() error {
 func (d *Device) SaveSettings() error {
 	state, err := term.GetState(int(d.In.Fd()))
 	if err != nil {
-		return fmt.Errorf("read the terminal's settings: %w", err)
+		return fmt.Errorf("the settings of the terminal cannot be read: %w; use another terminal", err)
 	}
 	d.savedState = state
 	return nil

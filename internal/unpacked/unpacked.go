@@ -18,6 +18,9 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
+// errChanged is the error for an unpacked file with another content.
+var errChanged = errors.New("the unpacked file was changed; delete the folder with the unpacked file, and shield unpacks the file again")
+
 // A File is one file that the program carries.
 type File struct {
 	Name   string                 // in the folder, behind the start of Sum
@@ -42,7 +45,7 @@ func (f *File) Extract(dir string) (string, error) {
 	if info, err := os.Lstat(dir); err != nil {
 		return fail(err)
 	} else if !info.IsDir() {
-		return fail(errors.New("the path is not a folder; remove the file"))
+		return fail(errors.New("a file has the path of this folder; remove the file"))
 	}
 	if err := owner.CheckFolder(dir); err != nil {
 		return fail(err)
@@ -55,7 +58,7 @@ func (f *File) Extract(dir string) (string, error) {
 		return fail(err)
 	}
 	if !f.at(path) {
-		return fail(errors.New("the unpacked file was changed; delete the folder, and shield unpacks it again"))
+		return fail(errChanged)
 	}
 	return path, nil
 }
@@ -87,11 +90,11 @@ func (f *File) load(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !f.intact(info) {
-		return nil, errors.New("the unpacked file was changed")
+		return nil, errChanged
 	}
 	data, err := mapped(file, f.Size)
 	if err == nil && !f.isContent(data) {
-		return nil, errors.New("the unpacked file was changed")
+		return nil, errChanged
 	}
 	return data, err
 }

@@ -110,7 +110,7 @@ func TestExtractRefuses(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), link); err != nil {
 		t.Fatal(err)
 	}
-	for dir, want := range map[string]string{open: "gives other users access", link: "the path is not a folder; remove the file"} {
+	for dir, want := range map[string]string{open: "gives other users access", link: "a file has the path of this folder; remove the file"} {
 		if _, err := l.Extract(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", dir, err, want)
 		}

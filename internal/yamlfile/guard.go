@@ -69,7 +69,7 @@ func (g *tokenChecker) check(tk *token.Token) error {
 	case token.TagType, token.DirectiveType:
 		return at.Errorf("tags and directives are not supported; remove them")
 	case token.DocumentEndType:
-		return at.Errorf("%s must be one document", g.fileKind)
+		return at.Errorf("%s must be one document; remove this line and the lines after it", g.fileKind)
 	case token.InvalidType:
 		return at.Errorf("%s", printableMessage(tk.Error))
 	case token.SequenceStartType, token.MappingStartType:

@@ -92,7 +92,7 @@ func (a *Action) canonicalize() error {
 		}
 	}
 	if typ == "execute_command" && isBlank(a.Payload["command"]) {
-		return &Error{Code: MissingField, Field: "payload.command", Err: errors.New("empty; " + typ + " needs a command")}
+		return &Error{Code: MissingField, Field: "payload.command", Err: errors.New("empty; write the command that " + typ + " runs")}
 	}
 	return nil
 }

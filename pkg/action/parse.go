@@ -209,7 +209,7 @@ func jsonKind(v any) string {
 	case string:
 		return "a string"
 	case bool:
-		return "true or false"
+		return "a boolean"
 	case jsontext.Value:
 		return "a number"
 	case []any:

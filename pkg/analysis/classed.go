@@ -40,10 +40,10 @@ func (c *Case) Classify(class ToolClass, server, remote string) {
 	})
 	c.statedEffectCount -= before - len(c.Effects)
 	if slices.Contains([]string{"destroys", "pays", "grants"}, c.askedVerbList) {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Service: server, Target: c.Action.Type, Reason: "the arguments delete, pay or grant, which the tool's class does not cover"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Service: server, Target: c.Action.Type, Reason: "the arguments delete, pay or grant access, which the approval of this tool does not include"})
 	}
 	if class == ClassOutside && !changes {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "change", Service: server, Target: c.Action.Type, Reason: "the tool's class: changes a remote resource"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "change", Service: server, Target: c.Action.Type, Reason: "this tool is classified as changing remote resources"})
 	}
 	if remote != "" && len(c.Action.Payload) > 0 {
 		c.Effects = append(c.Effects, effect.Effect{

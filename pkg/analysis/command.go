@@ -253,7 +253,7 @@ func (c *Case) addShellEffects(text string, at *effect.Place, spans bool) {
 // other actions.
 func (c *Case) analyzeShell(text string, at *effect.Place) (r effect.Result, err error) {
 	if c.shell == nil {
-		return r, errors.New("analyse command: no shell is configured")
+		return r, errors.New("analyse command: the shell analysis is not configured; set Analyzer.Shell")
 	}
 	defer func() {
 		if p := recover(); p != nil {

@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/sorted"
@@ -18,7 +19,7 @@ func (c *Case) addGitEffects() {
 	g := gitCall{sub: sub}
 	g.addFields(c.Action.Payload)
 	if g.hasUnmappedValue {
-		c.addUnknownEffect(effect.CauseInvalidField, "unknown field of the git tool")
+		c.addUnknownEffect(effect.CauseInvalidField, "the git tool call has more than "+strconv.Itoa(maxGitWords)+" field values")
 	}
 	from := len(c.Effects)
 	if sub == "set-working-dir" { // of the tool server, not of git

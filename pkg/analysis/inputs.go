@@ -89,7 +89,7 @@ func (r *inputHasher) hashEffect(e *effect.Effect) error {
 		return nil
 	}
 	if e.Pattern {
-		return errors.New("it uses files by a pattern")
+		return errors.New("the action reads files by a glob pattern")
 	}
 	return r.hashPath(e.Path)
 }
@@ -196,7 +196,7 @@ func (r *inputHasher) readSingleLine(p string) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(file, maxGitLine+1))
 	line := strings.TrimSuffix(string(text), "\n")
 	if err == nil && (len(text) > maxGitLine || strings.ContainsAny(line, "\n\r\x00")) {
-		err = fmt.Errorf("%s is not one line", p)
+		err = fmt.Errorf("the file %s has more than one line", p)
 	}
 	return line, err
 }

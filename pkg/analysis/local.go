@@ -35,7 +35,7 @@ func New(o Options) (*Analyzer, error) {
 		}
 		p, isPattern := blank.Path(path, false)
 		if isPattern {
-			return "", fmt.Errorf("%s %q is not an absolute path", what, path)
+			return "", fmt.Errorf("%s %q is not an absolute path; write the full path", what, path)
 		}
 		return p, nil
 	}

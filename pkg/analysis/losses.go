@@ -59,7 +59,7 @@ func (c *Case) Losses() *Losses {
 			c.addProgramLosses(l, i)
 		}
 		if later = later || e.Losses&effect.LosesLater != 0; later && len(l.List) > before {
-			l.setWhyUnknown("it runs in the background, in a loop, or after a delay")
+			l.setWhyUnknown("the command runs in the background, in a loop, or after a delay")
 		}
 	}
 	if len(l.List) > maxLosses {
@@ -83,7 +83,7 @@ func (c *Case) addPathLoss(l *Losses, i int, loss undo.FileLoss) {
 		return
 	case e.Path == "":
 		if deletes {
-			l.setWhyUnknown("its name is known only when the command runs")
+			l.setWhyUnknown("the name of a deleted file is known only when the command runs")
 		}
 		return
 	case !c.place.Inside(e.Path, e.Pattern, e.Tree):

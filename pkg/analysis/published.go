@@ -72,7 +72,7 @@ func (c *Case) credentialInText(e *effect.Effect) string {
 		switch strings.TrimLeft(name, "-") {
 		case "b", "body", "t", "title", "n", "notes", "m", "message", "d", "description", "desc", "c", "comment", "subject", "text", "summary":
 			if redact.IssuedCredentialForm(value) != "" {
-				return "the text behind " + name
+				return "the text of the option " + name
 			}
 		case "F", "body-file", "notes-file", "file":
 			if file, pattern := c.place.Path(value, false); !pattern && c.place.ReadScript != nil && value != "-" {

@@ -397,12 +397,12 @@ func (c *Case) addSearchedPath(pattern string) {
 func (c *Case) WhyHigherTier() string {
 	switch {
 	case c.Unexamined != "":
-		return "part of the action could not be examined: " + c.Unexamined
+		return "part of the action could not be examined: " + c.Unexamined + "; split the action into smaller steps"
 	case c.Action == nil:
 	case c.Action.MinTier > MinTier(c.Action.Type):
 		return fmt.Sprintf("the action itself asks for a review (min_tier %d)", c.Action.MinTier)
 	case MinTier(c.Action.Type) > 0:
 		return "actions of type " + c.Action.Type + " are always reviewed"
 	}
-	return "a review is required"
+	return "the model or the user must review the action"
 }

@@ -181,7 +181,7 @@ func (f *layerFindings) verdictFindings(c *analysis.Case) (list []verdict.Findin
 	higher := func(f verdict.Finding) bool { return f.Authority >= verdict.Evaluator }
 	switch {
 	case c.Unexamined != "" && !slices.ContainsFunc(list, higher):
-		return []verdict.Finding{{Authority: verdict.Evaluator, Confidence: 1, Reasoning: "policy: part of the action could not be examined: " + displayText(c.Unexamined)}}
+		return []verdict.Finding{{Authority: verdict.Evaluator, Confidence: 1, Reasoning: "policy: part of the action could not be examined: " + displayText(c.Unexamined) + "; split the action into smaller steps"}}
 	case len(list) > 0 || !f.allowRulesMatched:
 	case f.allowed != nil:
 		return []verdict.Finding{{Authority: verdict.NoApproval, Confidence: 1, Rule: f.allowed.Name, Reasoning: explainRule("allow", f.allowed, nil), FixedReasoning: true}}
