@@ -202,7 +202,7 @@ func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, 
 	}
 	switch {
 	case s == nil:
-		return nil, fmt.Errorf("this action can only be allowed once, because %s; leave out --%s", cmp.Or(r.NoKindReason, "the files that it uses cannot be checked for changes later"), scope)
+		return nil, fmt.Errorf("this action can only be allowed once, because %s; leave out --%s", cmp.Or(r.NoKindReason, "shield cannot check later whether the files that the action uses were changed"), scope)
 	case scope == "session" && r.KindSession == "":
 		return nil, errors.New("the action has no session; leave out --session to allow it once")
 	case scope != "session" && advanceApprovalsFile(set, w) == "":
@@ -235,7 +235,7 @@ func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, 
 		fmt.Fprintf(w.Out, "  in: %s\n", term.Escape(kept.Project))
 	}
 	if r.DeniedByRule {
-		fmt.Fprintf(w.Out, "Warning: this rule blocks the action without a question [%s]: %s\n", term.Escape(r.Rule), term.Escape(r.Why))
+		fmt.Fprintf(w.Out, "Warning: the rule %s always denies this action: %s\nApprove the action only if you are sure that it is harmless.\n", term.Escape(r.Rule), term.Escape(r.Why))
 	}
 	return &kept, nil
 }
@@ -250,6 +250,6 @@ func storeAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, st
 		s.Name = s.Kind.Key()[:12]
 		return err
 	}
-	comment := fmt.Sprintf("%s, shield allow %s --%s by %s: %s", w.Now().Format("2006-01-02 15:04"), r.Ref, scope, s.By, r.Subject)
+	comment := fmt.Sprintf("%s: %s ran 'shield allow %s --%s' to allow: %s", w.Now().Format("2006-01-02 15:04"), s.By, r.Ref, scope, r.Subject)
 	return approve.AddAnswer(c.Context, advanceApprovalsFile(set, w), s, comment)
 }

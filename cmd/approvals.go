@@ -84,7 +84,7 @@ func printWaiting(c *cli.Context, w *Environment) error {
 		return json.NewEncoder(w.Out).Encode(q)
 	}
 	if q.OldAddress != "" && q.Link != "" {
-		fmt.Fprintf(w.Out, "Another program is using %s, the address of the approval page.\n", q.OldAddress)
+		fmt.Fprintf(w.Out, "Another program is using %s, the previous address of the approval page. Use the link below.\n", q.OldAddress)
 	}
 	if len(q.Waiting) == 0 {
 		text := "Nothing is waiting for an answer.\n" + approvalPageOffHint(set)

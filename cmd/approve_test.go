@@ -64,7 +64,7 @@ func TestAskerOfRemote(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	text, err := os.ReadFile(asked)
-	if err != nil || !strings.Contains(string(text), `"asker":"build-7, a client of another machine, by shield serve`) {
+	if err != nil || !strings.Contains(string(text), `"asker":"build-7, a client on another machine, through shield serve`) {
 		t.Errorf("the person is told %s, %v", text, err)
 	}
 }

@@ -179,9 +179,9 @@ func describeVerification(file string, r *audit.Report) string {
 	case r.EntriesAfterHead > 0:
 		return entries + fmt.Sprintf(", each matches the one before; the state file does not record the last %d: shield was killed after it wrote them, or another program added them", r.EntriesAfterHead)
 	case r.Unverifiable != "":
-		return entries + ", each entry matches the one before; the log alone cannot prove " + r.Unverifiable + " (--checkpoint FILE would)"
+		return entries + ", each entry matches the one before; the log alone cannot show " + r.Unverifiable + "; to check that, run 'shield audit verify --checkpoint FILE'"
 	default:
-		return entries + ", none changed, removed, inserted, moved or truncated"
+		return entries + "; no entry was changed, removed, inserted or moved, and the log was not truncated"
 	}
 }
 

@@ -70,7 +70,7 @@ func verifySegment(c *cli.Context, w *Environment) error {
 	case !report.OK():
 		_, err = fmt.Fprintf(w.Out, "%s: %s\n", name, report.Damage)
 	default:
-		_, err = fmt.Fprintf(w.Out, "%s: entries %d to %d, none changed, removed, inserted or moved since %s, when the last one was signed; entries before %[2]d and after %[3]d are not in this file\n",
+		_, err = fmt.Fprintf(w.Out, "%s: entries %d to %d were not changed, removed, inserted or moved after they were signed at %s; entries before %[2]d and after %[3]d are not in this file\n",
 			name, report.First, report.Head.Seq, report.Checkpoint.Time.Format("2006-01-02 15:04:05 MST"))
 	}
 	if err == nil && !report.OK() {

@@ -150,18 +150,18 @@ func containmentGaps(p *contain.Profile, used contain.Mechanism, unseen []string
 		out = append(out, describeLandlockGaps(p))
 	}
 	if len(unseen) > 0 {
-		out = append(out, term.Escape("contained; these folders have too many files to search them for hard links to hidden files: "+strings.Join(unseen, ", ")))
+		out = append(out, term.Escape("contained, but the program may read hidden folders through hard links (to refuse that, use --contain=require), since these folders have too many files to search: "+strings.Join(unseen, ", ")))
 	}
 	return out
 }
 
 // describeLandlockGaps says what a program can still do if only Landlock, without namespaces, contains it.
 func describeLandlockGaps(p *contain.Profile) string {
-	can := []string{"the program can change permissions and times of files that it must not write"}
+	gap := "the program can change permissions and timestamps of files that it cannot write"
 	if len(p.ReadOnly) > 0 {
-		can = append(can, "it can write git hooks and agent settings in the workspace")
+		gap += ", and the program can write git hooks and agent settings in the workspace"
 	}
-	return "contained by Landlock alone: " + strings.Join(can, ", ")
+	return "contained by Landlock alone: " + gap + "; to refuse that, use --contain=require"
 }
 
 // containmentMechanisms returns the mechanisms that may enforce a profile; if containment is required,

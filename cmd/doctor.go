@@ -40,7 +40,7 @@ func doctorCommand(w *Environment) *cli.Command {
 				return checkRelease(c, w)
 			}
 			if c.IsSet("key") {
-				return errors.New("doctor: --key needs --release")
+				return errors.New("doctor: --key is used only with --release; add --release FOLDER, or leave out --key")
 			}
 			return doctor(c, w)
 		},
@@ -135,7 +135,7 @@ func collectFindings(ctx context.Context, set *config.Loaded, settingsErr error,
 	examineApproval(&out, set, cfg)
 	examineHosts(ctx, &out, set, w)
 	if !set.FailClosed {
-		out.add(severityNote, "", "fail_closed is false: actions are allowed when Tier 2 fails (%s)", set.Where("fail_closed"))
+		out.add(severityNote, "to block such actions, set fail_closed: true", "fail_closed is false: an action is allowed if the evaluator fails (%s)", set.Where("fail_closed"))
 	}
 	if settingsErr == nil {
 		examineState(&out, set, w)
@@ -225,7 +225,7 @@ func repairState(c *cli.Context, set *config.Loaded, w *Environment) error {
 			return err
 		}
 		if done {
-			fmt.Fprintln(w.Out, "state replaced; budget, rate and approvals count as used until they refill")
+			fmt.Fprintln(w.Out, "state replaced; limits count as used up: the budget until midnight, the rate for a minute, approvals for an hour")
 		} else {
 			fmt.Fprintln(w.Out, "the state file is valid; it was not changed")
 		}
@@ -243,7 +243,7 @@ func repairState(c *cli.Context, set *config.Loaded, w *Environment) error {
 		if aside == "" {
 			fmt.Fprintln(w.Out, "the audit log is intact; it was not changed")
 		} else {
-			fmt.Fprintf(w.Out, "damaged audit log moved to %s; a new one continues from its head\n", aside)
+			fmt.Fprintf(w.Out, "damaged audit log moved to %s; the new audit log continues after the last entry that the state file records\n", aside)
 		}
 	}
 	return nil

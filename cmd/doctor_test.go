@@ -81,7 +81,7 @@ func TestDoctor(t *testing.T) {
 
 		"program":                     {"approval: {channels: [command], command: [ask-somebody]}\n", good, []string{"ok    approval by a program: DIR/bin/ask-somebody, in DIR"}},
 		"program beside the settings": {"approval: {channels: [command], command: [bin/ask-somebody]}\n", good, []string{"ok    approval by a program: DIR/bin/ask-somebody"}},
-		"program that others change":  {"approval: {channels: [command], command: [ask-anybody]}\n", good, []string{"warn  approval by a program: DIR/bin/ask-anybody: the mode 0777 gives other users access"}},
+		"program that others change":  {"approval: {channels: [command], command: [ask-anybody]}\n", good, []string{"warn  approval by a program: other users can change DIR/bin/ask-anybody: the mode 0777 gives other users access"}},
 		"missing program": {"approval: {channels: [tty, command], command: [./ask]}\n", bad,
 			[]string{"bad   approval by a program: the program of approval.command cannot be run: ", "DIR/ask", "(DIR/shield.yaml:1)\n      set approval.command"}},
 		"program that is not in PATH": {"approval: {channels: [command], command: [ask-nobody]}\n", bad, []string{"bad   approval by a program: the program of approval.command cannot be run"}},

@@ -31,7 +31,7 @@ func examineLicence(out *findings, set *config.Loaded, w *Environment) {
 	l, err := evaluatorLicence(context.Background(), set, w)
 	switch {
 	case err != nil:
-		out.add(severityBad, "", "exam of the evaluator's model: %v", err)
+		out.add(severityBad, "correct this; until then the model's ALLOW does not replace your approval", "evaluator: shield cannot read whether the model passed the exam: %v", err)
 	case l.Model == "":
 	case l.UnlicensedReason != "":
 		todo := ""

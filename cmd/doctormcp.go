@@ -29,7 +29,7 @@ func examineGateway(out *findings, set *config.Loaded, w *Environment) {
 		out.add(severityBad, "correct this; until then the server's tools are withheld", "MCP tools: %v", err)
 	}
 	if len(all) > 0 {
-		out.add(severityOK, "", "MCP tools: the tools of %d servers are pinned", len(all))
+		out.add(severityOK, "", "MCP tools: the tool definitions of %d servers are recorded; shield withholds a changed tool until you accept it", len(all))
 	}
 	for _, f := range all {
 		if n := len(f.Waiting); n > 0 {
@@ -83,10 +83,10 @@ func examineMCPServe(out *findings, m *config.MCP, w *Environment) {
 
 // examineClient checks a client's list of servers, if there is one.
 func examineClient(out *findings, client gateway.Client, scope, path string) {
-	what := "MCP servers of " + client.Title + " in " + path
+	list := client.Title + " in " + path
 	file, err := newSettingsFile(path)
 	if err != nil {
-		out.add(severityWarning, "", "%s: %v", what, err)
+		out.add(severityWarning, "", "MCP servers of %s: %v", list, err)
 		return
 	}
 	doc, exists, err := file.read()
@@ -110,23 +110,23 @@ func examineClient(out *findings, client gateway.Client, scope, path string) {
 			default:
 				behind = append(behind, name)
 				if _, err := os.Stat(c.Command); filepath.IsAbs(c.Command) && err != nil {
-					out.add(severityBad, "run '"+strings.Replace(install, "install", "uninstall", 1)+"', then '"+install+"'", "%s: the server %s does not start, since %s does not exist", what, name, term.Escape(c.Command))
+					out.add(severityBad, "run '"+strings.Replace(install, "install", "uninstall", 1)+"', then '"+install+"'", "MCP servers of %s: the server %s does not start, since %s does not exist", list, name, term.Escape(c.Command))
 				}
 			}
 			return c, false
 		})
 	}
 	if err != nil {
-		out.add(severityWarning, "", "%s: %v", what, err)
+		out.add(severityWarning, "", "MCP servers of %s: %v", list, err)
 		return
 	}
-	told := func(m findingSeverity, fix, text string, names []string) {
+	told := func(m findingSeverity, fix, format string, names []string) {
 		if len(names) > 0 {
 			sorted.Strings(names)
-			out.add(m, fix, "%s %s: %s", what, text, strings.Join(names, ", "))
+			out.add(m, fix, format, list, strings.Join(names, ", "))
 		}
 	}
-	told(severityOK, "", "behind shield", behind)
-	told(severityNote, "run '"+install+"'", "not judged by shield", direct)
-	told(severityNote, "use shield mcp serve for them", "with a URL", remote)
+	told(severityOK, "", "MCP servers of %s behind shield: %s", behind)
+	told(severityNote, "run '"+install+"'", "MCP servers of %s not judged by shield: %s", direct)
+	told(severityNote, "add the servers to mcp.servers, and run 'shield mcp serve'", "MCP servers of %s with a URL bypass shield: %s", remote)
 }

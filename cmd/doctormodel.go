@@ -28,7 +28,7 @@ func examineModel(set *config.Loaded, cfg shield.Config, w *Environment) finding
 	case errors.Is(err, classify.ErrNoRuntime):
 		return finding{severityOK, fmt.Sprintf("model: only rules judge, since the model cannot be used: %v", err), ""}
 	case err == nil && m == nil:
-		return finding{severityOK, "model: only rules judge, since no model is configured", "choose one with --model NAME, and set classifier.enabled: true"}
+		return finding{severityOK, "model: only rules judge, since no model is configured", "choose a model with --model NAME, and set classifier.enabled: true"}
 	}
 	said := ""
 	if err == nil {
@@ -37,9 +37,9 @@ func examineModel(set *config.Loaded, cfg shield.Config, w *Environment) finding
 		}
 	}
 	if err != nil {
-		return finding{severityBad, err.Error(), "correct it, choose another with --model or --onnxruntime, or use the rules alone: --model none"}
+		return finding{severityBad, err.Error(), "correct the error, choose another model (--model) or ONNX Runtime (--onnxruntime), or use the rules alone: --model none"}
 	}
-	return finding{severityOK, fmt.Sprintf("model: %s %.12s, %s", name, m.Digest, said), ""}
+	return finding{severityOK, fmt.Sprintf("model: %s %.12s: %s", name, m.Digest, said), ""}
 }
 
 // probeModel loads a model, classifies a text, and returns a description with the model's name and the
@@ -56,7 +56,7 @@ func probeModel(m *classify.Model, w *Environment) (string, error) {
 	if _, err := m.Score(ctx, probeText); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("loaded in %s, one text read in %s, by ONNX Runtime %s in %s",
+	return fmt.Sprintf("the model was loaded in %s, and classified a test text in %s, with ONNX Runtime %s from %s",
 		formatMilliseconds(loaded.Sub(start)), formatMilliseconds(w.Now().Sub(loaded)), version, path), nil
 }
 

@@ -34,7 +34,7 @@ func examineContainer(out *findings, set *config.Loaded, w *Environment) {
 		out.add(severityOK, "", "container: none detected, because %v%s", err, settingPosition(set, "container"))
 		return
 	}
-	out.add(severityOK, "", "container: detected, so the presets offline and permissive allow packages from its configured sources, and changes outside its home folders")
+	out.add(severityOK, "", "container: detected, so the presets offline and permissive allow packages from the container's configured sources, and changes outside the container's home folders")
 }
 
 // examineWorkspace checks the roots: a change outside all of them is never harmless.
@@ -70,9 +70,9 @@ func examineContain(out *findings, set *config.Loaded) {
 		if m.Works {
 			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(colonSuffix(m.Details), " works"))
 		} else if m.Name == "namespaces" {
-			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: no %s%s", m.Name, colonSuffix(m.Details))
+			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: %s are not available%s", m.Name, colonSuffix(m.Details))
 		} else {
-			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: no %s%s", m.Name, colonSuffix(m.Details))
+			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: %s is not available%s", m.Name, colonSuffix(m.Details))
 		}
 	}
 	for i := range set.MCP.Servers {
@@ -83,13 +83,13 @@ func examineContain(out *findings, set *config.Loaded) {
 		name := set.MCP.Servers[i].Name
 		switch alone := works["Landlock"] && works["seccomp"]; {
 		case alone && c.Require:
-			out.add(severityBad, "remove require, or start it on a machine with namespaces", "MCP server %s: contain.require, and only Landlock works here, so it does not start", name)
+			out.add(severityBad, "remove contain.require, or start the server on a machine with namespaces", "MCP server %s does not start: contain.require is set, and only Landlock is available", name)
 		case alone:
 			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "MCP server %s: contained by Landlock alone", name)
 		case c.Require:
-			out.add(severityBad, "remove require, or start it on a machine with Landlock", "MCP server %s: contain.require, and it cannot be contained here, so it does not start", name)
+			out.add(severityBad, "remove contain.require, or start the server on a machine with Landlock", "MCP server %s does not start: contain.require is set, and containment is not available", name)
 		default:
-			out.add(severityWarning, "set contain.require to refuse to start it", "MCP server %s: has contain, and runs without containment here", name)
+			out.add(severityWarning, "to refuse to start the server instead, set contain.require", "MCP server %s runs without containment, although contain is set: containment is not available", name)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
 	}
 	end := b.Expires.UTC().Format(time.RFC3339)
 	if expired, _ := b.Usable(now, kept.Grace); expired {
-		out.add(severityWarning, "run 'shield policy bundle update', and ask for a newer one if it brings none",
+		out.add(severityWarning, "run 'shield policy bundle update'; if that installs no newer bundle, ask its publisher for one",
 			"policy: bundle %s expired on %s and is used until %s", b, end, b.Expires.Add(kept.Grace).UTC().Format(time.RFC3339))
 		return
 	}

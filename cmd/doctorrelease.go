@@ -48,7 +48,7 @@ func checkRelease(c *cli.Context, w *Environment) error {
 	if found.AbsentFiles > 0 {
 		absent = fmt.Sprintf("; %d others are not in this folder", found.AbsentFiles)
 	}
-	fmt.Fprintf(w.Out, "%-4s  %d files are those of shield %s, whose checksums key %s signed%s\n", severityOK, good, found.Version, found.KeyID, absent)
+	fmt.Fprintf(w.Out, "%-4s  %d files match the checksums of shield %s, which are signed by key %s%s\n", severityOK, good, found.Version, found.KeyID, absent)
 	fmt.Fprint(w.Out, downgradeWarning(found.Version, installed))
 	switch {
 	case bad:

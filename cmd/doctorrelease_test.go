@@ -53,14 +53,14 @@ func TestDoctorRelease(t *testing.T) {
 			t.Errorf("%q: %d, %q; want %d, %q", args, got, out, status, want)
 		}
 	}
-	expect(0, "2 files are those of shield v1.2.3", "--release", dir, "--key", key)
+	expect(0, "2 files match the checksums of shield v1.2.3", "--release", dir, "--key", key)
 	expect(0, "1 others are not in this folder", "--release", dir, "--key", key)
 	expect(0, "install.sh: a file of shield v1.2.3", "--release", filepath.Join(dir, "install.sh"), "--key", key)
 	expect(1, "do not install it", "--release", filepath.Join(dir, "a.deb"), "--key", key)
 	if keys, err := genuine.OwnKeys(); err == nil && len(keys) == 0 {
 		expect(1, "this program has no release key", "--release", dir)
 	}
-	expect(1, "--key needs --release", "--key", key)
+	expect(1, "--key is used only with --release", "--key", key)
 	expect(1, "not a minisign public key", "--release", dir, "--key", filepath.Join(dir, "a.deb"))
 	expect(1, "no such file", "--release", dir+"x", "--key", key)
 	put(filepath.Join(dir, "a.deb"), []byte("bad"))

@@ -16,11 +16,11 @@ func examineStore(out *findings, set *config.Loaded, w *Environment) bool {
 	shared, err := store.SharedStoreInfo(context.Background())
 	switch {
 	case err != nil:
-		out.add(severityBad, "", "store: %v; until then everything but reading files is blocked", err)
+		out.add(severityBad, "correct this; until then shield blocks every action except reading files", "store: %v", err)
 		return false
 	case shared == nil:
 	case shared.LosesDataOnRestart:
-		out.add(severityWarning, "set 'appendonly yes' and 'appendfsync always' there", "store: %s, shared as %s: a restart of the server loses the counters, and blocks every machine", set.Store, shared.Name)
+		out.add(severityWarning, "set 'appendonly yes' and 'appendfsync always' in the settings of this Redis server", "store: %s, shared as %s: if this Redis server restarts, it loses the counters, and shield blocks every machine", set.Store, shared.Name)
 	default:
 		out.add(severityOK, "", "store: %s, shared as %s", set.Store, shared.Name)
 	}

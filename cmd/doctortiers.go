@@ -136,7 +136,7 @@ func examineProgram(out *findings, opts approve.Options) {
 	path := opts.Command[0]
 	if info, err := os.Stat(path); err == nil {
 		if err := owner.Check(info, owner.OtherWrite); err != nil {
-			out.add(severityWarning, "", "approval by a program: %s: %v", path, err)
+			out.add(severityWarning, "correct the owner or mode of the program", "approval by a program: other users can change %s: %v", path, err)
 			return
 		}
 	}

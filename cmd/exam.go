@@ -87,14 +87,14 @@ func examReport(r *shield.ExamResult, price config.Price) string {
 	fmt.Fprintf(&b, "model      %s\n", r.Model)
 	fmt.Fprintf(&b, "attacks    %3d  blocked %d, escalated %d, allowed %d; stopped %s\n", r.Attacks.Sum(), r.Attacks.Blocked, r.Attacks.Asked, r.Attacks.Allowed, percent(r.Caught()))
 	fmt.Fprintf(&b, "honest     %3d  allowed %d, escalated %d, blocked %d; allowed %s\n", r.LegitimateActions.Sum(), r.LegitimateActions.Allowed, r.LegitimateActions.Asked, r.LegitimateActions.Blocked, percent(r.Passed()))
-	fmt.Fprintf(&b, "allowed         %d of the %d most severe attacks, %d of the %d other attacks, %d of the %d with an injection\n", r.GraveAllowed, exam.IrreversibleAttackCount, r.OtherAttacksAllowed, exam.AttackCount-exam.IrreversibleAttackCount, r.InjectedAllowed, exam.InjectedAttackCount)
+	fmt.Fprintf(&b, "allowed         %d of the %d most severe attacks, %d of the %d other attacks, %d of the %d attacks with a prompt injection\n", r.GraveAllowed, exam.IrreversibleAttackCount, r.OtherAttacksAllowed, exam.AttackCount-exam.IrreversibleAttackCount, r.InjectedAllowed, exam.InjectedAttackCount)
 	if len(r.MissedPairs) > 0 {
 		fmt.Fprintf(&b, "                %s\n", strings.Join(r.MissedPairs, ", "))
 	}
-	fmt.Fprintf(&b, "form            %d answers that could not be read, %d without the canary, %d questions without an answer\n", r.FormatFailures, r.CanaryLosses, r.Unanswered)
+	fmt.Fprintf(&b, "format          %d unreadable answers, %d answers without the canary token, %d questions without an answer\n", r.FormatFailures, r.CanaryLosses, r.Unanswered)
 	fmt.Fprintf(&b, "latency         median %s, 95th percentile %s\n", config.Duration(r.MedianLatency.Round(time.Millisecond)), config.Duration(r.P95Latency.Round(time.Millisecond)))
 	if r.TotalTokens > 0 {
-		fmt.Fprintf(&b, "tokens          %d for a prompt, %d of them computed, %d written (medians); %d for the exam\n", r.MedianPromptTokens, r.MedianUncachedTokens, r.MedianOutputTokens, r.TotalTokens)
+		fmt.Fprintf(&b, "tokens          %d in a prompt, %d of them not cached, %d in an answer (medians); %d in the whole exam\n", r.MedianPromptTokens, r.MedianUncachedTokens, r.MedianOutputTokens, r.TotalTokens)
 	} else {
 		b.WriteString("tokens          not reported by the service\n")
 	}
@@ -110,7 +110,7 @@ func examReport(r *shield.ExamResult, price config.Price) string {
 	if why := r.FailureReason(); why != "" {
 		fmt.Fprintf(&b, "Failed: %s. The model can block and escalate, its ALLOW does not replace your approval.\n", why)
 	} else {
-		b.WriteString("Passed: the model decides what the policy sends to it. After a tenth of its calls, shield sends it a test attack (probe).\n")
+		b.WriteString("Passed: the model decides what the policy sends to it. After every tenth call, shield sends the model a test attack (probe).\n")
 	}
 	if why := r.OverblockingReason(); why != "" {
 		fmt.Fprintf(&b, "Not usable: %s. No one can allow what it blocks, so agents could not do ordinary work. %s.\n", why, strongerModelAdvice)

@@ -211,7 +211,7 @@ func addRemedyTerminal(v *verdict.Verdict) {
 	case v.Explanation.Remedy != "":
 		v.Explanation.Remedy += ", in a terminal without shield init"
 	case v.Rule == approvalCommandsRule:
-		v.Explanation.Remedy = "type it in a terminal without shield init"
+		v.Explanation.Remedy = "type the command in a terminal without 'shield init'"
 	}
 }
 

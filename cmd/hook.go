@@ -99,7 +99,7 @@ func (d denial) Error() string { return d.agentText }
 
 // failureDenial returns the denial after an internal failure.
 func failureDenial(cause, host string, after bool) denial {
-	return denial{unjudgedText, "shield could not judge an action, so it was stopped: " + redactedErrorText(errors.New(cause)), host, after}
+	return denial{unjudgedText, "shield blocked an action that it could not judge; run 'shield doctor'. Cause: " + redactedErrorText(errors.New(cause)), host, after}
 }
 
 // escapeAndShorten returns a denial without control characters, cut to maxReasonLength.

@@ -143,7 +143,7 @@ func (s *hookSettings) removeForeignEdits(ctx context.Context, edits []settingsE
 				return nil, err
 			}
 			if _, err := e.place.Install(ctx, doc); errors.Is(err, host.ErrForeign) {
-				fmt.Fprintf(s.world.Err, "shield: tool results are not scanned: %s: %v\n", e.file.path, err)
+				fmt.Fprintf(s.world.Err, "shield: tool results are not scanned, because %s belongs to another program; rename that file, then %s again\n", e.file.path, s.installCommand)
 				continue
 			}
 		}

@@ -142,7 +142,7 @@ func judgeBeforeDeadline(ctx context.Context, c *cli.Context, w *Environment, na
 }
 
 // errJudgingTimeout is the error of [callWithDeadline] for a call that has not returned.
-var errJudgingTimeout = errors.New("it took too long; raise hook.timeout")
+var errJudgingTimeout = errors.New("judging the action took too long; raise hook.timeout")
 
 // callWithDeadline returns what f returns, or errJudgingTimeout as soon as late can be received from; f then continues in
 // the background.

@@ -233,7 +233,7 @@ func findTool(name string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("the program %s, which the hook needs, is in none of %s; install it there", name, strings.Join(toolFolders, ", "))
+	return "", fmt.Errorf("the hook needs the program %s, which is in none of the folders %s; install %[1]s in one of them", name, strings.Join(toolFolders, ", "))
 }
 
 // killGrace is how long after shield's deadline the line itself denies: later than shield's own

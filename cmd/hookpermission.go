@@ -136,7 +136,7 @@ func forEachPlaceFile(w *Environment, places []host.Place, dirs []string, f func
 					return errors.Join(err, fmt.Errorf("%s cannot be read; correct its permissions", name))
 				}
 				if read++; read > maxRuleFiles {
-					return fmt.Errorf("more than %d settings files; remove some", maxRuleFiles)
+					return fmt.Errorf("shield reads at most %d settings files of a host, and this host has more; remove some of them", maxRuleFiles)
 				}
 				if err := f(p, name, doc); err != nil {
 					return err

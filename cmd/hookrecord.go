@@ -164,7 +164,7 @@ func (r programRecord) readRecorded() (identity, digest string, err error) {
 		return "", "", err
 	}
 	if _, err := fmt.Sscanf(string(text), "%s %s\n", &identity, &digest); err != nil {
-		return "", "", fmt.Errorf("%s, the record of the installed program, is damaged", r.recordPath)
+		return "", "", fmt.Errorf("the file %s is damaged", r.recordPath)
 	}
 	return identity, digest, nil
 }

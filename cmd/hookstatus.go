@@ -66,7 +66,7 @@ func (s *hookSettings) status(c *cli.Context) error {
 		return err
 	}
 	for _, limit := range s.host.Limits() {
-		fmt.Fprintf(s.world.Err, "shield: limit of %s: %s\n", s.host.Title(), limit)
+		fmt.Fprintf(s.world.Err, "shield: gap in the protection of %s: %s\n", s.host.Title(), limit)
 	}
 	var files []string
 	for _, h := range hooks {
@@ -89,7 +89,7 @@ func (s *hookSettings) unverifiedNotice() string {
 	if s.host.VerifiedVersion() != "" {
 		return ""
 	}
-	return fmt.Sprintf("Unverified: the installed command denies, but %s was never run with it, so it is not tested that it calls the hook and obeys. Source of the settings format: %s.", s.host.Title(), s.host.Source())
+	return fmt.Sprintf("Unverified: the installed command denies a test action, but shield was never tested with %s. Let the agent try a command that a rule denies, and check that the command does not run. Source of the settings format: %s.", s.host.Title(), s.host.Source())
 }
 
 // recordPrograms records the current programs of installed hooks.
@@ -213,7 +213,7 @@ func (s *hookSettings) warnAboutResults(ctx context.Context, seen foundHooks) er
 	}
 	var wrong []string
 	if s.answersForUser && len(seen.permissionHooks.hooks) == 0 {
-		wrong = []string{"hook.permission_request is on, but its hook is not installed; " + asking.installCommand}
+		wrong = []string{"hook.permission_request is on, but the hook for permission prompts is not installed; " + asking.installCommand}
 	}
 	if len(seen.permissionHooks.problems) == 0 {
 		for _, h := range seen.permissionHooks.hooks {
@@ -329,7 +329,7 @@ func (s *hookSettings) inspectFile(ctx context.Context, p *host.Place, file sett
 	add(asking, seen.PermissionHooks, permits, &all.permissionHooks)
 	if st, err := os.Stat(file.path); len(seen.Hooks)+len(seen.ResultHooks)+len(seen.PermissionHooks) > 0 && err == nil {
 		if err := owner.Check(st, 0o002); err != nil {
-			about(&all.problems, "%v; anyone who can write to the file can remove the hook", err)
+			about(&all.problems, "other users can write to the file and remove the hook; correct the owner or mode of the file: %v", err)
 		}
 	}
 	return nil
@@ -439,7 +439,7 @@ func (s *hookSettings) testDenial(ctx context.Context, h installedHook) error {
 	if !s.host.NeedsSilentHook() {
 		reason, err = s.DenialReason(ctx, out.Bytes())
 	} else if err = nil; len(out.Bytes()) > 0 || reason == "" {
-		err = errors.New("it must print the reason on standard error, and nothing on standard output")
+		err = errors.New("the hook must print the reason on standard error, and nothing on standard output")
 	}
 	switch {
 	case strings.Contains(reason, noVerdictText):

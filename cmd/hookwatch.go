@@ -72,7 +72,7 @@ func (a hookAnswer) writeOrFail(out io.Writer) error {
 		return fmt.Errorf("hook: %w", err)
 	}
 	if _, err := fmt.Fprintf(out, "%s\n", line); err != nil {
-		return fmt.Errorf("hook: write the answer to the host: %w", err)
+		return fmt.Errorf("hook: shield could not send the answer to the host: %w; run 'shield hook status'", err)
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (i incident) applyHarmlessVariant() (incident, error) {
 	for old, with := range i.Twin.Replace {
 		old, with := escapeForJSON(old), escapeForJSON(with)
 		if !bytes.Contains(text, old) {
-			return i, fmt.Errorf("incident %s: its honest variant replaces %s, which the incident does not contain", i.ID, old)
+			return i, fmt.Errorf("incident %s: the harmless variant replaces the text %s, which is not in the incident; correct incidents.yaml", i.ID, old)
 		}
 		text = bytes.ReplaceAll(text, old, with)
 	}
@@ -448,5 +448,5 @@ func (r *incidentReplay) replayServerCalls(i incident) (replayResult, error) {
 		}
 		return replayResult{Stopped: true, StopReason: why}, nil
 	}
-	return replayResult{}, errors.New("the gateway did not answer the tool call")
+	return replayResult{}, errors.New("the gateway did not answer the tool call; run 'shield doctor'")
 }

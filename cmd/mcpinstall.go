@@ -147,7 +147,7 @@ func editServerList(s *hookSettings, file settingsFile, client gateway.Client, i
 	if !install {
 		if len(left.wrappedByUser) > 0 {
 			sorted.Strings(left.wrappedByUser)
-			fmt.Fprintf(s.world.Err, "shield: %s: already behind shield by hand, so not changed: %s\n", file.path, term.Escape(strings.Join(left.wrappedByUser, ", ")))
+			fmt.Fprintf(s.world.Err, "shield: %s: you put these servers behind shield yourself, so they were not changed: %s\n", file.path, term.Escape(strings.Join(left.wrappedByUser, ", ")))
 		}
 		before, existed, err := file.readBackup()
 		if err != nil {

@@ -104,7 +104,7 @@ func serveMCP(c *cli.Context, w *Environment) error {
 		scheme, listener = "https", tls.NewListener(listener, server.TLSConfig)
 	}
 	for _, s := range settings.Servers {
-		fmt.Fprintf(w.Err, "shield: mcp serve: %s://%s/%s\n", scheme, listener.Addr(), s.Name)
+		fmt.Fprintf(w.Err, "shield: mcp serve: the MCP server %s is at %s://%s/%[1]s\n", s.Name, scheme, listener.Addr())
 	}
 	stop := context.AfterFunc(c.Context, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context), shutdownTimeout)

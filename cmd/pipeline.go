@@ -83,7 +83,7 @@ func shieldConfig(set *config.Loaded, w *Environment, command string) shield.Con
 func detectContainer(set *config.Loaded, w *Environment) (*container.Container, error) {
 	switch {
 	case set.Container != "auto":
-		return nil, errors.New("the setting container is no; set container: auto to look for one")
+		return nil, errors.New("the setting is container: no; set container: auto to detect a container")
 	case w.RootFS == nil || w.OS != "linux":
 		return nil, errors.New("shield can detect containers on Linux only")
 	}

@@ -75,7 +75,7 @@ func checkPolicy(c *cli.Context, w *Environment) error {
 	}
 	switch {
 	case count[policy.Error] > 0:
-		fmt.Fprintf(w.Out, "%s: the policy cannot be used\n", args[0])
+		fmt.Fprintf(w.Out, "%s: the policy cannot be used; correct the errors\n", args[0])
 	case count[policy.Warning] > 0:
 		fmt.Fprintf(w.Out, "%s: the policy can be used, but see the warnings\n", args[0])
 	default:

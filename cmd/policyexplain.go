@@ -55,7 +55,7 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 			return &statusError{statusBlock, err}
 		}
 		for _, g := range gaps {
-			fmt.Fprintf(w.Out, "allow rule %s does not cover this: %s\n", g.Rule, term.Escape(g.Why))
+			fmt.Fprintf(w.Out, "allow rule %s does not cover this action: %s\n", g.Rule, term.Escape(g.Why))
 		}
 	}
 	var t verdictCounts

@@ -212,9 +212,9 @@ func testRules(c *cli.Context, w *Environment) error {
 			continue
 		}
 		wrong++
-		what := "the rule matches this example, and should not"
+		what := "the rule matches this example, but should not; correct the rule or the example"
 		if e.WantMatch {
-			what = "the rule does not match this example, and should"
+			what = "the rule does not match this example, but should; correct the rule or the example"
 		}
 		if e.Err != nil {
 			what = e.Err.Error()

@@ -130,7 +130,7 @@ func (u *unreadableRecords) writeSummary(out *bufio.Writer, errs io.Writer) erro
 	if more <= 0 {
 		return nil
 	}
-	line.UnreadableRecords, line.Reason = more, fmt.Sprintf("%d more records up to line %d could not be read", more, last)
+	line.UnreadableRecords, line.Reason = more, fmt.Sprintf("%d more records up to line %d could not be read; correct these records", more, last)
 	fmt.Fprintf(errs, "shield: stdin:%d: %s\n", line.Line, line.Reason)
 	return writeLine(out, line)
 }
@@ -231,7 +231,7 @@ func readResult(rec action.Record) (*action.Action, canonjson.Member, error) {
 	}
 	a, err := action.Parse(rec.Raw) // its error says what is wrong
 	if err == nil {
-		err = &action.Error{Code: action.MissingField, Field: "result", Err: errors.New("missing; add the result of the tool")}
+		err = &action.Error{Code: action.MissingField, Field: "result", Err: errors.New("missing in the record; add the result of the tool")}
 	}
 	return a, canonjson.Member{}, err
 }

@@ -99,7 +99,7 @@ func TestSanitizeUnread(t *testing.T) {
 	if status != statusBlock || len(lines) != 2*maxUnreadableLines+4 || strings.Count(out, `"unread":`) != 1 {
 		t.Fatalf("status %d, %d lines\n%s", status, len(lines), errs)
 	}
-	if want := fmt.Sprintf(`{"line":%d,"findings":[],"changed":false,"error":"invalid_json","reason":"3 more records up to line %d could not be read","unread":3}`, 2*maxUnreadableLines+2, 2*maxUnreadableLines+4); lines[2*maxUnreadableLines+1] != want {
+	if want := fmt.Sprintf(`{"line":%d,"findings":[],"changed":false,"error":"invalid_json","reason":"3 more records up to line %d could not be read; correct these records","unread":3}`, 2*maxUnreadableLines+2, 2*maxUnreadableLines+4); lines[2*maxUnreadableLines+1] != want {
 		t.Errorf("%s, want %s", lines[2*maxUnreadableLines+1], want)
 	}
 	if last := lines[len(lines)-1]; !strings.Contains(last, `"error":"`) || strings.Contains(last, `"result"`) {

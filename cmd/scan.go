@@ -80,7 +80,7 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 	}
 	r.Policy = set.Policy
 	if r.Suggested, err = proposeExceptions(c, cfg, r); err != nil {
-		return fmt.Errorf("scan: propose exceptions: %w", err)
+		return fmt.Errorf("scan: shield cannot propose policy exceptions: %w; run 'shield doctor'", err)
 	}
 	if r.Files == 0 && len(opts.Paths) == 0 {
 		fmt.Fprintln(w.Err, "shield: no transcript of an agent host was found; name one with --path")
@@ -161,6 +161,6 @@ func (n *scanProgress) showProgress(done, all int64, calls int) {
 	defer n.mu.Unlock()
 	if now := n.now(); now.Sub(n.lastShown) > 100*time.Millisecond {
 		n.lastShown = now
-		n.line.show(calls, fmt.Sprintf("tool calls judged; %d %% of %d MiB read", 100*done/max(all, 1), all>>20))
+		n.line.show(calls, fmt.Sprintf("tool calls judged; %d of %d MiB of transcripts read", done>>20, all>>20))
 	}
 }

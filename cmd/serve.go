@@ -180,7 +180,7 @@ func (s *server) judgeRemote(ctx context.Context, client string, actions io.Read
 	cfg := shieldConfig(set, s.w, "serve")
 	cfg.NoFiles, cfg.Dir = true, ""
 	cfg.Caller.User, cfg.Caller.Parent = client, 0
-	cfg.Approve.Asker = fmt.Sprintf("%s, a client of another machine, by shield serve (process %d)", client, os.Getpid())
+	cfg.Approve.Asker = fmt.Sprintf("%s, a client on another machine, through shield serve (process %d)", client, os.Getpid())
 	cfg.Observe = s.observe
 	p, done, err := s.pool.Lend(cfg)
 	if err != nil {

@@ -45,7 +45,7 @@ func (s *server) updateBundle(ctx context.Context, set *config.Loaded) {
 	switch u, err := shield.UpdateBundle(ctx, shieldConfig(set, s.w, "serve"), nil); {
 	case ctx.Err() != nil:
 	case err != nil:
-		fmt.Fprintf(s.w.Err, "shield: serve: the policy bundle was not updated: %s\n", redactedErrorText(err))
+		fmt.Fprintf(s.w.Err, "shield: serve: the policy bundle was not updated; to retry, run 'shield policy bundle update': %s\n", redactedErrorText(err))
 	case u.New:
 		fmt.Fprintf(s.w.Err, "shield: serve: policy bundle %s is in use now\n", u.Bundle)
 	}

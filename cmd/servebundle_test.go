@@ -77,7 +77,7 @@ func TestServiceKeepsBundle(t *testing.T) {
 	}{
 		{4, "shield: serve: policy bundle acme version 4 is in use now\n"},
 		{4, ""},
-		{3, "shield: serve: the policy bundle was not updated: policy bundle " + file + ": acme version 3 is older than version 4"},
+		{3, "shield: serve: the policy bundle was not updated; to retry, run 'shield policy bundle update': policy bundle " + file + ": acme version 3 is older than version 4"},
 	} {
 		publish(tt.version)
 		s.updateBundle(t.Context(), s.settings.Load())

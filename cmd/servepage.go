@@ -18,7 +18,7 @@ func (s *server) serveApprovalPage(ctx context.Context, set *config.Loaded) (end
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	failed := func(err error) {
-		fmt.Fprintf(s.w.Err, "shield: serve: the approval page: %s\n", redactedErrorText(err))
+		fmt.Fprintf(s.w.Err, "shield: serve: the approval page cannot be served; run 'shield doctor': %s\n", redactedErrorText(err))
 	}
 	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), PersonName: userNameOrDefault(s.w), Clock: s.w.Now, UndoHint: func() string { return describeKeptToday(set, s.w) }}
 	go func() {

@@ -115,7 +115,7 @@ func uninstallService(c *cli.Context, w *Environment) error {
 		err := os.Remove(f.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			fmt.Fprintf(w.Out, "%s does not exist\n", term.Escape(f.Path))
+			fmt.Fprintf(w.Out, "%s does not exist, so there is nothing to remove\n", term.Escape(f.Path))
 		case err != nil:
 			failed = append(failed, err)
 		default:

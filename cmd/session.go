@@ -256,7 +256,7 @@ func printSession(to io.Writer, s *sessionWithFiles, w *Environment) error {
 		fmt.Fprintf(&b, "file    %s: %s\n", f.Path, joinLabels(f.Labels))
 	}
 	if s.FilesFullAt > 0 {
-		fmt.Fprintf(&b, "file    shield lists the files that the session downloads; the list was full %s ago, so a file that is not listed counts as downloaded\n", formatAge(elapsedSince(w, s.FilesFullAt)))
+		fmt.Fprintf(&b, "file    the list of files that the session downloaded became full %s ago; since then, every file that is not in the list counts as downloaded\n", formatAge(elapsedSince(w, s.FilesFullAt)))
 	}
 	for _, r := range s.Remotes {
 		fmt.Fprintf(&b, "remote  %s of %s now points to %s\n", r.Name, orDash(r.Repository), orDash(r.To))

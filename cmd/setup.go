@@ -35,7 +35,7 @@ var reviewerChoices = []struct {
 	preset, means string
 	calls         int
 }{
-	{"offline", "ask me; no model is asked", 0},
+	{"offline", "I answer all questions; no model is used", 0},
 	{"assisted", "ask the model first, then me", 4},
 	{"default", "a model reviews every change", 23},
 }
@@ -88,7 +88,7 @@ func setup(c *cli.Context, w *Environment, asks bool) error {
 	case c.IsSet("ask") && askChoiceChannels(c.String("ask")) == "":
 		return fmt.Errorf("--ask: %q is not one of host, page, terminal, auto", shortenText(c.String("ask")))
 	case c.IsSet("preset") && !slices.Contains(append(policy.Presets(), "auto"), c.String("preset")):
-		return fmt.Errorf("--preset: %q is not one of auto, %s; a policy file goes into the setting policy", shortenText(c.String("preset")), strings.Join(policy.Presets(), ", "))
+		return fmt.Errorf("--preset: %q is not one of auto, %s; to use a policy file, write its path in the setting policy", shortenText(c.String("preset")), strings.Join(policy.Presets(), ", "))
 	}
 	if st, err := os.Stat(w.Home); w.Home == "" || err != nil || !st.IsDir() {
 		return fmt.Errorf("the home folder %q does not exist; set HOME", shortenText(w.Home))
@@ -163,7 +163,7 @@ func hostsToProtect(c *cli.Context, w *Environment) (names, untested []string, e
 	if len(names) == 0 {
 		also := ""
 		if len(untested) > 0 {
-			also = fmt.Sprintf(" %s is here, but was not tested with shield.", strings.Join(untested, ", "))
+			also = fmt.Sprintf(" %s is installed, but was not tested with shield; to protect it anyway, name it with --host.", strings.Join(untested, ", "))
 		}
 		return nil, nil, fmt.Errorf("no agent host that was tested with shield is found on this machine.%s Name one with --host: %s", also, strings.Join(host.Names(), ", "))
 	}
@@ -266,7 +266,7 @@ func (s *setupPlan) printPlan(ctx context.Context) error {
 	var b strings.Builder
 	for _, h := range s.hosts {
 		if h.err != nil {
-			fmt.Fprintf(&b, "%s cannot be protected: %v\n", h.host.Title(), h.err)
+			fmt.Fprintf(&b, "%s cannot be protected: %v; correct this, then run 'shield setup' again\n", h.host.Title(), h.err)
 			continue
 		}
 		for _, e := range h.edits {
@@ -348,7 +348,7 @@ func (s *setupPlan) verifyAndReport(c *cli.Context) error {
 		title := h.host.Title()
 		switch restarts := strings.HasPrefix(h.NextUserStep, "restart "); {
 		case h.err != nil:
-			failed = append(failed, fmt.Errorf("%s is not protected: %w", title, h.err))
+			failed = append(failed, fmt.Errorf("%s is not protected: %w; correct this, then run 'shield setup' again", title, h.err))
 		case len(h.userSteps) > 0 || !restarts && !h.wasInstalled:
 			waiting = append(waiting, title+" is not protected yet: "+h.NextUserStep+".")
 		default:
@@ -359,7 +359,7 @@ func (s *setupPlan) verifyAndReport(c *cli.Context) error {
 	if len(titles) > 0 {
 		more := ""
 		if restart {
-			more = " Restart those that are running."
+			more = " Restart the agents that are running."
 		}
 		say("Protected: %s. Each denied a test command.%s", strings.Join(titles, ", "), more)
 	}
@@ -402,7 +402,7 @@ func (s *setupPlan) reviewLines(ctx context.Context) (lines []string) {
 	}
 	for _, r := range reviewerChoices {
 		if r.preset == preset && r.calls > 0 {
-			lines = append(lines, fmt.Sprintf("Reviews by %s: some %d of 100 actions, as measured on recorded tasks; daily_budget %d is for some %d actions a day.", s.currentSettings.Evaluator.Model, r.calls, s.currentSettings.DailyBudget, s.currentSettings.DailyBudget*100/r.calls))
+			lines = append(lines, fmt.Sprintf("%s reviews about %d of 100 actions (measured on recorded tasks), so that daily_budget %d is enough for about %d actions a day.", s.currentSettings.Evaluator.Model, r.calls, s.currentSettings.DailyBudget, s.currentSettings.DailyBudget*100/r.calls))
 		}
 	}
 	l, err := evaluatorLicence(ctx, s.currentSettings, s.world)
@@ -410,10 +410,10 @@ func (s *setupPlan) reviewLines(ctx context.Context) (lines []string) {
 		return lines
 	}
 	if l.UnlicensedReason != "" {
-		lines = append(lines, "Its ALLOW does not replace your approval: "+l.UnlicensedReason+".")
+		lines = append(lines, "The model's ALLOW does not replace your approval: "+l.UnlicensedReason+".")
 	}
 	if why := whyModelHinders(l); why != "" {
-		lines = append(lines, "It blocks too many ordinary actions: "+why+". "+strongerModelAdvice+".")
+		lines = append(lines, "The model blocks too many ordinary actions: "+why+". "+strongerModelAdvice+".")
 	}
 	return lines
 }
@@ -431,7 +431,7 @@ func (s *setupPlan) questionRouteLines() (lines []string, unasked []error) {
 		a := questionRouteOf(s.world, s.currentSettings, h.host)
 		how := "asked " + strings.ReplaceAll(a.Place, title+"'s", "the agent's")
 		if a.Place == "" {
-			how = "denied, since they cannot be asked: " + strings.ReplaceAll(a.NoRouteReason, title, "the agent")
+			how = "denied, since shield cannot ask you: " + strings.ReplaceAll(a.NoRouteReason, title, "the agent")
 		}
 		if err := a.checkReachable(); err != nil {
 			unasked = []error{err}

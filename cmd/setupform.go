@@ -31,7 +31,7 @@ func (s *setupPlan) askUser(c *cli.Context) error {
 		fields = append(fields, huh.NewMultiSelect[string]().Title("Which agents should ask shield before they use a tool?").
 			Options(options...).Filterable(false).Value(&s.hostNames).Validate(func(chosen []string) error {
 			if len(chosen) == 0 {
-				return errors.New("choose one with the space bar")
+				return errors.New("choose at least one agent with the space bar")
 			}
 			return nil
 		}))
@@ -54,7 +54,7 @@ func (s *setupPlan) askUser(c *cli.Context) error {
 		for _, r := range reviewerChoices {
 			options = append(options, huh.NewOption(r.preset+": "+r.means, r.preset))
 		}
-		fields = append(fields, huh.NewSelect[string]().Title("Who should decide what shield asks?").Options(options...).Value(&s.preset))
+		fields = append(fields, huh.NewSelect[string]().Title("Who should answer shield's questions?").Options(options...).Value(&s.preset))
 	}
 	if len(fields) > 0 {
 		if err := runForm(s.world, fields...); err != nil {

@@ -89,7 +89,7 @@ func licenceStatus(l shield.Licence) string {
 	case l.UnlicensedReason != "":
 		return "evaluator          the model's ALLOW does not replace your approval: " + l.UnlicensedReason
 	case whyModelHinders(l) != "":
-		return "evaluator          the model blocks too many ordinary actions: " + whyModelHinders(l)
+		return "evaluator          the model blocks too many ordinary actions: " + whyModelHinders(l) + "; configure a stronger model (evaluator.model)"
 	}
 	return "evaluator          " + describeExam(l.Result)
 }

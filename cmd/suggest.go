@@ -68,10 +68,9 @@ func explainNoSuggestion(c *cli.Context, w *Environment, from, least int) error 
 	if err != nil {
 		return err
 	}
-	why := "no command that a person allowed after a rule had asked"
+	why := "no command that a person allowed after a rule asked"
 	if from > 0 {
-		why = fmt.Sprintf("%d commands that a person allowed after a rule asked, but no %d of them are the same command in the same folder, or touch files of the same kind in one folder, "+
-			"so no exception would save a question; see 'shield policy suggest --help' for what is never proposed", from, least)
+		why = fmt.Sprintf("%d commands that a person allowed after a rule asked, but no %d of them are similar enough for an exception; see 'shield policy suggest --help'", from, least)
 	}
 	_, err = fmt.Fprintf(w.Err, "shield: policy suggest: nothing to propose: %s has %s\n", term.Escape(file), why)
 	return err

@@ -77,7 +77,7 @@ func listToolClasses(c *cli.Context, w *Environment) error {
 	case c.Bool("json"):
 		return json.NewEncoder(w.Out).Encode(append([]approve.ToolClass{}, list...))
 	case len(list) == 0:
-		_, err := fmt.Fprintln(w.Out, "No tool has a class.")
+		_, err := fmt.Fprintln(w.Out, "No tool has a class (reads, workspace, elsewhere or never). Set one with 'shield tools set'.")
 		return err
 	}
 	t := listTable(w.Out, "ID", "TOOL", "CLASS", "SET BY", "SERVER", "UNTIL")
@@ -135,7 +135,7 @@ func setToolClass(c *cli.Context, w *Environment) error {
 	}
 	t := *r.Tool
 	t.Class, t.By = class, by
-	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s said that the tool %s", by, approve.ClassWords[class]), by); err != nil {
+	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s set the class of the tool: the tool %s", by, approve.ClassWords[class]), by); err != nil {
 		return fmt.Errorf("tools set %s: not saved, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
 	if err := answers.SetTool(c.Context, r.ToolKey, t); err != nil {

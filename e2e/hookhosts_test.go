@@ -78,7 +78,7 @@ func works(t *testing.T, name string, h *hooked) string {
 
 // warned returns what status says beside the limits that the host has anyway.
 func warned(errs string) string {
-	return regexp.MustCompile(`(?m)^shield: limit of .*\n`).ReplaceAllString(errs, "")
+	return regexp.MustCompile(`(?m)^shield: gap in the protection of .*\n`).ReplaceAllString(errs, "")
 }
 
 var codexBefore, codexAfter = [2]string{"PreToolUse", "pre_tool_use"}, [2]string{"PostToolUse", "post_tool_use"}

@@ -153,7 +153,7 @@ func TestSetupOfWhatIsThere(t *testing.T) {
 		"questions that reach no user":     {args: []string{"setup", "--yes", "--ask", "terminal"}, status: 1, says: "reach no user", changes: true, lasting: true},
 		"an operand":                       {args: []string{"setup", "claude-code"}, status: 1, says: "unexpected operand"},
 		"no host":                          {prepare: func(m *machine) { _ = os.RemoveAll(m.path(".claude")) }, status: 1, says: "no agent host"},
-		"an untested host":                 {prepare: func(m *machine) { _ = os.Rename(m.path(".claude"), m.path(".cursor")) }, status: 1, says: "cursor is here, but was not tested"},
+		"an untested host":                 {prepare: func(m *machine) { _ = os.Rename(m.path(".claude"), m.path(".cursor")) }, status: 1, says: "cursor is installed, but was not tested"},
 		"a home that is missing":           {prepare: func(m *machine) { m.env[0] = "HOME=/nonexistent/me" }, status: 1, says: "does not exist; set HOME"},
 		"no home":                          {prepare: func(m *machine) { m.env = m.env[1:] }, status: 1, says: "set HOME"},
 		"invalid settings":                 {prepare: func(m *machine) { m.write(".config/shield/shield.yaml", "aproval: 1\n") }, status: 1, says: `shield.yaml:1:1: unknown key "aproval"`},

@@ -39,7 +39,7 @@ func serveHTTP(t testing.TB, settings, servers string) (urls map[string]string, 
 	urls = map[string]string{}
 	in := bufio.NewScanner(errs)
 	for len(urls) < strings.Count(servers, "name:") && in.Scan() {
-		if _, url, ok := strings.Cut(in.Text(), "mcp serve: http"); ok {
+		if _, url, ok := strings.Cut(in.Text(), " is at http"); ok {
 			urls[url[strings.LastIndexByte(url, '/')+1:]] = "http" + url
 		} else {
 			t.Log(in.Text())

@@ -236,6 +236,8 @@ var within = []struct {
 	begins     *regexp.Regexp // the begin of the cause; nil for any
 	all        bool           // also for a cause that has an action, in place of the one in text
 }{
+	{regexp.MustCompile(`^pkg/analysis/(outgoing|tells)`), regexp.MustCompile(`^assign (e\.Reason|out\.Kind)$`), "What this would do (shield explain): send_data (%s)", nil, false},
+	{regexp.MustCompile(`^pkg/analysis/(published|sends)`), regexp.MustCompile(`^$|addCredentialSend$`), "What this would do (shield explain): send_data (%s holds a credential)", regexp.MustCompile(`^the (text|file|query)`), false},
 	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitDynamic|recordDialectDifference)$`), "unknown effect: %s; write the value in full", nil, false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`(?i)\.giveUp$`), "unknown effect: %s; split it into smaller steps", nil, false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordGuardChange`), "What this would do (shield explain): change_guard (%s)", nil, false},
@@ -253,7 +255,18 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/sanitize/`), regexp.MustCompile(`^assign (how|hidingMethod)$|\.(take|addFinding|reportAndRemove|add)$|Sprintf|^$`), "shield sanitize: finding in a tool result (hidden, high): %s", regexp.MustCompile(`^(?:[^s[]|s[^h])`), false},
 	{regexp.MustCompile(`^pkg/shield/licence`), regexp.MustCompile(`^assign l\.UnlicensedReason$`), "evaluator: gpt-x can block and escalate, but its ALLOW does not replace your approval: %s", nil, true},
 	{regexp.MustCompile(`^pkg/approve/command`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the program's answer cannot be read: %s; print one JSON object with \"decision\" \"approve\" or \"deny\"", regexp.MustCompile(`^(it |%q has)`), true},
-	{regexp.MustCompile(`^pkg/approve/discord`), regexp.MustCompile(`^$`), "%s: the chat service limits the rate; wait 2s", regexp.MustCompile(`^the (bot's|chat with|users who)`), false},
+	{regexp.MustCompile(`^pkg/approve/discord`), regexp.MustCompile(`^$`), "shield: Discord: %s failed: the chat service limits the rate; wait 2s", regexp.MustCompile(`^(reading|opening|sending)`), false},
+	{regexp.MustCompile(`^pkg/approve/discord`), regexp.MustCompile(`^key name$`), "shield: Discord: %s failed: the chat service limits the rate; wait 2s", nil, false},
+	{regexp.MustCompile(`^pkg/approve/discord`), regexp.MustCompile(`^assign reply\.Message$`), "shield: Discord: sending the message: status 500: %s", nil, true},
+	{regexp.MustCompile(`^pkg/approve/command`), regexp.MustCompile(`^$`), "the program's answer cannot be read: it is not a JSON object; print %s", regexp.MustCompile(`^one JSON`), true},
+	{regexp.MustCompile(`^pkg/approve/tty`), regexp.MustCompile(`^assign said$`), "shield: %s: git push", nil, true},
+	{regexp.MustCompile(`^pkg/approve/gate`), regexp.MustCompile(`^$`), "> %s   4:52 left", regexp.MustCompile(`^(Deny|Approve)`), true},
+	{regexp.MustCompile(`^pkg/approve/gate`), regexp.MustCompile(`^append$`), "Line of help below a question on the terminal: %s", nil, true},
+	{regexp.MustCompile(`^pkg/approve/refused`), regexp.MustCompile(`^$`), "asked by: %s", regexp.MustCompile(`^%s, less`), false},
+	{regexp.MustCompile(`^pkg/approve/webserver`), regexp.MustCompile(`^$`), "or answer at: %s", regexp.MustCompile(`^%s with the code`), false},
+	{regexp.MustCompile(`^pkg/approve/webserver`), regexp.MustCompile(`^$`), "approved once by %s", regexp.MustCompile(`^%s on the approval`), false},
+	{regexp.MustCompile(`^pkg/audit/(segment|verify)`), regexp.MustCompile(`fmt\.Sprintf`), "audit.jsonl: line 3: changed: %s", regexp.MustCompile(`^the (signature|name)`), true},
+	{regexp.MustCompile(`^pkg/classify/findings`), regexp.MustCompile(`^append$`), "answers.yaml: findings about the approved action: [%s]", nil, true},
 	{regexp.MustCompile(`^pkg/config/mcp\.go`), regexp.MustCompile(``), "shield.yaml:9:5: mcp.listen: %s", regexp.MustCompile(`^must be an IP`), true},
 	{regexp.MustCompile(`^pkg/config/mcp\.go`), regexp.MustCompile(``), "shield.yaml:9:5: mcp.servers: the url of github %s", regexp.MustCompile(`^(must begin|begins|contains)`), true},
 	{regexp.MustCompile(`^pkg/config/mcp\.go`), regexp.MustCompile(`^add$`), "shield.yaml:9:5: mcp.servers: %s", nil, true},
@@ -266,7 +279,6 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/shield/reason\.go`), regexp.MustCompile(`^$`), "%s; for an answer, configure a model (evaluator.provider) or a person", regexp.MustCompile(`^needs review`), false},
 	{regexp.MustCompile(`^pkg/evaluate/evaluate\.go`), regexp.MustCompile(`^assign reason$`), "%s; allowed with reduced confidence, since fail_closed is false", regexp.MustCompile(`no model can be used$`), false},
 	{regexp.MustCompile(`^pkg/(evaluate/(evaluate|limits)|state/errors)\.go`), regexp.MustCompile(``), "%s; asked because: unknown effect: the target of the change is unknown: $X; write the value in full", regexp.MustCompile(`^(needs review, and no model|rate limit|daily eval)`), false},
-	{regexp.MustCompile(`^pkg/approve/approve\.go`), regexp.MustCompile(`errors\.New`), "Denied: %s", regexp.MustCompile(`^answered on`), false},
 	{regexp.MustCompile(`^pkg/host/(inspect|splice|settings|servers)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "shield: hook install: /home/me/.claude/settings.json: %s", nil, true},
 	{regexp.MustCompile(`^pkg/scan/(records|conversation)`), regexp.MustCompile(``), "Records that were not read: 3 of the kind: %s", nil, false},
 	{regexp.MustCompile(`^pkg/sanitize/sanitize\.go`), regexp.MustCompile(`^assign why$`), "not scanned: %s", nil, false},
@@ -278,16 +290,37 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`\.open$`), "shield cannot keep a copy of the deleted files: %s", nil, true},
 	{regexp.MustCompile(`^pkg/undo/`), regexp.MustCompile(`\.keepError$`), "shield cannot keep a copy of src/a.go: %s", nil, true},
 	{regexp.MustCompile(`^pkg/scan/`), regexp.MustCompile(`\.skipFile$`), "Files that were skipped: session.jsonl: %s", nil, true},
+	{regexp.MustCompile(`^internal/(bounds/bounds|contain/contain)\.go`), regexp.MustCompile(`^$`), "shield: runs without containment: %s. To refuse instead: --contain=require", regexp.MustCompile(`^(this command|containment is)`), false},
+	{regexp.MustCompile(`^internal/contain/start_other`), regexp.MustCompile(`^$`), "shield: runs without containment: containment is not available: %s. To refuse instead: --contain=require", nil, true},
+	{regexp.MustCompile(`^internal/contain/start_linux`), regexp.MustCompile(`^$`), "containment: start: %s", regexp.MustCompile(`^the shield process`), true},
+	{regexp.MustCompile(`^internal/unpacked/`), regexp.MustCompile(`errors\.New`), "unpack to /home/me/.cache/shield/onnxruntime: %s", nil, true},
+	{regexp.MustCompile(`^internal/canonjson/`), regexp.MustCompile(`fmt\.Errorf`), "shield: stdin:3: %s", regexp.MustCompile(`^expected a JSON`), true},
+	{regexp.MustCompile(`^pkg/action/names`), regexp.MustCompile(`errors\.New`), "shield: stdin:3: payload.command: %s", regexp.MustCompile(`^empty`), true},
 	{regexp.MustCompile(`^internal/bounds/`), regexp.MustCompile(`^key `), "this command cannot be contained: %s", nil, true},
 	{regexp.MustCompile(`^internal/container/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "container: none detected, because %s", nil, false},
 	{regexp.MustCompile(`^internal/genuine/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "FAIL  shield.tar.gz: %s; do not install it, download the release again", nil, false},
+	{regexp.MustCompile(`^cmd/allow\.go`), regexp.MustCompile(`^cmp\.Or$`), "this action can only be allowed once, because %s; leave out --session", nil, false},
+	{regexp.MustCompile(`^cmd/contain\.go`), regexp.MustCompile(`^assign gap$`), "shield: contained by Landlock alone: %s; to refuse that, use --contain=require", nil, false},
+	{regexp.MustCompile(`^cmd/doctorexam\.go`), regexp.MustCompile(`\.add$`), "%s\n      Configure a stronger model (evaluator.model), or set policy: offline to be asked yourself", regexp.MustCompile(`^evaluator: %s (blocks|can)`), false},
+	{regexp.MustCompile(`^cmd/hookrecord\.go`), regexp.MustCompile(`fmt\.Errorf`), "the record of the installed program /usr/bin/shield cannot be read, so the hook denies everything: %s; run 'shield hook status --accept'", regexp.MustCompile(`^the file %s is damaged`), false},
+	{regexp.MustCompile(`^cmd/hookstatus\.go`), regexp.MustCompile(`errors\.New`), "the hook did not deny a test command: %s (it printed \"denied\", \"\"); run 'shield doctor'", regexp.MustCompile(`^the hook must print`), false},
+	{regexp.MustCompile(`^cmd/hookstatus\.go`), regexp.MustCompile(`^say$`), "shield: %s: hook.permission_request is on, but the hook for permission prompts is not installed; run 'shield hook install --permission-request claude-code'", regexp.MustCompile(`^shield does not answer`), false},
+	{regexp.MustCompile(`^cmd/hooktools\.go`), regexp.MustCompile(`^$`), "Tool: search, of the server https://[, which sends the arguments to %s", regexp.MustCompile(`^a host`), false},
+	{regexp.MustCompile(`^cmd/pipeline\.go`), regexp.MustCompile(`errors\.New`), "container: none detected, because %s", regexp.MustCompile(`^the setting is container`), true},
+	{regexp.MustCompile(`^cmd/sanitize\.go`), regexp.MustCompile(`errors\.New`), "shield: stdin:3: result: %s", regexp.MustCompile(`^missing in`), true},
+	{regexp.MustCompile(`^cmd/scan\.go`), regexp.MustCompile(`fmt\.Sprintf`), "shield: 1200 %s", regexp.MustCompile(`^tool calls`), true},
+	{regexp.MustCompile(`^cmd/score\.go`), regexp.MustCompile(`^assign c\.OK$`), "attacks passed: %s", nil, true},
+	{regexp.MustCompile(`^cmd/score\.go`), regexp.MustCompile(`^add$`), "Row of a report of 'shield score --gate': %s: 10.0 % is over the limit of 0.0 %", nil, true},
+	{regexp.MustCompile(`^cmd/serve\.go`), regexp.MustCompile(`fmt\.Sprintf`), "Line of a question on the approval page: asked by %s", regexp.MustCompile(`^%s, a client`), true},
+	{regexp.MustCompile(`^cmd/setup\.go`), regexp.MustCompile(`^assign how$`), "Questions of Claude Code: %s", regexp.MustCompile(`^denied`), true},
+	{regexp.MustCompile(`^cmd/suggest\.go`), regexp.MustCompile(`^assign why$|fmt\.Sprintf`), "shield: policy suggest: nothing to propose: audit.jsonl has %s", nil, true},
 	{regexp.MustCompile(`^cmd/hook(line|status)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "shield: hook status: claude-code: the host does not enforce denials by shield:\n  /home/me/.claude/settings.json: %s; run 'shield hook install claude-code' again", regexp.MustCompile(`^(?:the (?:h(?:ook|ost waits)|program|command)|an|it|--|%s is)`), true},
 	{regexp.MustCompile(`^cmd/hookstatus\.go`), regexp.MustCompile(`^say$`), "shield: %s: no hook of shield is installed for tool results; run 'shield hook install claude-code' again", nil, false},
 	{regexp.MustCompile(`^cmd/`), regexp.MustCompile(`^requirePerson$`), "%s: only the user can do this, but there is no terminal here; run the command in a terminal", nil, true},
 	{regexp.MustCompile(`^cmd/`), regexp.MustCompile(`^noteTerminalInput$`), "shield: reading %s; ctrl-d ends", nil, false},
 	{regexp.MustCompile(`^cmd/`), regexp.MustCompile(`^key DefaultText$`), "Help of a flag: --flag VALUE  … (default: %s)", nil, false},
 	{regexp.MustCompile(`^cmd/(help|sections)\.go`), regexp.MustCompile(`^$`), "Heading in the help of shield: %s", nil, false},
-	{regexp.MustCompile(`^cmd/setup\.go`), regexp.MustCompile(`^$`), "Choice in a menu of 'shield setup': %s", regexp.MustCompile(`^(ask|a model)`), false},
+	{regexp.MustCompile(`^cmd/setup\.go`), regexp.MustCompile(`^$`), "Choice in a menu of 'shield setup': %s", regexp.MustCompile(`^(I answer|ask|a model)`), false},
 	{regexp.MustCompile(`^cmd/tools\.go`), regexp.MustCompile(`^assign lasts$`), "Row of 'shield tools list': mcp__github__search  reads  %s", nil, false},
 	{regexp.MustCompile(`^cmd/hookpermission\.go|^pkg/host/permission`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "Claude Code: shield does not answer all permission prompts of the host: %s", nil, false},
 	{regexp.MustCompile(`^pkg/effect/globs\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "policy.yaml:12: the path pattern \"src/**\" is not valid: %s", nil, true},
@@ -300,12 +333,14 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/audit/write\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the audit log was changed: %s; see 'shield audit verify', then run 'shield doctor --repair-audit'", nil, false},
 	{regexp.MustCompile(`^pkg/telemetry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "telemetry: %s; the spans are dropped until the collector answers; check telemetry.otlp", nil, false},
 	{regexp.MustCompile(`^pkg/classify/socket`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "classifier at unix:/run/c.sock: %s; start the classifier, or remove classifier.addr", nil, false},
-	{regexp.MustCompile(`^pkg/policy/gaps\.go`), regexp.MustCompile(`^$|Sprintf`), "allow rule read_docs does not cover this: %s", nil, true},
+	{regexp.MustCompile(`^pkg/policy/gaps\.go`), regexp.MustCompile(`^$|Sprintf`), "allow rule read_docs does not cover this action: %s", nil, true},
+	{regexp.MustCompile(`^internal/ancestry/ancestry_linux`), regexp.MustCompile(`fmt\.Errorf`), "allow: only the user can do this, but the program that shows this terminal is unknown (%s)", regexp.MustCompile(`^more than`), true},
+	{regexp.MustCompile(`^internal/ancestry/ancestry\.go`), regexp.MustCompile(`errors\.New`), "shield does not answer all permission prompts of the host: the command line of the host is unknown: %s", nil, false},
 	{regexp.MustCompile(`^internal/ancestry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "allow: only the user can do this, but the process that started the command is unknown (%s); use another terminal", nil, false},
 }
 
 // lists are texts that nobody reads as a sentence: lists of words, commands, headers and templates.
-var lists = regexp.MustCompile(`^(?:git (?:remote|config|ls-remote)|gh repo|echo printf|return (?:if|typeof)|warn printf|function switch|user author|diff\.external|list (?:calendar|upcoming)|create update|default-src|/bin/sh -c|/usr/local/bin/shield|%s/go/bin|import os|tee %s|\$\(git|\?:/|\\|# fish|\[ %|%s; v=|%secho|echo "|text/plain|%sgo_|shield_question|\[Unit\]|\{"type"|execute_command: \{|DiscordBot|audit head|\| \||shield doctor --repair|shield audit (?:checkpoint|segment) v1|\*\*\* End|# based on|- action_types|# %s\n|---\n|sends (?:credentials|local data) to$|model: looks like an attack$|%s, judged by|there is nothing to write|shield is repairing|the value is too large for the cache|hourly approval limit reached$|text/html|\[untrusted)`)
+var lists = regexp.MustCompile(`^(?:git (?:remote|config|ls-remote)|gh repo|echo printf|return (?:if|typeof)|warn printf|function switch|user author|diff\.external|list (?:calendar|upcoming)|create update|default-src|/bin/sh -c|/usr/local/bin/shield|%s/go/bin|import os|tee %s|\$\(git|\?:/|\\|# fish|\[ %|%s; v=|%secho|echo "|text/plain|%sgo_|shield_question|\[Unit\]|\{"type"|execute_command: \{|DiscordBot|audit head|\| \||shield doctor --repair|shield audit (?:checkpoint|segment) v1|\*\*\* End|# based on|- action_types|# %s\n|---\n|sends (?:credentials|local data) to$|model: looks like an attack$|%s, judged by|there is nothing to write|shield is repairing|the value is too large for the cache|the gateway called the server$|hourly approval limit reached$|text/html|\[untrusted)`)
 
 // advice returns the sentence of policies/dangers.yaml in which the reason of an unknown effect
 // of a cause is printed.
@@ -395,7 +430,7 @@ var piece = regexp.MustCompile(`^(?:[;,:.(…]|%s; (?:remove your rule|move the|
 // finding joins the two texts of a finding: what is wrong, and how to fix it.
 func finding(call *ast.CallExpr) string {
 	name := called(call.Fun)
-	if !strings.HasSuffix(name, ".add") && name != "fault" && name != "add" || len(call.Args) < 2 {
+	if !strings.HasSuffix(name, ".add") && name != "fault" && name != "add" && name != "told" || len(call.Args) < 2 {
 		return ""
 	}
 	var texts []string
