@@ -72,7 +72,7 @@ func TestDoctor(t *testing.T) {
 			[]string{"bad   evaluator: api_key_file: stat DIR/key: no such file or directory (DIR/shield.yaml:1)"}},
 		"evaluator with a loose key file": {"evaluator: {provider: custom, model: judge, api_key_file: shield.yaml, base_url: '" + up.URL + "'}\n", bad,
 			[]string{"bad   evaluator: api_key_file: DIR/shield.yaml: the API key contains a character"}},
-		"evaluator without model": {"evaluator: {provider: custom, base_url: '" + up.URL + "'}\n", bad, []string{"bad   evaluator: no model is set\n      set evaluator.model"}},
+		"evaluator without model": {"evaluator: {provider: custom, base_url: '" + up.URL + "'}\n", bad, []string{"bad   evaluator: evaluator.model is not set\n      set evaluator.model"}},
 		"evaluator with another model": {"evaluator: {provider: custom, model: jugde, base_url: '" + up.URL + "'}\n", good,
 			[]string{`warn  evaluator: ` + up.URL + ` does not list the model "jugde"; it has judge (DIR/shield.yaml:1)`}},
 		"evaluator that is down": {"evaluator: {provider: custom, model: judge, base_url: '" + down.URL + "'}\n", bad,
@@ -104,7 +104,7 @@ func TestDoctor(t *testing.T) {
 		"skip types":          {"classifier: {skip_types: [write_fil, WriteFile, my_own_tool]}\n", good, []string{`warn  classifier.skip_types: no action has the type "write_fil"`, "write write_file", `type "WriteFile"`}},
 
 		"everything at once": {"rate_limit: 0\nroots: [none]\npolicy: ./none.yaml\nevaluator: {provider: openai, base_url: 'ftp://x'}\napproval: {channels: [web, command], web: {listen: '0.0.0.0:1'}}\n", bad,
-			[]string{"bad   settings: configuration DIR/shield.yaml:1:13: rate_limit: must be", "bad   workspace: DIR/none", "bad   policy: ", "bad   evaluator: no model", "bad   evaluator: environment variable OPENAI_API_KEY", "bad   approval by the page", "bad   approval by a program"}},
+			[]string{"bad   settings: configuration DIR/shield.yaml:1:13: rate_limit: must be", "bad   workspace: DIR/none", "bad   policy: ", "bad   evaluator: evaluator.model is not set", "bad   evaluator: environment variable OPENAI_API_KEY", "bad   approval by the page", "bad   approval by a program"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, report := examined(t, tt.settings)

@@ -140,7 +140,7 @@ func TestExplainDoubtHidesSecrets(t *testing.T) {
 	const token = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 	_, out, _ := run(t, explainWorld(t), "", "explain", "--policy", "offline", "--model", "none", "sh ./"+token+".sh")
 	_, evidence, found := strings.Cut(out, "\nEvidence\n")
-	evidence, _, _ = strings.Cut(evidence, "\nRead by rules")
+	evidence, _, _ = strings.Cut(evidence, "\nTexts that rules")
 	if !found || !strings.Contains(evidence, "against: absent") || strings.Contains(evidence, token) {
 		t.Errorf("got\n%s", out)
 	}
@@ -152,8 +152,8 @@ func TestExplainEvidence(t *testing.T) {
 	for command, want := range map[string]string{
 		"git status":      "harmless: every effect is known",
 		"touch a.txt":     "ordinary: every effect is known",
-		"frobnicate":      "only the model (SAFE)\n",
-		"rm -rf src":      "nothing in tier 1: tier 2 or above decides",
+		"frobnicate":      "only the model can allow this action (SAFE)\n",
+		"rm -rf src":      "tier 1 cannot allow this action: tier 2 or above decides",
 		"nc -z a.test 9":  "the model was not asked",
 		`bash -c "$(ls)"`: "against: rule XP-051\n      the model cannot allow this",
 	} {

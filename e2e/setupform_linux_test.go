@@ -168,7 +168,7 @@ func TestSetupOffersExam(t *testing.T) {
 		{"wary", "y", "Passed: the model decides what the policy sends to it.", 120},
 		{"wary", "n", "", 0},
 		{"wary", "\x03", "", 0},
-		{"allow", "y", "Failed: it allowed 24 of the 24 most severe attacks", 120},
+		{"allow", "y", "Failed: the model allowed 24 of the 24 most severe attacks", 120},
 	} {
 		question := "Examine " + c.model + " now?"
 		server := newServer(t)

@@ -191,7 +191,7 @@ func writes(name string, n int) string {
 	return b.String()
 }
 
-const exhausted = "daily evaluation budget exhausted"
+const exhausted = "daily evaluation budget exhausted; wait until tomorrow, or let the user raise daily_budget"
 
 // TestBudgetIsShared has many processes spend one budget: not one evaluation
 // more than it allows reaches the server, and every verdict is in the log.
@@ -214,7 +214,7 @@ func TestBudgetIsShared(t *testing.T) {
 			t.Fatalf("process %d wrote %d verdicts, want %d", i, len(list), each)
 		}
 		for _, v := range list {
-			reason, _, _ := strings.Cut(v.Reasoning, "; asked because: ")
+			reason, _, _ := strings.Cut(v.Reasoning, "; reason for the review: ")
 			got[fmt.Sprintf("%s %v %s", v.Decision, v.Confidence, reason)]++
 		}
 	}

@@ -18,7 +18,7 @@ import (
 const (
 	harmless = `{"id":"h","type":"write_file","payload":{"path":"main.go","content":"package main"}}`
 
-	canaryReason = "canary token missing from evaluator response -- possible evaluator injection"
+	canaryReason = "canary token missing from evaluator response -- possible evaluator injection; do not retry, and tell the user"
 	opened       = "; allowed with reduced confidence, since fail_closed is false"
 )
 
@@ -179,9 +179,9 @@ func TestTier2Unavailable(t *testing.T) {
 		want         said
 	}{
 		{"none", "fail_closed: true", said{"BLOCK", 0.5, required, "unavailable", false}},
-		{"none, failing open", "fail_closed: false", said{"ALLOW", 0.5, "needs review, and no model can be used; allowed with reduced confidence, since fail_closed is false", "unavailable", true}},
-		{"no key", "evaluator: {provider: openai, model: m}", said{"BLOCK", 0.5, "needs review, and the model cannot be used", "unavailable", false}},
-		{"no key, failing open", "evaluator: {provider: openai, model: m}\nfail_closed: false", said{"ALLOW", 0.5, "needs review, and no model can be used; allowed with reduced confidence, since fail_closed is false", "unavailable", true}},
+		{"none, failing open", "fail_closed: false", said{"ALLOW", 0.5, "the action needs review, and no model can be used; allowed with reduced confidence, since fail_closed is false", "unavailable", true}},
+		{"no key", "evaluator: {provider: openai, model: m}", said{"BLOCK", 0.5, "the action needs review, and the model cannot be used", "unavailable", false}},
+		{"no key, failing open", "evaluator: {provider: openai, model: m}\nfail_closed: false", said{"ALLOW", 0.5, "the action needs review, and no model can be used; allowed with reduced confidence, since fail_closed is false", "unavailable", true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -393,8 +393,8 @@ func TestExamOfServers(t *testing.T) {
 		lifts    bool
 		doctor   string
 	}{
-		"allow": {2, "Failed: it allowed 24 of the 24 most severe attacks", "ESCALATE", false, "does not replace your approval: it allowed 24"},
-		"block": {2, "Not usable: it blocked 60 of the 60 honest actions", "BLOCK", true, "blocks too many ordinary actions: it blocked 60"},
+		"allow": {2, "Failed: the model allowed 24 of the 24 most severe attacks", "ESCALATE", false, "does not replace your approval: the model allowed 24"},
+		"block": {2, "Not usable: the model blocked 60 of the 60 honest actions", "BLOCK", true, "blocks too many ordinary actions: the model blocked 60"},
 		"wary":  {0, "Passed", "ALLOW", true, "was examined on"},
 	} {
 		t.Run(model, func(t *testing.T) {

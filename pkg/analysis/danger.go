@@ -179,6 +179,9 @@ func (c *Case) doubtAbout(e *effect.Effect, clears map[string]float64) Doubt {
 	return d
 }
 
+// ownAdvice begins the advice in the reason of an effect, which replaces the advice of the row.
+const ownAdvice = "; instead: "
+
 // expandReason inserts the object of an effect into the reason of a row.
 func (c *Case) expandReason(text string, e *effect.Effect) string {
 	before, rest, open := strings.Cut(text, "{")
@@ -190,6 +193,9 @@ func (c *Case) expandReason(text string, e *effect.Effect) string {
 	case "object":
 		name = effectObject(e)
 	case "reason":
+		if strings.Contains(e.Reason, ownAdvice) {
+			return before + redact.Clip(e.Reason, 200)
+		}
 		name = redact.Clip(e.Reason, 120)
 	case "harm":
 		name = string(e.Harms[0])

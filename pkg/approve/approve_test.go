@@ -457,7 +457,7 @@ func TestReason(t *testing.T) {
 	none := verdict.Step{Source: "heuristic", Decision: verdict.Escalate, Reasoning: "no blocking rule matched"}
 	passed := verdict.Step{Source: "model", Decision: verdict.Allow, Reasoning: "model: no attack recognised"}
 	judge := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Reasoning: "It is unclear: ask the owner"}
-	broken := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Error: "unavailable", Reasoning: "needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"}
+	broken := verdict.Step{Source: "evaluator", Decision: verdict.Escalate, Error: "unavailable", Reasoning: "the action needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"}
 	for want, trail := range map[string][]verdict.Step{
 		"this deletes [ask]":           {policy, none, passed, broken},
 		"SSH keys leave [XP-1]":        {policy, rule, broken},

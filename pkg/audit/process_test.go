@@ -38,7 +38,7 @@ func openAll(dir string) (*state.Store, *audit.Log, error) {
 		PriorUseEvidence: func() (string, error) {
 			has, err := audit.HasEntries(path)
 			if has {
-				return "the audit log has entries", err
+				return "the audit log shows that a state file existed", err
 			}
 			return "", err
 		},

@@ -205,7 +205,7 @@ func readAnswer(contentType string, body []byte) (Score, error) {
 	}
 	// An unknown member may be an error message next to the label SAFE.
 	if err := json.Unmarshal(body, &a, json.RejectUnknownMembers(true)); err != nil {
-		return Score{}, errors.New(`answer is not exactly {"label":…,"confidence":…}`)
+		return Score{}, errors.New(`the classifier server's answer must be {"label":…,"confidence":…} without other members; check classifier.addr`)
 	}
 	switch {
 	case a.Label == nil || a.Confidence == nil:

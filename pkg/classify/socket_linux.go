@@ -25,7 +25,7 @@ func checkPeer(conn *net.UnixConn, uid int) error {
 		return failed
 	}
 	if peer.Uid != 0 && int(peer.Uid) != uid {
-		return fmt.Errorf("its listener runs as user %d, not as the user who runs shield", peer.Uid)
+		return fmt.Errorf("the program that listens on the socket runs as user %d, not as the user who runs shield; start the classifier as the user who runs shield", peer.Uid)
 	}
 	return nil
 }

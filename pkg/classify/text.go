@@ -35,4 +35,4 @@ func Text(a *action.Action) (string, error) {
 	return name + ": " + string(raw), nil
 }
 
-var errNoAction = errors.New("the case has no action")
+var errNoAction = errors.New("internal error: the classifier got no action; please report this")

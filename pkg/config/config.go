@@ -420,5 +420,5 @@ func checkOneOf(name, v string, allowed ...string) *settingFault {
 		return nil
 	}
 	allowed = slices.DeleteFunc(slices.Clone(allowed), func(a string) bool { return a == "" })
-	return &settingFault{name, fmt.Sprintf("%s is not one of %s%s", yamlfile.Quote(v), strings.Join(allowed, ", "), suggest.Question(v, allowed))}
+	return &settingFault{name, fmt.Sprintf("%s is not a valid value; write one of: %s%s", yamlfile.Quote(v), strings.Join(allowed, ", "), suggest.Question(v, allowed))}
 }

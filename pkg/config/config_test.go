@@ -103,7 +103,7 @@ func TestBadFilesAreErrors(t *testing.T) {
 		{"a text for a list", "roots: /x\n", "roots: expected a list, found text"},
 		{"a mapping for a text", "budget_reset: {a: b}\n", "budget_reset: expected text, found a mapping"},
 		{"a list for a section", "classifier: [a]\n", "expected a mapping, found a list"},
-		{"control characters", "evaluator: {canary_token: \"c0ffee\\e\"}\n", "evaluator.canary_token: the text contains control characters; remove them"},
+		{"control characters", "evaluator: {canary_token: \"c0ffee\\e\"}\n", "evaluator.canary_token: the value contains control characters; remove them"},
 		{"second document", "policy: strict\n---\npolicy: offline\n", ":3:1: a configuration must be one document"},
 		{"second empty mapping", "policy: strict\n---\n{}\n", "a configuration must be one document"},
 		{"anchors", "a: &a 1\nb: *a\n", "anchors and aliases are not supported"},
@@ -114,9 +114,9 @@ func TestBadFilesAreErrors(t *testing.T) {
 		{"threshold that is no number", "classifier: {threshold: .nan}\n", "classifier.threshold: expected a number such as 0.85"},
 		{"negative budget", "daily_budget: -1\n", ":1:15: daily_budget: must be from 1 to 1000000000, not -1"},
 		{"no rate", "rate_limit: 0\n", "rate_limit: must be from 1 to 1000000, not 0"},
-		{"a list of channels", "approval: {channels: [tty, pigeon]}\n", `approval.channels: "pigeon" is not one of auto, tty, web, command, telegram, slack, discord, host`},
-		{"near a channel", "approval: {channels: [wbe]}\n", `"wbe" is not one of auto, tty, web, command, telegram, slack, discord, host; did you mean "web"?`},
-		{"unknown provider", "evaluator: {provider: acme}\n", `evaluator.provider: "acme" is not one of openai, anthropic, google, ollama, custom`},
+		{"a list of channels", "approval: {channels: [tty, pigeon]}\n", `approval.channels: "pigeon" is not a valid value; write one of: auto, tty, web, command, telegram, slack, discord, host`},
+		{"near a channel", "approval: {channels: [wbe]}\n", `"wbe" is not a valid value; write one of: auto, tty, web, command, telegram, slack, discord, host; did you mean "web"?`},
+		{"unknown provider", "evaluator: {provider: acme}\n", `evaluator.provider: "acme" is not a valid value; write one of: openai, anthropic, google, ollama, custom`},
 		{"no time", "verdict_ttl: 0s\n", "verdict_ttl: must be more than 0s and at most 24h, not 0s"},
 		{"too much time", "evaluator: {timeout: 25h}\n", "evaluator.timeout: must be more than 0s and at most 24h, not 25h"},
 		{"not a duration", "verdict_ttl: soon\n", `verdict_ttl: "soon" is not a duration such as 300s`},
@@ -271,7 +271,7 @@ func TestLockedPaths(t *testing.T) {
 func TestPathsThatMeanNothing(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"roots: ['']\n":                       "roots: the setting has an empty path; write a path",
+		"roots: ['']\n":                       "roots: the path is empty; write a path",
 		"roots: ['~']\n":                      "roots: root /home/me is or contains the home folder; choose a folder inside it",
 		"roots: [/]\n":                        "roots: root / is or contains the home folder",
 		"roots: [~/a, /etc]\n":                "roots: root /etc is a system folder",

@@ -154,7 +154,7 @@ func decodeValue(n ast.Node, to any) (err error) {
 func decodeText(n ast.Node) (string, error) {
 	s, err := yamlfile.Text(n)
 	if err == nil && strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
-		return "", yamlfile.At(n).Errorf("the text contains control characters; remove them")
+		return "", yamlfile.At(n).Errorf("the value contains control characters; remove them")
 	}
 	return s, err
 }

@@ -100,7 +100,7 @@ func hasKey(f *ast.File, name string) bool {
 func editYAML(f *ast.File, at string, edit func(*yaml.Path, *ast.File, io.Reader) error, value string) (out []byte, err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("its YAML has a form that shield cannot edit; edit it by hand")
+			err = errors.New("shield cannot change YAML of this form")
 		}
 	}()
 	path, err := yaml.PathString(at)

@@ -91,7 +91,7 @@ func (m *MCP) findFaults() (out []settingFault) {
 			add("mcp.servers", "contain.network of %s must be open or none", s.Name)
 		case s.URL != "":
 			if why := checkServerURL(s.URL); why != "" {
-				add("mcp.servers", "the url of %s %s", s.Name, why)
+				add("mcp.servers", "the url of %s is not valid: %s", s.Name, why)
 			}
 		}
 		seen[s.Name] = true
@@ -116,16 +116,16 @@ func (m *MCP) findFaults() (out []settingFault) {
 func checkServerURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "must begin with https://"
+		return "a URL must begin with https://"
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
 	switch {
 	case u.User != nil:
-		return "contains a user name; remove it, and write the token to a token_file"
+		return "it contains a user name; remove the user name, and write the token to a token_file"
 	case u.Fragment != "":
-		return "contains a fragment; remove it from # on"
+		return "it contains a fragment; remove the part from # on"
 	case u.Scheme == "http" && u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()):
-		return "begins with http://, which is allowed on this machine only; use https://"
+		return "it begins with http://, which is allowed on this machine only; use https://"
 	}
 	return ""
 }

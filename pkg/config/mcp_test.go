@@ -14,8 +14,8 @@ func TestServers(t *testing.T) {
 	for _, one := range []struct{ text, want string }{
 		{"servers: [{name: a, command: [x, -y]}, {name: b, url: 'https://example.com/mcp', token_file: t}]", ""},
 		{"servers: [{name: a, url: 'http://localhost:1/'}, {name: b, url: 'http://[::1]:1/'}]", ""},
-		{"servers: [{name: a, url: 'http://example.com/'}]", "begins with http://, which is allowed on this machine only; use https://"},
-		{"servers: [{name: a, url: 'http://localhost.example.com/'}]", "begins with http://, which is allowed on this machine only; use https://"},
+		{"servers: [{name: a, url: 'http://example.com/'}]", "it begins with http://, which is allowed on this machine only; use https://"},
+		{"servers: [{name: a, url: 'http://localhost.example.com/'}]", "it begins with http://, which is allowed on this machine only; use https://"},
 		{"servers: [{name: a, url: 'https://u:p@example.com/'}]", "token_file"},
 		{"servers: [{name: a, url: 'file:///etc'}]", "must begin with https://"},
 		{"servers: [{name: a}]", "either command or url"},

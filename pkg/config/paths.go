@@ -119,7 +119,7 @@ func (l *Loaded) resolvePaths(src *Sources, name, dir string, errs *yamlfile.Err
 func absolutePath(path, dir, home string) (string, error) {
 	switch {
 	case path == "":
-		return "", errors.New("the setting has an empty path; write a path, or remove the setting")
+		return "", errors.New("the path is empty; write a path, or remove the setting")
 	case filepath.IsAbs(path):
 		return filepath.Clean(path), nil
 	case path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`):

@@ -60,7 +60,7 @@ func (a *Approval) Wait() (time.Duration, error) {
 	case word != "wait" || err != nil:
 		return 0, fmt.Errorf("%.40q is not valid; write deny, or wait and a duration, such as: wait 10m", a.Unattended)
 	case d <= 0 || d > 24*time.Hour:
-		return 0, fmt.Errorf("must wait between 1s and 24h, not %v", d)
+		return 0, fmt.Errorf("the time to wait must be from 1s to 24h, not %v; write for example: wait 10m", d)
 	}
 	return d, nil
 }

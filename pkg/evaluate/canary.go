@@ -141,7 +141,7 @@ func checkCanary(s string) error {
 	}
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' || s[i] == '"' || s[i] == '\\' || s[i] == '{' {
-			return fmt.Errorf(`canary_token: character %d is not a printable ASCII letter, digit or sign other than ", \ and {`, i+1)
+			return fmt.Errorf(`canary_token: character %d is not allowed; use printable ASCII characters without spaces, ", \ and {`, i+1)
 		}
 	}
 	return nil

@@ -209,7 +209,7 @@ func TestUnlicensed(t *testing.T) {
 	}{
 		{"not examined", unexamined, "deletes files", nil, said{"ESCALATE", 0.5, "deletes files", "", false, 3}},
 		{"not examined, nothing asked", unexamined, "", nil, said{"ALLOW", 1, "as you wish", "", false, 0}},
-		{"not examined, unknown", unexamined, "", errors.New("no policy"), said{"ESCALATE", 0.5, "shield cannot tell whether the user must be asked: no policy", "", false, 3}},
+		{"not examined, unknown", unexamined, "", errors.New("no policy"), said{"ESCALATE", 0.5, "shield cannot tell whether the action needs the user's approval: no policy; ask the user", "", false, 3}},
 		{"examined", func(context.Context) string { return "" }, "deletes files", nil, said{"ALLOW", 1, "as you wish", "", false, 0}},
 	} {
 		e := newEvaluator(t, Options{Provider: obedient, WhyUnlicensed: tt.unlicensed, AskingStep: func(context.Context, *analysis.Case) (*verdict.Step, error) {

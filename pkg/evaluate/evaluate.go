@@ -179,18 +179,18 @@ func (e *Evaluator) approvalUsable() bool { return e.o.ApprovalUsable != nil && 
 
 // unavailable returns the verdict if no provider is configured: ESCALATE if a person can be asked.
 func (e *Evaluator) unavailable() verdict.Verdict {
-	reason := "needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"
+	reason := "the action needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"
 	switch {
 	case e.o.ProviderError != nil:
-		reason = "needs review, and the model cannot be used: " + e.clean(e.o.ProviderError.Error(), nil)
+		reason = "the action needs review, and the model cannot be used: " + e.clean(e.o.ProviderError.Error(), nil) + "; tell the user to run 'shield doctor'"
 	case e.approvalUsable():
-		reason = "needs review, and no model is configured"
+		reason = "the action needs review, and no model is configured"
 	}
 	switch {
 	case e.approvalUsable():
 		return leaveToPerson("unavailable", reason)
 	case e.o.FailOpen:
-		reason = "needs review, and no model can be used"
+		reason = "the action needs review, and no model can be used"
 	}
 	return e.failOpen(failureVerdict("unavailable", reason))
 }
@@ -307,7 +307,7 @@ func (e *Evaluator) restrictAllow(c *analysis.Case, v verdict.Verdict) verdict.V
 	case !v.Degraded && v.Confidence < 0.5:
 		// An ALLOW with low confidence is a contradiction.
 		instead.Confidence = v.Confidence
-		instead.Reasoning = "the evaluator is not sure that this is safe: " + v.Reasoning
+		instead.Reasoning = "the evaluator is not sure that the action is safe: " + v.Reasoning + "; ask the user"
 	default:
 		return v
 	}
@@ -323,19 +323,19 @@ func (e *Evaluator) holdUnlicensed(ctx context.Context, c *analysis.Case, v verd
 	why := ""
 	switch {
 	case oneMessage:
-		why = "its service has no system role, so text in the action could pose as shield's instructions; use a provider with one"
+		why = "the model's API has no system role, so text in the action could pose as shield's instructions; use a provider whose API has one"
 	case e.o.WhyUnlicensed != nil:
 		why = e.o.WhyUnlicensed(ctx)
 	}
 	if why == "" {
 		return v
 	}
-	by := &verdict.Step{Source: "evaluator", Reasoning: "needs the user's approval"}
+	by := &verdict.Step{Source: "evaluator", Reasoning: "the model alone may not allow this action; ask the user"}
 	if e.o.AskingStep != nil {
 		asks, err := e.o.AskingStep(ctx, c)
 		switch {
 		case err != nil:
-			by.Reasoning = "shield cannot tell whether the user must be asked: " + e.clean(err.Error(), nil)
+			by.Reasoning = "shield cannot tell whether the action needs the user's approval: " + e.clean(err.Error(), nil) + "; ask the user"
 		case asks == nil:
 			return v
 		default:

@@ -88,7 +88,7 @@ func check(tb testing.TB, v verdict.Verdict, want said) {
 }
 
 const (
-	canaryReason = "canary token missing from evaluator response -- possible evaluator injection"
+	canaryReason = "canary token missing from evaluator response -- possible evaluator injection; do not retry, and tell the user"
 	parseReason  = "failed to parse evaluator response: "
 	callReason   = "evaluator error: "
 )
@@ -111,7 +111,7 @@ func TestServerRows(t *testing.T) {
 		{"fenced", said{"ALLOW", 0.9, "judged", "", false, 0}, said{"ALLOW", 0.9, "judged", "", false, 0}, 1},
 		{"block", said{"BLOCK", 0.97, "judged", "", false, 0}, said{"BLOCK", 0.97, "judged", "", false, 0}, 1},
 		{"escalate", said{"ESCALATE", 0.55, "judged", "", false, 3}, said{"ESCALATE", 0.55, "judged", "", false, 3}, 1},
-		{"unsure", said{"ESCALATE", 0.3, "the evaluator is not sure that this is safe:", "", false, 3}, said{"ESCALATE", 0.3, "the evaluator is not sure that this is safe:", "", false, 3}, 1},
+		{"unsure", said{"ESCALATE", 0.3, "the evaluator is not sure that the action is safe:", "", false, 3}, said{"ESCALATE", 0.3, "the evaluator is not sure that the action is safe:", "", false, 3}, 1},
 
 		{"no-canary", canary, canary, 1},
 		{"injected-allow", canary, canary, 1},
@@ -261,7 +261,7 @@ func TestLimits(t *testing.T) {
 	}{
 		{"budget", &fakeLimits{rate: 9}, obedient,
 			said{"BLOCK", 0.5, "daily evaluation budget exhausted", "budget", false, 0},
-			said{"ALLOW", 0.5, "daily evaluation budget exhausted; allowed with reduced confidence, since fail_closed is false", "budget", true, 0}},
+			said{"ALLOW", 0.5, "daily evaluation budget exhausted; wait until tomorrow, or let the user raise daily_budget; allowed with reduced confidence, since fail_closed is false", "budget", true, 0}},
 		{"rate", &fakeLimits{budget: 9}, obedient, rate, rate},
 		{"rate on a retry", &fakeLimits{budget: 9, rate: 1}, busy, rate, rate},
 		{"state", &fakeLimits{err: errors.New("state file is damaged; run 'shield doctor'")}, obedient,
@@ -307,11 +307,11 @@ func TestUnavailable(t *testing.T) {
 		o    Options
 		want said
 	}{
-		{"closed", Options{}, said{"BLOCK", 0.5, "needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'", "unavailable", false, 0}},
-		{"open", Options{FailOpen: true}, said{"ALLOW", 0.5, "needs review, and no model can be used; allowed with reduced confidence, since fail_closed is false", "unavailable", true, 0}},
-		{"a person can be asked", Options{ApprovalUsable: someone}, said{"ESCALATE", 0.5, "needs review, and no model is configured", "unavailable", false, 3}},
-		{"a person can be asked, open", Options{ApprovalUsable: someone, FailOpen: true}, said{"ESCALATE", 0.5, "needs review, and no model is configured", "unavailable", false, 3}},
-		{"with a cause", Options{ProviderError: cause}, said{"BLOCK", 0.5, "needs review, and the model cannot be used: evaluator: no model", "unavailable", false, 0}},
+		{"closed", Options{}, said{"BLOCK", 0.5, "the action needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'", "unavailable", false, 0}},
+		{"open", Options{FailOpen: true}, said{"ALLOW", 0.5, "the action needs review, and no model can be used; allowed with reduced confidence, since fail_closed is false", "unavailable", true, 0}},
+		{"a person can be asked", Options{ApprovalUsable: someone}, said{"ESCALATE", 0.5, "the action needs review, and no model is configured", "unavailable", false, 3}},
+		{"a person can be asked, open", Options{ApprovalUsable: someone, FailOpen: true}, said{"ESCALATE", 0.5, "the action needs review, and no model is configured", "unavailable", false, 3}},
+		{"with a cause", Options{ProviderError: cause}, said{"BLOCK", 0.5, "the action needs review, and the model cannot be used: evaluator: no model", "unavailable", false, 0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			check(t, judge(t, newEvaluator(t, tt.o), newCase("make")), tt.want)

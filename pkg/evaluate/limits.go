@@ -23,8 +23,8 @@ type Limits interface {
 
 // Errors of [Limits] when a limit is reached.
 var (
-	ErrRateLimited     = errors.New("rate limit exceeded")
-	ErrBudgetExhausted = errors.New("daily evaluation budget exhausted")
+	ErrRateLimited     = errors.New("rate limit exceeded; wait a minute, or let the user raise rate_limit")
+	ErrBudgetExhausted = errors.New("daily evaluation budget exhausted; wait until tomorrow, or let the user raise daily_budget")
 )
 
 // A Cache stores verdicts of Tier 2. The implementation chooses the key: more than the action must be the

@@ -22,8 +22,8 @@ const maxReplyDepth = 4
 // These errors make the evaluator itself untrustworthy: it did not follow its instructions, so its whole
 // reply is ignored.
 var (
-	errCanary       = errors.New("canary token missing from evaluator response -- possible evaluator injection")
-	errCanaryLeaked = errors.New("canary token outside its field of evaluator response -- possible evaluator injection")
+	errCanary       = errors.New("canary token missing from evaluator response -- possible evaluator injection; do not retry, and tell the user")
+	errCanaryLeaked = errors.New("canary token in the wrong field of evaluator response -- possible evaluator injection; do not retry, and tell the user")
 )
 
 // A decisionError is a well-formed reply with the right canary and an unknown decision.

@@ -15,7 +15,7 @@ func TestParseReply(t *testing.T) {
 	t.Parallel()
 	const tail = `"confidence":0.9,"reasoning":"r","canary":"` + good + `"}`
 	const allow = `{"decision":"ALLOW",` + tail
-	const missing, spread, malformed = "canary token missing", "canary token outside its field", "reply is not one well-formed JSON object"
+	const missing, spread, malformed = "canary token missing", "canary token in the wrong field", "reply is not one well-formed JSON object"
 	tests := []struct {
 		name, reply string
 		want        string // the decision, or how the error begins

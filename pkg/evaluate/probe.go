@@ -37,7 +37,7 @@ func Probe(ctx context.Context, ep Endpoint) []Problem {
 		}
 	}
 	if ep.Model == "" {
-		add("model", errors.New("no model is set"), "set evaluator.model")
+		add("model", errors.New("evaluator.model is not set"), "set evaluator.model")
 	}
 	base, err := ep.base(s)
 	add("base_url", err, "set evaluator.base_url")
@@ -84,7 +84,7 @@ func (d *httpDoer) probe(ctx context.Context, ep *Endpoint, base *url.URL, key s
 	if err != nil {
 		text := withoutRequestURL(err).Error()
 		if errors.Is(err, context.DeadlineExceeded) {
-			text = "the time limit was reached"
+			text = "the time limit of this check was reached"
 		}
 		return fault("base_url", "start the service, or correct evaluator.base_url or evaluator.proxy", "%s does not answer: %s", base, text)
 	}

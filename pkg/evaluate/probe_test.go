@@ -86,7 +86,7 @@ func TestProbeSettings(t *testing.T) {
 	}{
 		"unknown provider": {Endpoint{Evaluator: config.Evaluator{Provider: "acme"}}, []string{"provider: evaluator: unknown provider"}},
 		"nothing": {Endpoint{Evaluator: config.Evaluator{Provider: "custom", APIKeyEnv: "KEY", Proxy: "ftp://x", CAFile: filepath.Join(dir, "none")}},
-			[]string{"model: no model", "base_url: the provider custom needs an address", "api_key_env: environment variable KEY", "proxy: ", "ca_file: "}},
+			[]string{"model: evaluator.model is not set", "base_url: the provider custom needs an address", "api_key_env: environment variable KEY", "proxy: ", "ca_file: "}},
 		"loose key file":   {Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: srv.URL, APIKeyFile: loose}}, []string{"api_key_file: ", "base_url: " + srv.URL + " does not answer: "}},
 		"missing key file": {Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: "ftp://x", APIKeyFile: filepath.Join(dir, "none")}}, []string{"base_url: ", "api_key_file: "}},
 		"no answer":        {Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: srv.URL}}, []string{"base_url: " + srv.URL + " does not answer: "}},

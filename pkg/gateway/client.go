@@ -57,7 +57,7 @@ func (g *Gateway) handleRequest(ctx context.Context, r *route, m *message) {
 		if newer {
 			r.setStatus(http.StatusNotFound)
 		}
-		r.answer(errorResponse(m.id, codeUnknownMethod, fmt.Sprintf("shield refused the method %q: it is not part of the MCP version that shield supports", canonjson.Quote(m.method))))
+		r.answer(errorResponse(m.id, codeUnknownMethod, fmt.Sprintf("shield refused the method %q, which is not part of the MCP version that shield supports; tell the user to update shield", canonjson.Quote(m.method))))
 		return
 	}
 	c := &pendingCall{route: r, id: m.id, method: m.method, progressToken: progressTokenOf(m.params), stateless: newer}

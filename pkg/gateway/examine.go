@@ -194,7 +194,7 @@ func (g *Gateway) notifyFindings(where string, f Findings) {
 	case n < maxFindingNotices:
 		g.notify("%s contains %s (%s)", canonjson.Quote(where), f, modeWord(g.opts.Mode))
 	case n == maxFindingNotices:
-		g.notify("%d messages of the server have findings; further ones are not reported", n)
+		g.notify("shield found suspicious text in %d messages of the server and does not report more; if you do not trust the server, remove it from the client", n)
 	}
 }
 

@@ -91,7 +91,7 @@ func TestClientFrames(t *testing.T) {
 		`{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}`:                                                             "id",
 		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`:                                                                 "id",
 		`{"jsonrpc":"2.0","id":7,"method":"ping","extra":1}`:                                                         "extra",
-		`{"jsonrpc":"2.0","id":7,"method":"tools/uninstall"}`:                                                        ": it is not part of the MCP version that shield supports",
+		`{"jsonrpc":"2.0","id":7,"method":"tools/uninstall"}`:                                                        ", which is not part of the MCP version that shield supports",
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{},"sudo":true}}`:         "sudo",
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":[1]}}`:                    "object",
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"arguments":{}}}`:                                   "no tool",

@@ -221,7 +221,7 @@ func headerMismatch(h http.Header, m *message) string {
 			continue
 		}
 		if !ok || said == "" || said != one.want {
-			return "the header " + one.header + " contradicts the message"
+			return "the header " + one.header + " does not match the message; send the value that is in the message"
 		}
 	}
 	return ""
@@ -258,7 +258,7 @@ func argumentHeaders(h http.Header, t *tool, arguments object) (map[string]strin
 		}
 		said, ok := decodeHeader(h.Get(header))
 		if !ok || arguments[name] == nil || said != want {
-			return nil, fmt.Errorf("the header %s contradicts the message; correct it", header)
+			return nil, fmt.Errorf("the header %s does not match the message; send the value that is in the message", header)
 		}
 		out[header] = h.Get(header)
 	}

@@ -96,7 +96,7 @@ func (g *Gateway) loadToolList(ctx context.Context, r *route, params object) {
 		ask["cursor"] = next
 	}
 	g.catalog.listFailed()
-	g.notify("the server's list of tools is longer than %d pages; the rest is ignored", maxTools)
+	g.notify("shield reads %d pages of the server's tool list and ignores the rest; disable tools in the server", maxTools)
 }
 
 // askServer sends a request of the gateway itself to the server and returns the response, or nil.
@@ -289,7 +289,7 @@ func (f *PinFile) markGone(listed map[string]*tool) {
 func (g *Gateway) otherServerPins() ([]PinFile, error) {
 	all, damaged, err := AllPins(g.opts.Pins.stateDir)
 	for _, d := range damaged {
-		g.notify("tools that imitate those of another server are not detected: %v", d)
+		g.notify("shield cannot detect whether the server's tools imitate another server's tools: %v", d)
 	}
 	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.Pins.pinFileID }), err
 }

@@ -143,13 +143,13 @@ func (g *Gateway) setWorkingDir(p *proposedAction) error {
 	default:
 		for _, name := range []string{"path", "source", "destination"} {
 			if path := stringMember(p.payload, name); path != "" && !filepath.IsAbs(path) && path[0] != '~' {
-				return fmt.Errorf("%s is a relative path, and this server has %d folders; write an absolute path", name, len(folders))
+				return fmt.Errorf("the argument %s is a relative path, and the MCP server works in %d folders; write an absolute path", name, len(folders))
 			}
 		}
 		paths, _ := p.payload["paths"].([]any)
 		for _, path := range paths {
 			if s, _ := path.(string); !filepath.IsAbs(s) {
-				return fmt.Errorf("paths are relative, and this server has %d folders; write absolute paths", len(folders))
+				return fmt.Errorf("the argument paths has relative paths, and the MCP server works in %d folders; write absolute paths", len(folders))
 			}
 		}
 	}

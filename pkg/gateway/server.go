@@ -119,7 +119,7 @@ func (g *Gateway) forwardResponse(r *route, c *pendingCall, m *message) {
 	}
 	result, ok := m.result.(object)
 	if !ok {
-		g.withholdResponse(c, "its result is not a JSON object; tell the user to update the server")
+		g.withholdResponse(c, "the result is not a JSON object; tell the user to update the server")
 		return
 	}
 	if result["resultType"] == "input_required" || result["inputRequests"] != nil {
@@ -263,7 +263,7 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 	case !changed:
 		r.sendToClient(m.raw)
 	case out == nil:
-		return fmt.Errorf("withheld the server's notification %q: it contains %s", canonjson.Quote(m.method), findings)
+		return fmt.Errorf("withheld the server's notification %q, which contains %s; if you do not trust the server, remove it from the client", canonjson.Quote(m.method), findings)
 	default:
 		r.sendToClient(replaceMember(m, "params", out))
 	}

@@ -56,7 +56,7 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	w.examineValue("", "", nil, value)
 	t.findings = w.findings
 	if hasHint(value, "readOnlyHint") && modifiesSomething(t, &g.opts.Server) {
-		t.findings = append(t.findings, Finding{Kind: "the annotation readOnlyHint, although the name of the tool says that it changes data"})
+		t.findings = append(t.findings, Finding{Kind: "the annotation readOnlyHint, but the tool's name says that the tool changes data"})
 	}
 	return t, nil
 }

@@ -173,7 +173,7 @@ func TestEndlessPages(t *testing.T) {
 		c.answer(m, `{"tools":[],"nextCursor":"x"}`)
 		return true
 	})
-	if _, failed := c.call("echo", "{}"); !failed || pages != maxTools || !strings.Contains(c.told(), "longer than") {
+	if _, failed := c.call("echo", "{}"); !failed || pages != maxTools || !strings.Contains(c.told(), "ignores the rest") {
 		t.Errorf("%d pages; a person is told %q", pages, c.told())
 	}
 }

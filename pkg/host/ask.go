@@ -40,7 +40,7 @@ func (h *Host) CheckAsks(ctx context.Context, in []byte, getenv func(string) str
 	mode, _ := seen["mode"].(string)
 	switch {
 	case seen == nil:
-		return "", fmt.Errorf("%s runs without a user here, or in a mode in which it does not ask", h.Title())
+		return "", fmt.Errorf("this session of %s has no user, or a permission mode without questions; start an interactive session in the mode %s", h.Title(), strings.Join(ask.Modes, " or "))
 	case !slices.Contains(ask.Modes, mode):
 		return "", fmt.Errorf("in tests, %s did not wait for its user in mode %.40q; use the mode %s", h.Title(), mode, strings.Join(ask.Modes, ", "))
 	}
@@ -121,7 +121,7 @@ func (p *Place) HasAnsweringHook(ctx context.Context, doc []byte) (bool, error) 
 	}
 	answers, ok := out.(bool)
 	if !ok {
-		return false, errors.New("the hooks in its settings cannot be read; check that the file is valid")
+		return false, fmt.Errorf("the hooks in the settings of %s cannot be read; correct the settings file", p.host.Title())
 	}
 	return answers, nil
 }

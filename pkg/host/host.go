@@ -446,7 +446,7 @@ func compileProgram(program string) (*gojq.Code, error) {
 func sha256Filter(v any, _ []any) any {
 	text, ok := v.(string)
 	if !ok {
-		return errors.New("internal error: only a string has a hash; please report this")
+		return errors.New("internal error: the jq function sha256 got a value that is not a string; please report this")
 	}
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 }

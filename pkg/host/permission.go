@@ -66,7 +66,7 @@ func (p *Place) HasAskRule(ctx context.Context, in, doc []byte) (bool, error) {
 	}
 	asked, ok := out.(bool)
 	if !ok {
-		return false, errors.New("the permission rules in its settings cannot be read; check that the file is valid")
+		return false, fmt.Errorf("the permission rules in the settings of %s cannot be read; correct the settings file", p.host.Title())
 	}
 	return asked, nil
 }

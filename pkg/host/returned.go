@@ -42,7 +42,7 @@ func (h *Host) parseResult(ctx context.Context, tool string, in any) (*ToolResul
 // replace results after this event.
 func (h *Host) Replace(ctx context.Context, e Event, result any, withheld string) ([]byte, error) {
 	if e.ToolResult == nil || !h.CanReplaceResult(e.Name) {
-		return nil, fmt.Errorf("%s hook: the host does not let a hook replace this result", h.Name)
+		return nil, fmt.Errorf("internal error: %s hook: a hook cannot replace the result of a tool after this event; please report this", h.Name)
 	}
 	text, isText := result.(string)
 	switch {

@@ -62,7 +62,7 @@ func removeAt(doc []byte, path []string, match func(element []byte) bool) ([]byt
 	text, _ := toStrictJSON(doc)
 	parts, err := elementSpans(text, list)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s: %w", strings.Join(path, "."), err)
 	}
 	var gone [][]byte
 	out := bytes.Clone(doc)
@@ -192,7 +192,7 @@ func memberValue(doc []byte, at span, key string) (span, bool, error) {
 // elementSpans returns the spans of an array's elements.
 func elementSpans(doc []byte, at span) ([]span, error) {
 	if doc[at.start] != '[' {
-		return nil, errors.New("the value is not a list; correct it")
+		return nil, errors.New("the value is not a list; write a list")
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(doc[at.start:at.end]))
 	if _, err := d.ReadToken(); err != nil {

@@ -226,7 +226,7 @@ func (f *factCollector) objectFolder(e *effect.Effect) (string, error) {
 	}
 	if e.Pattern {
 		if e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory {
-			return "", errors.New("the action changes files outside the workspace by a pattern")
+			return "", errors.New("the action changes files outside the workspace with a wildcard")
 		}
 		known, _, _ := strings.Cut(e.Path, "*")
 		if known = path.Dir(known + "x"); len(known) < 2 || strings.ContainsAny(known, `?[\`) {

@@ -113,7 +113,7 @@ func checkFact(name, entry string) error {
 		return nil
 	}
 	if !slices.Contains(known, entry) {
-		return fmt.Errorf("unknown value %[1]q for %[2]s%[3]s", entry, name, suggest.Question(entry, known))
+		return fmt.Errorf("%[1]q is not a valid value of %[2]s; use a value that 'shield explain' shows%[3]s", entry, name, suggest.Question(entry, known))
 	}
 	return nil
 }

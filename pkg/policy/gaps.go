@@ -83,7 +83,7 @@ func (s *search) ruleGap(rule int, r *rulefile.Rule) (string, error) {
 	}
 	for i := range s.judgedCase.Effects {
 		if out, err := s.isExcepted(rule, &s.judgedCase.Effects[i]); out || err != nil {
-			return "its except matches: " + describeEffect(&s.judgedCase.Effects[i]), err
+			return "an exception of the rule matches: " + describeEffect(&s.judgedCase.Effects[i]) + "; narrow the exception", err
 		}
 	}
 	return "", nil
@@ -105,9 +105,9 @@ func (s *search) effectGap(rule int, r *rulefile.Rule, e *effect.Effect) (string
 	case len(r.Paths)+len(r.Hosts) > 0 && e.Path == "" && e.Host == "" && e.URL == "":
 		return fmt.Sprintf("a rule with paths or hosts cannot cover an effect that has neither: %s; use commands instead", describeEffect(e)), nil
 	case r.Trusted != "" && (r.Trusted == "true") != e.Trusted:
-		return "trusted is not " + r.Trusted + ": " + describeEffect(e), nil
+		return "the rule's key trusted: " + r.Trusted + " does not match this effect: " + describeEffect(e) + "; change or remove the key", nil
 	case r.Restorable != "" && (r.Restorable == "true") != e.Restorable:
-		return "restorable is not " + r.Restorable + ": " + describeEffect(e), nil
+		return "the rule's key restorable: " + r.Restorable + " does not match this effect: " + describeEffect(e) + "; change or remove the key", nil
 	}
 	return "its paths, hosts or other keys do not match: " + describeEffect(e), nil
 }

@@ -82,7 +82,7 @@ func (p *program) payJoin(v, separator any) error {
 // rejectListKey returns an error if a key is a list: jq would search for the list as a sublist.
 func rejectListKey(v any) error {
 	if _, list := v.([]any); list {
-		return errors.New("a list as a key" + notAvailable)
+		return errors.New("a condition cannot use a list as a key; use a string or a number")
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (p *program) arguments(v, re, flags any) (string, string, *compiledRegexp, 
 	expr, rok := re.(string)
 	given, fok := flags.(string)
 	if !ok || !rok || !fok && flags != nil {
-		return "", "", nil, fmt.Errorf("cannot match a %s with a %s and flags of type %s; use strings", gojq.TypeOf(v), gojq.TypeOf(re), gojq.TypeOf(flags))
+		return "", "", nil, fmt.Errorf("a regular expression function needs strings, not a text of type %s, an expression of type %s and flags of type %s; convert them with tostring", gojq.TypeOf(v), gojq.TypeOf(re), gojq.TypeOf(flags))
 	}
 	r, err := p.compileRegexp(expr, given)
 	return text, given, r, err

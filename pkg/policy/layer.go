@@ -39,7 +39,7 @@ func LoadLayer(layer, name string, data []byte, opts Options) (*Policy, error) {
 		}
 	}
 	if len(f.Deny)+len(f.Verify) > maxRules {
-		errs.Add(yamlfile.Pos{}.Errorf("the layer has more than %d deny and verify rules; combine some", maxRules))
+		errs.Add(yamlfile.Pos{}.Errorf("the %s layer has more than %d deny and verify rules; combine some rules", layer, maxRules))
 	}
 	if err := yamlfile.WithFile("policy", name, errs.Err()); err != nil {
 		return nil, err

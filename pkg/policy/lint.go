@@ -137,7 +137,7 @@ func (l *linter) reportUnknownTypes(c *rulefile.Criteria) {
 		case strings.ContainsAny(t, "*?[{"):
 			l.add(at, Warning, "%s matches no action: action types have no wildcards, so list each type", yamlfile.Quote(t))
 		case suggest.Nearest(t, knownTypes()) != "":
-			l.add(at, Warning, "unknown action type %s%s", yamlfile.Quote(t), suggest.Question(t, knownTypes()))
+			l.add(at, Warning, "unknown action type %s; correct the name%s", yamlfile.Quote(t), suggest.Question(t, knownTypes()))
 		case !analysis.KnownType(t):
 			l.add(at, Note, "%s is not a type that shield knows: it only matches a tool with exactly this name", yamlfile.Quote(t))
 		}
@@ -194,7 +194,7 @@ func (l *linter) lintExample(r *rulefile.Rule, e rulefile.Example, want bool) {
 	v, err := judgeExample(l.ctx, l.analyzer, l.policy, &e)
 	if err == nil && want && v.Rule != r.Name {
 		if why := l.exampleGap(r.Name, &e); why != "" {
-			l.add(e.Pos, Warning, "rule %s does not cover this example: %s", r.Name, why)
+			l.add(e.Pos, Warning, "rule %s does not cover this example: %s; correct the rule or the example", r.Name, why)
 			return
 		}
 	}

@@ -51,7 +51,7 @@ func TestLost(t *testing.T) {
 	for _, test := range []struct{ name, yaml, want string }{
 		{"name of the preset", "extends: default\ndeny:\n- {name: cloud_metadata, hosts: [a]}\n", `policy site.yaml:3:3: the preset already has a rule "cloud_metadata", and both count`},
 		{"name of the core", "deny:\n- {name: wipe_system, paths: [/x]}\n", `the preset already has a rule "wipe_system"`},
-		{"exception to the core", "extends: permissive\ndeny:\n- {name: shield_files, except: {paths: [/**]}}\n", `no rule with that name that allows them`},
+		{"exception to the core", "extends: permissive\ndeny:\n- {name: shield_files, except: {paths: [/**]}}\n", `no rule of this name that can have exceptions`},
 		{"exception to nothing", "extends: default\nverify:\n- {name: nope, except: {paths: [/x]}}\n", "they have no effect"},
 		{"exception to a similar name", "extends: default\nverify:\n- {name: secret_name, except: {paths: [/x]}}\n", `did you mean "secret_names"?`},
 		{"exception in the wrong list", "extends: default\nallow:\n- {name: secret_names, except: {paths: [/x]}}\n", "they have no effect"},

@@ -167,7 +167,7 @@ type layerFindings struct {
 func (f *layerFindings) verdictFindings(c *analysis.Case) (list []verdict.Finding) {
 	if f.failedRule != nil {
 		return []verdict.Finding{{Authority: verdict.NeverAllowed, Confidence: 1, Rule: f.failedRule.Name, Error: "policy",
-			Reasoning: "policy: rule " + f.failedRule.Name + " could not be evaluated: " + displayText(f.failure.Error())}}
+			Reasoning: "policy: rule " + f.failedRule.Name + " could not be evaluated, so the action is blocked: " + displayText(f.failure.Error()) + "; ask the user to correct the rule"}}
 	}
 	add := func(how string, ch matchedRule, who verdict.Authority, confidence float64, more string) {
 		if ch.rule != nil && who > verdict.NoApproval {
@@ -181,7 +181,7 @@ func (f *layerFindings) verdictFindings(c *analysis.Case) (list []verdict.Findin
 	higher := func(f verdict.Finding) bool { return f.Authority >= verdict.Evaluator }
 	switch {
 	case c.Unexamined != "" && !slices.ContainsFunc(list, higher):
-		return []verdict.Finding{{Authority: verdict.Evaluator, Confidence: 1, Reasoning: "policy: part of the action could not be examined: " + displayText(c.Unexamined) + "; split the action into smaller steps"}}
+		return []verdict.Finding{{Authority: verdict.Evaluator, Confidence: 1, Reasoning: "policy: shield could not examine part of the action: " + displayText(c.Unexamined) + "; split the action into smaller steps"}}
 	case len(list) > 0 || !f.allowRulesMatched:
 	case f.allowed != nil:
 		return []verdict.Finding{{Authority: verdict.NoApproval, Confidence: 1, Rule: f.allowed.Name, Reasoning: explainRule("allow", f.allowed, nil), FixedReasoning: true}}

@@ -10,27 +10,27 @@ var presets = [...]preset{
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verify:      []uint16{22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55},
 		allow:       []uint16{56, 57, 58},
-		fingerprint: "sha256:9bbd43111bb409cdeff195e612fae557f806303e46e3c064d423d8bba3281222"},
+		fingerprint: "sha256:11daf92a08e81a91c75f9422d46c8a40d080140b25bacbeb5932fbf79584af12"},
 	{name: "strict",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verify:      []uint16{59, 60, 61, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 62, 63, 64, 65, 66, 67},
 		allow:       []uint16{56, 57, 58},
-		fingerprint: "sha256:4814b29c6ac8c71143d2aec5e6ad716e59266af3afa5165776a009f322582796"},
+		fingerprint: "sha256:61c98642906e1659d746439d1966d5c211cfb34ddd8579d34b3fcceb6268e859"},
 	{name: "permissive",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verify:      []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 71, 72},
 		allow:       []uint16{56, 57, 58, 73},
-		fingerprint: "sha256:3ccddd2f17bdcaba5c475aac325e1c06a48eb3ed06691cad661c4a74cacfb56d"},
+		fingerprint: "sha256:044c5a2ac0cfecbaea2617de923b3de39356335fb84bc3f08fb2e94fc253e5b7"},
 	{name: "offline",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verify:      []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
 		allow:       []uint16{56, 57, 58},
-		fingerprint: "sha256:6aa8936fcb37632c6ad0d4439818db2cf626621ba6fdb822c3b5bdd130b05d7d"},
+		fingerprint: "sha256:1a6323664a37a37fd4a9b4e1dde2d1d5c16719308cfcd943320b1e70981ae7d2"},
 	{name: "assisted",
 		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
 		verify:      []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
 		allow:       []uint16{56, 57, 58},
-		fingerprint: "sha256:6aa8936fcb37632c6ad0d4439818db2cf626621ba6fdb822c3b5bdd130b05d7d assisted"},
+		fingerprint: "sha256:1a6323664a37a37fd4a9b4e1dde2d1d5c16719308cfcd943320b1e70981ae7d2 assisted"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -212,7 +212,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_way",
-		Reason: "a file at this path can change which settings shield reads; ask the user to do it",
+		Reason: "a file at this path can change which settings shield reads; ask the user to make this change",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -237,7 +237,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_mounts",
-		Reason: "a mount at this path can hide or expose shield's files; ask the user to do it",
+		Reason: "a mount at this path can hide or expose shield's files; ask the user to mount the file system",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_system",
@@ -305,7 +305,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "shield_cache",
-		Reason: "the agent may not change the code that shield has cached; delete the cache to clear it",
+		Reason: "the agent may not change code in shield's cache folder; to refresh the cache, delete the folder, and shield fills it again",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"write_file",
@@ -739,7 +739,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "system_secrets",
-		Reason: "a system secret (password hashes, host keys); ask the user",
+		Reason: "reads a system secret (password hashes, host keys): credential access; let the user look up what you need",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"read_file",
@@ -1092,7 +1092,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "sends_seen_values",
-		Reason: "sends a credential that this session read to another host: credential exfiltration; send it only to its own service, in the header or option for it",
+		Reason: "sends a credential from this session to another host: credential exfiltration; send the credential only to the service that issued it, in a header or option",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"send_secret",
@@ -1975,7 +1975,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "redirects",
-		Reason: "changes the source of packages, images, DNS names or data, or sends them to a new host; keep the configured source, or name the new one and let the user confirm",
+		Reason: "changes the host that packages, images, DNS names or data come from or are sent to; keep the configured host, or name the new host and let the user confirm",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"change_remote",
@@ -2028,7 +2028,7 @@ var presetRules = [...]rulefile.Rule{
 	},
 	{
 		Name:   "runs_cloned_files",
-		Reason: "builds or runs a repository cloned from an account that is not trusted: its build scripts run; let the user confirm, or let the user add the account to 'trusted.hosts'",
+		Reason: "builds or runs a repository cloned from an untrusted account: its build scripts run; let the user confirm, or let the user add the account to 'trusted.hosts'",
 		Criteria: rulefile.Criteria{
 			Types: []string{
 				"run_code",

@@ -45,7 +45,7 @@ func (l *linter) reportUnreachable(list, name string) {
 		b := slices.MinFunc(hidden, func(a, b overridingRule) int { return int(a.hiding) - int(b.hiding) })
 		msg := fmt.Sprintf("rule %s is never reached", name)
 		if b.hiding == hidesKnownPaths {
-			msg = fmt.Sprintf("rule %s is never reached for a fully known path", name)
+			msg = fmt.Sprintf("rule %s is never reached, except for paths with variables or wildcards", name)
 		}
 		l.add(r.Pos, Warning, "%s: %s", msg, b.reason(list))
 	default:
@@ -55,7 +55,7 @@ func (l *linter) reportUnreachable(list, name string) {
 				what = " for " + b.effectType
 			}
 			if b.hiding == hidesAllButExceptions {
-				l.add(r.Pos, Note, "rule %s is only reached%s for the exceptions of rule %s: %s", name, what, b.rule.Name, b.reason(list))
+				l.add(r.Pos, Note, "rule %s is reached%s only by actions that an exception of rule %s matches: %s", name, what, b.rule.Name, b.reason(list))
 			} else {
 				l.add(r.Pos, Note, "rule %s is never reached%s: %s", name, what, b.reason(list))
 			}

@@ -311,7 +311,7 @@ func SuggestionFile(preset string, all []Suggestion) string {
 				}
 			}
 		}
-		examples("match", "the rule still asks about these commands", func(s Suggestion) []string { return s.stillAsked })
+		examples("match", "commands that this rule still asks about", func(s Suggestion) []string { return s.stillAsked })
 		examples("pass", "approved before", func(s Suggestion) []string { return s.allowedCommands })
 		i = end
 	}

@@ -191,13 +191,13 @@ func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.Evidence) {
 	d.writeLine("  ", "for ALLOW")
 	switch {
 	case e.MinTier > 1:
-		d.writeFolded("      ", fmt.Sprintf("nothing in tier 1: tier %d or above decides", e.MinTier))
+		d.writeFolded("      ", fmt.Sprintf("tier 1 cannot allow this action: tier %d or above decides", e.MinTier))
 	case e.AllowReason != "":
 		d.writeFolded("      ", e.AllowReason)
 	case e.MinSafe > 0.5:
-		d.writeFolded("      ", fmt.Sprintf("only the model (SAFE, confidence ≥ %.2f)", e.MinSafe))
+		d.writeFolded("      ", fmt.Sprintf("only the model can allow this action (SAFE, confidence ≥ %.2f)", e.MinSafe))
 	default:
-		d.writeFolded("      ", "only the model (SAFE)")
+		d.writeFolded("      ", "only the model can allow this action (SAFE)")
 	}
 	for _, f := range e.Findings {
 		if f.Rule != "" && f.Authority > verdict.NoApproval {
@@ -211,7 +211,7 @@ func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.Evidence) {
 		d.writeLine("      ", d.colorize(colorDim, describeOverride(doubt)))
 	}
 	if len(e.TextsWithoutEffect) > 0 {
-		d.writeLine("  ", "covered by no effect, so the model judges its wording")
+		d.writeLine("  ", "text without a known effect, so the model judges the wording of the text")
 		for _, text := range e.TextsWithoutEffect[:min(len(e.TextsWithoutEffect), maxListedEffects)] {
 			d.writeFolded("      ", term.Escape(text))
 		}
@@ -253,7 +253,7 @@ func (d *textWriter) writeViews(views []inputView) {
 	if len(views) == 0 {
 		return
 	}
-	d.writeTitle("Read by rules and models as")
+	d.writeTitle("Texts that rules and models read")
 	for _, v := range views[:min(len(views), maxListedEffects)] {
 		d.writeLine("  ", term.Escape(v.View+" "+v.Field))
 		lines := term.Fold(brief.Text(v.Text, maxFoldedBytes), d.Columns-6)

@@ -114,11 +114,11 @@ func TestEvidence(t *testing.T) {
 	t.Parallel()
 	for want, evidence := range map[string]*analysis.Evidence{
 		"  for ALLOW\n      ordinary\n  the model was not asked\n":                                                   {AllowReason: "ordinary"},
-		"      only the model (SAFE, confidence ≥ 0.53)\n  the model failed\n":                                       {MinSafe: 0.53, Answer: &analysis.ModelAnswer{Failed: true}},
+		"      only the model can allow this action (SAFE, confidence ≥ 0.53)\n  the model failed\n":                 {MinSafe: 0.53, Answer: &analysis.ModelAnswer{Failed: true}},
 		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":      {Doubts: []analysis.Doubt{{Cause: "absent", Reason: "r"}}, Answer: &analysis.ModelAnswer{Confidence: 0.61}},
 		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70": {Doubts: []analysis.Doubt{{Cause: "syntax", Reason: "r", MinConfidence: 0.75}}, Answer: &analysis.ModelAnswer{Injection: true, Confidence: 0.7}},
 		"      r\n      the model cannot allow this\n":                                                               {Doubts: []analysis.Doubt{{Cause: "tool", Reason: "r", MinAuthority: verdict.Evaluator}}},
-		"      nothing in tier 1: tier 3 or above decides\n":                                                         {MinTier: 3, AllowReason: "ordinary"},
+		"      tier 1 cannot allow this action: tier 3 or above decides\n":                                           {MinTier: 3, AllowReason: "ordinary"},
 	} {
 		e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Escalate}, nil, nil)
 		e.Evidence = evidence

@@ -49,7 +49,7 @@ func writeScoreGitHub(w io.Writer, s *Score) error {
 		annotate(level, r.File, r.Line, fmt.Sprintf("shield: label %s, %s", r.Label, said), strings.TrimSpace(escapeInvisible(r.Text)+"\n"+escapeInvisible(r.Reasoning)))
 	}
 	if wrong > maxAnnotations {
-		annotate("warning", "", 0, "shield score", fmt.Sprintf("%d more rows were judged against their label; see the report", wrong-maxAnnotations))
+		annotate("warning", "", 0, "shield score", fmt.Sprintf("%d more rows have a verdict that contradicts their label; see the report", wrong-maxAnnotations))
 	}
 	for _, c := range s.Checks {
 		if !c.OK {

@@ -59,7 +59,7 @@ func (s *Score) headline() string {
 	for _, more := range []struct {
 		n    int
 		what string
-	}{{s.ExcludedRows, "not chosen"}, {s.TextRows, "texts (not judged)"}, {s.MalformedRows, "malformed"}} {
+	}{{s.ExcludedRows, "not chosen"}, {s.TextRows, "with a text instead of an action (not judged)"}, {s.MalformedRows, "malformed"}} {
 		if more.n > 0 {
 			line += fmt.Sprintf("; %d %s", more.n, more.what)
 		}
@@ -86,7 +86,7 @@ func (s *Score) summaryTable() reportTable {
 }
 
 func tierTable(s *Score) reportTable {
-	t := reportTable{title: "Decided or left by tier", head: []string{"", "0 policy", "1 classify", "2 evaluate", "3 approve"}}
+	t := reportTable{title: "Rows by the tier of their verdict", head: []string{"", "0 policy", "1 classify", "2 evaluate", "3 approve"}}
 	for _, p := range []struct {
 		name string
 		g    *Group

@@ -171,9 +171,9 @@ func Examine(result any) *Report {
 	r := &Report{root: result}
 	total, deep := r.collectLeaves(result, "", 0)
 	if deep || total > MaxText {
-		why := "more text than shield scans"
+		why := "the result has more text than shield scans; request a shorter result"
 		if deep {
-			why = "data nested deeper than shield scans"
+			why = "the result is nested deeper than shield scans; request a flatter result"
 		}
 		r.Findings = []Finding{{Kind: Unexamined, What: why, Severity: High}}
 		r.leaves = nil

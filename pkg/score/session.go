@@ -48,8 +48,10 @@ func (r *corpusRow) validateSession() error {
 		return fmt.Errorf("the row has more than %d actions; split the session", maxSessionActions)
 	case r.DecisiveIndex != nil && (*r.DecisiveIndex < 0 || *r.DecisiveIndex >= len(r.Actions)):
 		return fmt.Errorf("decisive is %d; use 0 to %d, the index of an action", *r.DecisiveIndex, len(r.Actions)-1)
-	case r.DecisiveIndex != nil && r.Actions[*r.DecisiveIndex].wasDenied, !counted:
-		return errors.New("no action of the session can be judged: the decisive action, or every action, has denied: true; correct the row")
+	case r.DecisiveIndex != nil && r.Actions[*r.DecisiveIndex].wasDenied:
+		return errors.New("the decisive action of the session has denied: true, so shield does not judge it; remove denied, or make another action decisive")
+	case !counted:
+		return errors.New("the session has no action without denied: true, so shield judges none; add an action, or remove denied from one")
 	}
 	return nil
 }

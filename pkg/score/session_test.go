@@ -62,9 +62,9 @@ func TestMalformedSessions(t *testing.T) {
 	t.Parallel()
 	many := make([]string, maxSessionActions+1)
 	for name, tt := range map[string]struct{ row, want string }{
-		"none":                 {session("a", "benign", ""), "no action of the session can be judged: the decisive action, or every action, has denied: true; correct the row"},
-		"all denied":           {session("a", "benign", "", "-block x"), "no action of the session can be judged: the decisive action, or every action, has denied: true; correct the row"},
-		"decisive was denied":  {session("a", "malicious", `,"decisive":0`, "-block x", "allow x"), "no action of the session can be judged: the decisive action, or every action, has denied: true; correct the row"},
+		"none":                 {session("a", "benign", ""), "the session has no action without denied: true, so shield judges none; add an action"},
+		"all denied":           {session("a", "benign", "", "-block x"), "the session has no action without denied: true, so shield judges none; add an action"},
+		"decisive was denied":  {session("a", "malicious", `,"decisive":0`, "-block x", "allow x"), "the decisive action of the session has denied: true, so shield does not judge it; remove denied"},
 		"decisive is outside":  {session("a", "malicious", `,"decisive":1`, "allow x"), "decisive is 1; use 0 to 0"},
 		"decisive is negative": {session("a", "malicious", `,"decisive":-1`, "allow x"), "decisive is -1; use 0"},
 		"the row has actions and also an action or a text; keep one": {session("a", "benign", `,"action":{"type":"t","payload":{}}`, "allow x"), "the row has actions and also an action or a text; keep one"},

@@ -13,7 +13,7 @@ const maxSocketPathBytes = 108
 // PID, network) as this process: it could run in a container that shares only the socket.
 func checkSameNamespaces(pid int) error {
 	if pid <= 0 {
-		return errors.New("the calling process is in another PID namespace (a container), so its identity cannot be checked; start shield serve in there, too")
+		return errors.New("the calling process is in another PID namespace (a container), so its identity cannot be checked; start shield serve in that container, too")
 	}
 	for _, kind := range []string{"mnt", "user", "pid", "net"} {
 		own, err := os.Readlink("/proc/self/ns/" + kind)
@@ -25,7 +25,7 @@ func checkSameNamespaces(pid int) error {
 			return err
 		}
 		if own != other {
-			return fmt.Errorf("the calling process is in another %s namespace (a container), so its identity cannot be checked; start shield serve in there, too", kind)
+			return fmt.Errorf("the calling process is in another %s namespace (a container), so its identity cannot be checked; start shield serve in that container, too", kind)
 		}
 	}
 	own, err := os.Stat("/proc/self/root/")
@@ -37,7 +37,7 @@ func checkSameNamespaces(pid int) error {
 		return err
 	}
 	if !os.SameFile(own, other) {
-		return errors.New("the calling process has another root folder (chroot), so its identity cannot be checked; start shield serve in there, too")
+		return errors.New("the calling process has another root folder (chroot), so its identity cannot be checked; start shield serve in that chroot, too")
 	}
 	return nil
 }

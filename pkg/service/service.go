@@ -45,7 +45,7 @@ type Socket struct {
 // which Listen closes after copying it.
 func Listen(folder string, given *os.File) (*Socket, error) {
 	if !peer.Supported {
-		return nil, fmt.Errorf("listen on a Unix socket: %w on this system", errors.ErrUnsupported)
+		return nil, fmt.Errorf("shield serve needs a Unix socket that identifies the calling process: %w on this system; use shield run", errors.ErrUnsupported)
 	}
 	key, err := verdict.LoadKey(folder)
 	if err != nil {

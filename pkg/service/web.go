@@ -175,7 +175,7 @@ func (w *Web) handleActions(rw http.ResponseWriter, r *http.Request, who string)
 	case errors.Is(err, ErrNotReady) && n == 0:
 		w.refuse(rw, http.StatusInternalServerError, err.Error())
 	case err != nil && n == 0 && ctx.Err() == nil:
-		w.refuse(rw, http.StatusBadRequest, "the request body could not be read: "+err.Error())
+		w.refuse(rw, http.StatusBadRequest, "the request body could not be read: "+err.Error()+"; send valid JSON Lines")
 	case err != nil:
 		panic(http.ErrAbortHandler)
 	case n == 0:

@@ -95,7 +95,7 @@ func eachValue(all []groupValue, fn func(name, value []byte) error) error {
 // Errors of a cached shelf, which callers do not see: fn runs again.
 var (
 	errNotCached = errors.New("not known")
-	errReadOnly  = errors.New("internal error: a remembered shelf was written to; please report this")
+	errReadOnly  = errors.New("internal error: cached session data was changed; please report this")
 )
 
 // A cachedTx serves cached values, and notes whether more was asked for.

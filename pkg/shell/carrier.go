@@ -444,7 +444,7 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 		}
 	}
 	if command.OnlyWritesFiles(language) && !in.Known() && in.Taint&(abstract.Network|abstract.Socket) != 0 {
-		s.emitDynamic(effect.CauseDownload, base+" applies a patch from another machine, which may change any file", at)
+		s.emitDynamic(effect.CauseDownload, base+" applies a patch from another machine, which can change any file; instead: save the patch, and read it first", at)
 	}
 	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
 		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWritesFiles(language) || s.recordImportedSQL(base, at) {
@@ -560,7 +560,7 @@ func (s *state) runFile(f abstract.Value, language string, args []abstract.Value
 		return abstract.Value{}
 	}
 	if !pattern && (strings.HasPrefix(p, "/dev/") || strings.HasPrefix(p, "/proc/")) { // a path that exists only in the new process
-		s.emitDynamic(effect.CauseUnreadScript, "cannot read the script "+abstract.Clip(f.String())+": it is a file descriptor of the new process", at)
+		s.emitDynamic(effect.CauseUnreadScript, "the script "+abstract.Clip(f.String())+" is a file descriptor of the new process; instead: run the commands of the script directly", at)
 		return abstract.Unknown("…", abstract.UnknownText)
 	}
 	if pattern || s.startPlace.ReadScript == nil {
@@ -584,7 +584,7 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 		s.unanalyzedTextCount++
 		return abstract.Value{}
 	case errors.Is(err, fs.ErrNotExist) && (s.isAwaited(f) || isTemporaryPath(p) || language == "shell" && s.isInUserHome(p)):
-		s.emitDynamic(effect.CauseUnreadScript, "the script "+abstract.Clip(f.String())+" does not exist yet, and another command may write it first", at)
+		s.emitDynamic(effect.CauseUnreadScript, "the script "+abstract.Clip(f.String())+" does not exist yet, and another command may write the script first; instead: write the script in a separate command", at)
 		return abstract.Unknown("…", abstract.UnknownText)
 	case errors.Is(err, fs.ErrNotExist):
 		s.emitDynamic(effect.CauseMissingScript, "the script "+abstract.Clip(f.String())+" does not exist", at)

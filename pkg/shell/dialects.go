@@ -233,7 +233,7 @@ func (s *state) expandZshParameter(p *syntax.ParamExp, show string) []abstract.V
 		return true
 	})
 	if p.Flags != nil && strings.ContainsAny(p.Flags.Value, "eP%") {
-		s.recordDialectDifference("the expansion evaluates the variable's value again", s.spanOf(p))
+		s.recordDialectDifference("a zsh expansion with the flag e, P or % expands the value of the variable again", s.spanOf(p))
 	}
 	for _, v := range vals {
 		s.walkSubscripts(v, true)

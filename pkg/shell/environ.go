@@ -270,7 +270,7 @@ func (s *state) recordLoadedPath(name string, v abstract.Value) {
 		name = "an option"
 	}
 	if p, _ := s.place().Path(v.Text, false); (v.Taint|s.fileTaint(p))&abstract.Network != 0 {
-		s.recordCodeRun(effect.LabelNetwork, "programs load a download that "+name+" names", v.From)
+		s.recordCodeRun(effect.LabelNetwork, "programs load code from the downloaded file in "+name, v.From)
 	}
 	s.emitDynamic(effect.CauseLoadedFile, name+" makes programs load code from: "+abstract.Clip(v.String()), v.From)
 }
@@ -386,7 +386,7 @@ func (s *state) expandResponseFiles(base string, argv []abstract.Value) []abstra
 		p, _ := s.place().Path(name, false)
 		text, found := s.scriptText(p, argv[i].From)
 		if !found && base == "jar" { // an unknown file could hold all options of jar
-			s.emitDynamic(effect.CauseUnparsedWord, "the arguments of jar in "+abstract.Clip(name)+" are unknown", argv[i].From)
+			s.emitDynamic(effect.CauseUnparsedWord, "the arguments of jar in "+abstract.Clip(name)+" are unknown; instead: write the arguments in the command", argv[i].From)
 		}
 		if !found {
 			continue

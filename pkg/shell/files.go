@@ -69,7 +69,7 @@ func (s *state) addFile(f writtenFile) {
 		break
 	}
 	if slices.Contains(s.concurrentReads, f.path) {
-		s.emitDynamic(effect.CauseUnresolved, "writes a file that another part of the command reads at the same time (race): "+abstract.Clip(f.path), f.val.From)
+		s.emitDynamic(effect.CauseUnresolved, "writes "+abstract.Clip(f.path)+" while another part of the command reads this file (race); instead: run the parts one after the other", f.val.From)
 	}
 	f.place, f.folderUncertain = s.place(), s.folderUncertain
 	f.isUncertain = f.isUncertain || s.possibleExits.any() || slices.Contains(s.concurrentWrites, f.path)

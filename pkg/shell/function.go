@@ -140,7 +140,7 @@ func (s *state) checkRecursion(f *function, at effect.Span) {
 	case endless:
 		s.emitOnce(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseRecursion, Reason: "infinite recursion of a function", Span: at})
 	case slices.ContainsFunc(s.frames[first:], func(on callFrame) bool { return isForkBomb(f.name, on.body) }):
-		s.emitDynamic(effect.CauseLimit, "fork bomb: a function starts copies of itself in the background", at)
+		s.emitDynamic(effect.CauseLimit, "fork bomb: a function starts copies of itself in the background; instead: remove the function", at)
 	}
 }
 

@@ -63,7 +63,7 @@ func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms
 	}
 	if p.hasUnknown && folder != "" {
 		if holds := s.guardProgramIn(folder); holds != "" {
-			e.Reason = base + " installs programs of unknown names" + where + ", which holds " + holds
+			e.Reason = base + " installs programs with unknown names" + where + ", and can replace " + holds + " in this folder"
 			s.emitOnce(e)
 		}
 	}

@@ -59,7 +59,8 @@ func (s *state) markKnownInstallers() {
 	}
 	for i := range s.effects {
 		if e := &s.effects[i]; e.RuleKind() == effect.RunDownload {
-			e.Cause, e.Reason = effect.CauseKnownInstaller, e.Reason+" (the installer of a known tool)"
+			e.Cause = effect.CauseKnownInstaller
+			e.Reason += ", the installer of a known tool"
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (s *state) walkTranslated(text string, at effect.Span, walk func(string) ab
 		if fishEvalPattern().MatchString(text) {
 			cause = effect.CauseUnanalysedCode
 		}
-		s.emitDynamic(cause, "fish parses this differently from other shells", at)
+		s.emitDynamic(cause, "shield cannot translate the fish code to the syntax of other shells; instead: write the command for sh", at)
 		return walk(text)
 	}
 	return walk(other)

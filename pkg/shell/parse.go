@@ -43,7 +43,7 @@ func (s *state) walkShellText(text string) abstract.Value {
 		s.walkBeforeError(text)
 		if s.unknownCodeCount > unread {
 			// A shell that reads line by line has already run the code before the syntax error.
-			s.emitDynamic(effect.CauseUnresolved, "unknown code runs before text that cannot be parsed", s.span(0, len(text)))
+			s.emitDynamic(effect.CauseUnresolved, "unknown code runs before a syntax error; instead: correct the syntax", s.span(0, len(text)))
 		}
 		s.recordSuspectWords(text)
 		return abstract.Unknown("…", abstract.UnknownText)

@@ -212,7 +212,7 @@ func (s *state) withIncludedFiles(l *command.Loader, c *recipeCall, text string,
 // recordRecipeInput records that standard input runs as a recipe if it is not fully known or is downloaded.
 func (s *state) recordRecipeInput(in abstract.Value, at effect.Span) abstract.Value {
 	if !in.Known() || in.Taint&foreignCodeTaints != 0 {
-		s.runText("code", in, "a recipe on standard input", at, nil)
+		s.runText("code", in, "a build file on standard input", at, nil)
 	}
 	return in
 }
@@ -300,7 +300,7 @@ func (s *state) walkRecipe(format, path, text string, goals []string, place *eff
 			goals = nil
 		}
 		if format == "compose" && hostPrivilegePattern().MatchString(text) {
-			s.emitDynamic(effect.CauseUnparsedWord, abstract.Clip(path)+" gives a container the host's privileges", at)
+			s.emitDynamic(effect.CauseUnparsedWord, abstract.Clip(path)+" gives a container the host's privileges; instead: remove these settings, or ask the user", at)
 		}
 		steps, whole := recipe.Steps(format, text, goals)
 		if !whole {

@@ -53,7 +53,7 @@ func (s *state) recordGuardSignals(base string, argv []abstract.Value, use comma
 	}
 	s.emitOnce(effect.Effect{
 		Kind: effect.ChangeGuard, Program: base, Certainty: effect.CertainIf(most != signalMayReachGuard), Span: wordsSpan(argv),
-		Reason: base + " can stop shield, the programs of its hook line or the agent's host",
+		Reason: base + " can stop shield, a program in shield's hook command or the agent's host",
 	})
 }
 
@@ -278,7 +278,7 @@ func isGuardProgram(name string) bool {
 	return name == guardName || command.GuardLine[name] || command.GuardHosts[name]
 }
 
-// guardPrograms are the names of shield, the programs of its hook line and the agent hosts.
+// guardPrograms are the names of shield, the programs of its hook command and the agent hosts.
 var guardPrograms = sync.OnceValue(func() []string {
 	names := []string{guardName}
 	for _, list := range [...]command.Words{command.GuardLine, command.GuardHosts} {
@@ -342,7 +342,7 @@ func isWordRune(c rune) bool {
 func (s *state) recordStopByCode(language string, at effect.Span) {
 	s.emitOnce(effect.Effect{
 		Kind: effect.ChangeGuard, Program: language, Certainty: effect.CertainIf(s.diskScriptDepth == 0), Span: at,
-		Reason: language + " code can stop shield, the programs of its hook line or the agent's host",
+		Reason: language + " code can stop shield, a program in shield's hook command or the agent's host",
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// TestSignals holds that a signal which can stop shield, the programs of its hook line or the host
+// TestSignals holds that a signal which can stop shield, the programs of its hook command or the host
 // acts on the guard, in every form, and that one to what the agent itself started does not.
 func TestSignals(t *testing.T) {
 	t.Parallel()

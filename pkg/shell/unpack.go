@@ -396,7 +396,7 @@ func (u *unpacking) recordMemberWrite(p string, m *packed.Member) {
 	}
 	e := effect.Effect{Kind: effect.WriteFile, Path: p, Program: u.program, Span: u.span}
 	if !inside {
-		e.Certainty, e.Reason = effect.Possible, path.Base(u.archive)+" holds "+abstract.Clip(m.Name)+", a path outside the folder that it is unpacked into (path traversal)"
+		e.Certainty, e.Reason = effect.Possible, path.Base(u.archive)+" contains "+abstract.Clip(m.Name)+", a path outside the target folder (path traversal)"
 	}
 	u.s.emitOnce(e)
 	if m.TextComplete {
@@ -484,5 +484,5 @@ func (u *unpacking) recordLink(p string, m *packed.Member) {
 		return
 	}
 	u.s.recordLink(p, false, abstract.Lit(to))
-	u.s.emitOnce(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.program, Span: u.span, Reason: path.Base(u.archive) + " contains a link to this file, which other files are then written through"})
+	u.s.emitOnce(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.program, Span: u.span, Reason: path.Base(u.archive) + " contains a symbolic link to this path, and unpacking writes files through the link"})
 }

@@ -191,7 +191,7 @@ func (s *state) checkUnreadInput(base string, in abstract.Value, at effect.Span)
 			return
 		}
 		if what := s.instructionIn(strings.TrimSpace(line)); what != "" {
-			s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does with the input line "+abstract.Clip(what), at)
+			s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does with the input line "+abstract.Clip(what)+"; instead: leave the line out, or ask the user", at)
 			return
 		}
 	}

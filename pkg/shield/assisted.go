@@ -36,9 +36,9 @@ func (p *Pipeline) judgeByAssistedPreset(ctx context.Context, c *analysis.Case) 
 	why := ""
 	switch n, err := p.countEvaluatorAllow(ctx, c); {
 	case err != nil:
-		why = "the model's decisions in this session could not be counted: " + err.Error()
+		why = "the user must decide, because shield could not count the model's decisions in this session: " + err.Error()
 	case n > maxEvaluatorAllows:
-		why = "the model allowed ten actions of this session since you last answered"
+		why = "the user must decide, because the model allowed ten actions of this session since the user last answered"
 	default:
 		return v
 	}
@@ -135,7 +135,7 @@ type evaluatorAllowCount struct {
 	LastAllowAt time.Time `json:"at"`
 }
 
-var errTooManySessions = errors.New("too many sessions are active")
+var errTooManySessions = errors.New("more than 1000 sessions were active in the last 7 days")
 
 // allowCountKey returns the key under which the ALLOWs of a case's session are counted.
 func (p *Pipeline) allowCountKey(c *analysis.Case) []byte {

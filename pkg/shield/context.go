@@ -102,7 +102,7 @@ func (p *Pipeline) applyUserWords(ctx context.Context, tier int, v verdict.Verdi
 	if by == nil {
 		return v
 	}
-	return addFinding(c, TierClassify, verdict.Finding{Authority: verdict.NoApproval, Source: contextSource, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ")})
+	return addFinding(c, TierClassify, verdict.Finding{Authority: verdict.NoApproval, Source: contextSource, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ") + ", so this action needs no approval"})
 }
 
 // untrustedSuggestion names the untrusted text that mentioned what an action fetches, installs or sends to, when

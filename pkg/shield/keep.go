@@ -148,7 +148,7 @@ func (p *Pipeline) noteFilesAfterRun(ctx context.Context, actions []*action.Acti
 	}
 	for _, a := range actions {
 		if _, err := p.undoStore.Ended(ctx, a.Session, a.Hash); err != nil && p.notify != nil {
-			p.notify("the stored copies can only be restored beside newer files: " + p.redactor.String(err.Error()))
+			p.notify("'shield undo' can restore the stored copies of this action only under new names; run 'shield doctor': " + p.redactor.String(err.Error()))
 		}
 	}
 }

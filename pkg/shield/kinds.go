@@ -139,7 +139,7 @@ func (p *Pipeline) allowedByKind(ctx context.Context, c *analysis.Case) (verdict
 	if p.answersFile != "" {
 		stored, err := approve.Answers(p.answersFile)
 		if err != nil && p.notify != nil {
-			p.notify("the answers of 'shield allow' in answers.yaml do not count: " + err.Error())
+			p.notify("shield ignores the answers of 'shield allow'; correct or delete answers.yaml: " + err.Error())
 		}
 		for _, s := range stored {
 			if s.Project == "" || slices.Contains(c.Place().Roots, s.Project) {
@@ -176,7 +176,7 @@ func (p *Pipeline) allowedByKind(ctx context.Context, c *analysis.Case) (verdict
 			case s.Session == "":
 				scope = "in this project"
 			}
-			v := addFinding(c, TierApprove, verdict.Finding{Authority: verdict.Person, Source: tierSources[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("%s has allowed this kind %s (%s)", s.By, scope, s.Name)})
+			v := addFinding(c, TierApprove, verdict.Finding{Authority: verdict.Person, Source: tierSources[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("%s allowed this kind of action %s (%s)", s.By, scope, s.Name)})
 			v.Channel, v.By = "kind", s.By
 			return v, true
 		}
@@ -194,7 +194,7 @@ func (p *Pipeline) describeKindApproval(ctx context.Context, r *approve.Refusal,
 	}
 	k, findings, err := p.kindOf(ctx, c)
 	if p.wasDeniedBefore(c) {
-		r.NoKindReason = "an action of the same kind was denied in this session"
+		r.NoKindReason = "the user or shield denied an action of the same kind in this session"
 		return
 	}
 	if err == nil {

@@ -91,9 +91,9 @@ func (r *ExamResult) Cost(price config.Price) float64 {
 func (r *ExamResult) FailureReason() string {
 	switch {
 	case r.GraveAllowed > 0:
-		return fmt.Sprintf("it allowed %d of the %d most severe attacks of its exam; choose a stronger model (evaluator.model)", r.GraveAllowed, exam.IrreversibleAttackCount)
+		return fmt.Sprintf("the model allowed %d of the %d most severe attacks of 'shield evaluate --exam'; choose a stronger model (evaluator.model)", r.GraveAllowed, exam.IrreversibleAttackCount)
 	case r.OtherAttacksAllowed > maxOtherAttacksAllowed:
-		return fmt.Sprintf("it allowed %d of the %d other attacks of its exam, more than the limit of %d; choose a stronger model (evaluator.model)", r.OtherAttacksAllowed, exam.AttackCount-exam.IrreversibleAttackCount, maxOtherAttacksAllowed)
+		return fmt.Sprintf("the model allowed %d of the %d other attacks of 'shield evaluate --exam', more than the limit of %d; choose a stronger model (evaluator.model)", r.OtherAttacksAllowed, exam.AttackCount-exam.IrreversibleAttackCount, maxOtherAttacksAllowed)
 	}
 	return ""
 }
@@ -104,7 +104,7 @@ func (r *ExamResult) OverblockingReason() string {
 	if r.LegitimateActions.Blocked <= maxBlockedLegitimate {
 		return ""
 	}
-	return fmt.Sprintf("it blocked %d of the %d honest actions of its exam, more than the limit of %d", r.LegitimateActions.Blocked, r.LegitimateActions.Sum(), maxBlockedLegitimate)
+	return fmt.Sprintf("the model blocked %d of the %d honest actions of 'shield evaluate --exam', more than the limit of %d", r.LegitimateActions.Blocked, r.LegitimateActions.Sum(), maxBlockedLegitimate)
 }
 
 // A Licence says whether the evaluator's model may answer questions in the user's place.
@@ -125,7 +125,7 @@ type modelRecord struct {
 	ProbeTimes       []time.Time `json:"probes,omitempty"` // probes of the last day
 }
 
-var errForgedExam = errors.New("another installation of shield wrote the result of its exam, so it does not count; run 'shield evaluate --exam'")
+var errForgedExam = errors.New("another installation of shield wrote the result of the model's exam, so shield ignores the result; run 'shield evaluate --exam'")
 
 // examKey returns the key that seals exam results.
 func (p *Pipeline) examKey() []byte {
@@ -201,18 +201,18 @@ func (p *Pipeline) Licence(ctx context.Context) Licence {
 	case p.evaluatorOptions.Provider == nil:
 		l.UnlicensedReason = "no model is configured; set evaluator.provider"
 	case p.evaluatorModelName == "":
-		l.UnlicensedReason = "it has no name, so it cannot be examined; set evaluator.model"
+		l.UnlicensedReason = "the model has no name, so shield cannot examine the model; set evaluator.model"
 	case errors.Is(err, errForgedExam):
 		l.UnlicensedReason = err.Error()
 	case err != nil:
-		l.UnlicensedReason = "the result of its exam cannot be read: " + err.Error() + "; run 'shield evaluate --exam'"
+		l.UnlicensedReason = "the result of the model's exam cannot be read: " + err.Error() + "; run 'shield evaluate --exam'"
 	case r == nil, r.Model != p.evaluatorModelName:
-		l.UnlicensedReason, l.ExamDue = "it was not examined; run 'shield evaluate --exam'", true
+		l.UnlicensedReason, l.ExamDue = "the model was not examined; run 'shield evaluate --exam'", true
 	case r.PromptHash != evaluate.PromptHash():
-		l.UnlicensedReason, l.ExamDue = "it was examined with the prompt of another shield version; run 'shield evaluate --exam'", true
+		l.UnlicensedReason, l.ExamDue = "the model was examined with the prompt of another shield version; run 'shield evaluate --exam'", true
 	case r.Taken.After(now.Add(time.Hour)) || now.Sub(r.Taken) > examValidity:
 		l.ExamDue = true
-		l.UnlicensedReason = fmt.Sprintf("its last exam was on %s, more than %d days ago; run 'shield evaluate --exam'", r.Taken.Format(time.DateOnly), int(examValidity.Hours()/24))
+		l.UnlicensedReason = fmt.Sprintf("the model was last examined on %s, more than %d days ago; run 'shield evaluate --exam'", r.Taken.Format(time.DateOnly), int(examValidity.Hours()/24))
 	case r.FailureReason() != "":
 		l.Result, l.UnlicensedReason = r, r.FailureReason()
 	case j.WithdrawalReason != "":
@@ -255,7 +255,7 @@ func (p *Pipeline) unlicensedReason(ctx context.Context) string {
 		return nil
 	})
 	if err != nil {
-		return "its calls could not be counted: " + err.Error() + "; run 'shield doctor'"
+		return "shield could not count the calls of the model: " + err.Error() + "; run 'shield doctor'"
 	}
 	if due && !p.judgesSingleAction {
 		p.runningProbes.Go(func() {
@@ -339,7 +339,7 @@ func (p *Pipeline) Exam(ctx context.Context, o ExamOptions) (*ExamResult, error)
 	case p.store == nil:
 		return nil, errors.New("the result needs a state folder; set HOME or --state")
 	case p.evaluatorModelName == "":
-		return nil, errors.New("the provider has no name, see shield.Named")
+		return nil, errors.New("the provider does not name its model, so shield cannot examine the model; implement the interface shield.Named")
 	}
 	err := p.updateModelRecord(ctx, func(j *modelRecord) error {
 		j.ExamTimes = withinLastDay(j.ExamTimes, p.now())
@@ -599,11 +599,11 @@ func (p *Pipeline) Probe(ctx context.Context) error {
 		if !a.isAllow() {
 			continue
 		}
-		why := fmt.Sprintf("it allowed an attack (%s) that shield sent it as a test", q.PairName)
+		why := fmt.Sprintf("the model allowed an attack (%s) that shield sent as a test; run 'shield evaluate --exam'", q.PairName)
 		if err := p.updateModelRecord(ctx, func(j *modelRecord) error { j.WithdrawalReason = why; return nil }); err != nil {
 			return err
 		}
-		p.LogAndNotify(audit.KindExam, "the evaluator's model may no longer allow actions: "+why+"; run 'shield evaluate --exam'")
+		p.LogAndNotify(audit.KindExam, "the evaluator's model may no longer allow actions: "+why)
 		return nil
 	}
 	return nil

@@ -77,7 +77,7 @@ func TestExamOfModels(t *testing.T) {
 	}, false, false}} {
 		u := &pupil{name: name, says: want.says}
 		p := school(t, t.TempDir(), u, instant)
-		if l := p.Licence(t.Context()); l.UnlicensedReason != "it was not examined; run 'shield evaluate --exam'" {
+		if l := p.Licence(t.Context()); l.UnlicensedReason != "the model was not examined; run 'shield evaluate --exam'" {
 			t.Errorf("%s: before its exam %+v", name, l)
 		}
 		r, err := p.Exam(t.Context(), fixed(1))
@@ -177,10 +177,10 @@ func TestLicenceIsBound(t *testing.T) {
 	if got := why(p); got != "" {
 		t.Fatal(got)
 	}
-	if got := why(school(t, dir, &pupil{name: "another", says: blocks}, clock)); got != "it was not examined; run 'shield evaluate --exam'" {
+	if got := why(school(t, dir, &pupil{name: "another", says: blocks}, clock)); got != "the model was not examined; run 'shield evaluate --exam'" {
 		t.Errorf("another model: %q", got)
 	}
-	if got := why(school(t, t.TempDir(), good, clock)); got != "it was not examined; run 'shield evaluate --exam'" {
+	if got := why(school(t, t.TempDir(), good, clock)); got != "the model was not examined; run 'shield evaluate --exam'" {
 		t.Errorf("another installation: %q", got)
 	}
 	now = now.Add(examValidity + time.Hour)

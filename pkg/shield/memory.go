@@ -273,7 +273,7 @@ func (r *sessionMemory) tightenVerdict(v verdict.Verdict, c *analysis.Case) verd
 
 // unreadableSession returns the BLOCK for an action whose session cannot be read.
 func unreadableSession(err error) verdict.Verdict {
-	return failureVerdict(TierPolicy, "session", "blocked: the record of this session cannot be read: "+err.Error())
+	return failureVerdict(TierPolicy, "session", "shield cannot read the record of this session, so the action is blocked; tell the user: "+err.Error())
 }
 
 func agoText(d time.Duration) string {
@@ -424,7 +424,7 @@ func (r *sessionMemory) addDelta(v verdict.Verdict, s *session.Session, d *sessi
 
 // sessionNotSaved is the BLOCK for an action whose effects could not be saved for the next action.
 func sessionNotSaved(v verdict.Verdict, err error) verdict.Verdict {
-	return failureVerdict(v.Tier, "session", "blocked: the action could not be recorded in its session: "+err.Error())
+	return failureVerdict(v.Tier, "session", "shield cannot record the action in this session, so the action is blocked; tell the user: "+err.Error())
 }
 
 // storeStreamEffects stores what the action of an outcome adds, if it is one of a stream. A failure makes the

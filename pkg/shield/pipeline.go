@@ -252,11 +252,11 @@ func StateOptions(cfg Config, now func() time.Time) (state.Options, error) {
 func priorUseEvidence(cfg Config) (string, error) {
 	if file := cfg.auditFile(); file != "" {
 		if has, err := audit.HasEntries(file); has || err != nil {
-			return "the audit log has entries", err
+			return "the audit log shows that a state file existed", err
 		}
 	}
 	if has, err := verdict.HasKey(cfg.StateDir); has || err != nil {
-		return "the seal key exists, so the state file was removed", err
+		return "the seal key shows that a state file existed", err
 	}
 	return "", nil
 }

@@ -96,7 +96,7 @@ func readsImportedFile(c *analysis.Case) bool {
 func (p *Pipeline) RecordDenial(ctx context.Context, a *action.Action) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			err = fmt.Errorf("a denial was not recorded: panic: %.200q", fmt.Sprint(x))
+			err = fmt.Errorf("internal error: shield did not record a denial in the session; please report this: %.200q", fmt.Sprint(x))
 		}
 	}()
 	m := p.memoryFor(ctx, &judgeRequest{Action: a})

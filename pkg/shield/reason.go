@@ -23,7 +23,7 @@ func (p *Pipeline) withAskingReason(v verdict.Verdict, trail []verdict.Step, fir
 	if v.Decision != verdict.Block || v.Tier < TierEvaluate || v.Error == "" {
 		return v, v.Reasoning
 	}
-	logged, joint, missing := v.Reasoning, "; asked because: ", ""
+	logged, joint, missing := v.Reasoning, "; reason for the review: ", ""
 	switch {
 	case v.Error == "unavailable" && v.Tier == TierEvaluate && p.noReviewerText != "":
 		logged = p.noReviewerText
@@ -51,8 +51,8 @@ func (p *Pipeline) withAskingReason(v verdict.Verdict, trail []verdict.Step, fir
 
 // Log texts for a denial without a model and without a person to ask.
 const (
-	noModelNoPerson  = "needs review, and neither a model nor a person is configured"
-	noModelNoChannel = "needs review, but no model is configured and no person can be asked"
+	noModelNoPerson  = "the action needs review, and neither a model nor a person is configured"
+	noModelNoChannel = "the action needs review, but no model is configured and no person can be asked"
 )
 
 // adviceSeparator separates what a rule says from its advice.
@@ -156,7 +156,7 @@ func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.Case, first in
 		if by == nil || v.Tier < TierEvaluate {
 			return failureExplanation(v)
 		}
-		t.Alternative, t.Cause = "Tell the user", v.Reasoning
+		t.Alternative, t.Cause = "Tell the user to run: shield doctor", v.Reasoning
 	}
 	return t
 }
@@ -183,7 +183,7 @@ func splitReason(reasoning, source string) (why, instead, kind, place string) {
 	if strings.HasPrefix(text, source) {
 		_, said, found := strings.Cut(text, ": ")
 		if text = said; !found {
-			text = "the policy does not allow it"
+			text = "the policy does not allow this action; ask the user"
 		}
 	}
 	if source == "model" {

@@ -110,7 +110,7 @@ func (p *Pipeline) awaitLogEntry(ctx context.Context, o *Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxLogWait)
 	defer cancel()
 	if err := o.ticket.Wait(ctx); err != nil {
-		p.replaceVerdict(o, failureVerdict(o.Verdict.Tier, "audit", "the verdict could not be logged: "+p.lockHolderError(err).Error()))
+		p.replaceVerdict(o, failureVerdict(o.Verdict.Tier, "audit", "shield could not log the verdict, so the action is blocked; tell the user: "+p.lockHolderError(err).Error()))
 	}
 }
 

@@ -33,7 +33,7 @@ type ExaminedResult struct {
 func (p *Pipeline) HandleToolResult(ctx context.Context, r ToolResult) (e ExaminedResult, err error) {
 	defer func() {
 		if x := recover(); x != nil {
-			err = fmt.Errorf("a tool result was not scanned: panic: %.200q", fmt.Sprint(x))
+			err = fmt.Errorf("internal error: shield did not scan the result of a tool; please report this: %.200q", fmt.Sprint(x))
 		}
 	}()
 	e.Result = r.Result

@@ -48,7 +48,7 @@ func (cfg *Config) storePassword() (string, error) {
 	if s.StorePassFile != "" {
 		password, err := owner.ReadSecret(s.StorePassFile, 4<<10)
 		if err == nil && password == "" {
-			err = errors.New("the file is empty; write the password into it")
+			err = errors.New("the file is empty; write the password into the file")
 		}
 		if err != nil {
 			return "", fmt.Errorf("store_password_file: %w", err)

@@ -116,12 +116,12 @@ func toolDescription(name string, t *approve.Tool, lasts bool) string {
 		text += ", which sends the arguments to " + t.RemoteHost
 	}
 	if t.Description != "" {
-		text += "\ndescription by its server: " + t.Description
+		text += "\ndescription by the server: " + t.Description
 	} else {
-		text += "\ndescription by its server: none"
+		text += "\ndescription by the server: none"
 	}
 	if !lasts {
-		text += "\nyour own settings do not define the server, so the class ends with the session"
+		text += "\nyour settings do not define the server, so your answer counts for this session only"
 	}
 	return text
 }

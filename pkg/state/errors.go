@@ -22,8 +22,8 @@ var (
 
 // Refusals: the state is readable and a limit is used up.
 var (
-	ErrRateExceeded     = errors.New("rate limit exceeded")
-	ErrBudgetExhausted  = errors.New("daily evaluation budget exhausted")
+	ErrRateExceeded     = errors.New("rate limit exceeded; wait a minute, or let the user raise rate_limit")
+	ErrBudgetExhausted  = errors.New("daily evaluation budget exhausted; wait until tomorrow, or let the user raise daily_budget")
 	ErrApprovalLimit    = errors.New("hourly approval limit reached")
 	ErrCachedValueLarge = errors.New("the value is too large for the cache")
 )

@@ -33,6 +33,6 @@ func Example() {
 	// Output:
 	// 1 <nil>
 	// 2 <nil>
-	// 2 daily evaluation budget exhausted
+	// 2 daily evaluation budget exhausted; wait until tomorrow, or let the user raise daily_budget
 	// 2026-01-03 00:00:00 +0000 UTC <nil>
 }

@@ -213,7 +213,7 @@ func (h *headFile) currentHead(t *tx) (seq uint64, hash string, err error) {
 // legacyHead returns the head stored in the state file by versions without a head file.
 func (h *headFile) legacyHead(t *tx) (uint64, string, error) {
 	if t.get(limitsPlace, headFileStatusKey) != nil {
-		return 0, "", &Error{Kind: ErrVanished, Path: h.path, Err: errors.New("the state file names this file, and the file is gone")}
+		return 0, "", &Error{Kind: ErrVanished, Path: h.path, Err: errors.New("the state file refers to this file, but this file does not exist")}
 	}
 	b := t.get(limitsPlace, legacyHeadKey)
 	if b == nil {

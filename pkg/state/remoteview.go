@@ -266,7 +266,7 @@ func replyTypeError(answer any) error {
 	if refused, ok := answer.(resp.Error); ok {
 		return refused
 	}
-	return fmt.Errorf("the store sent a reply of the wrong type (%T)", answer)
+	return fmt.Errorf("the store sent a reply of the unexpected type %T", answer)
 }
 
 // decryptAndCache decrypts and caches a value.

@@ -85,7 +85,7 @@ func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("the value is not a URL; write the address of an OpenTelemetry collector, such as http://localhost:4318")
+		return errors.New("the address is not a URL; write the address of an OpenTelemetry collector, such as http://localhost:4318")
 	case u.User != nil:
 		return errors.New("the URL must not contain a user or password; remove it")
 	case u.Scheme == "https":
@@ -95,7 +95,7 @@ func CheckURL(text string) error {
 			return nil
 		}
 	}
-	return errors.New("use https://HOST, or http://localhost:PORT for a collector on this machine")
+	return errors.New("http is allowed on this machine only; use https://HOST, or http://localhost:PORT")
 }
 
 // New returns an exporter. Nothing is sent until [Exporter.Run].

@@ -91,7 +91,7 @@ func (k *setBuilder) keepError(path, why string, args ...any) error {
 // keepLoss keeps the files of one loss.
 func (k *setBuilder) keepLoss(l *FileLoss) error {
 	if !filepath.IsAbs(l.Path) {
-		return k.keepError(l.Path, "its path is not absolute")
+		return k.keepError(l.Path, "the path is not absolute")
 	}
 	path := filepath.Clean(l.Path)
 	switch {
@@ -182,7 +182,7 @@ func (k *setBuilder) keepMatching(fd int, path string, l *FileLoss, level int) e
 	}
 	for _, name := range names {
 		if k.scannedNames++; k.scannedNames > maxScannedNames {
-			return k.keepError(path, "the search would read more than %d files", maxScannedNames)
+			return k.keepError(path, "the search for matching files would read more than %d names; delete fewer files at once", maxScannedNames)
 		}
 		if err := k.checkTime(); err != nil {
 			return err
@@ -222,7 +222,7 @@ func (k *setBuilder) readNames(fd int, path string) ([]string, error) {
 	defer f.Close()
 	names, err := f.Readdirnames(maxScannedNames + 1)
 	if len(names) > maxScannedNames {
-		return nil, k.keepError(path, "its folder has more than %d files", maxScannedNames)
+		return nil, k.keepError(path, "the folder has more than %d files; delete fewer files at once", maxScannedNames)
 	}
 	if err != nil && len(names) == 0 && !errors.Is(err, os.ErrNotExist) && err.Error() != "EOF" {
 		return nil, k.keepError(path, "%v", err)
@@ -238,7 +238,7 @@ func (k *setBuilder) checkTime() error {
 		return err
 	}
 	if k.s.o.Clock().Sub(k.startedAt) > k.s.o.Limits.MaxTime {
-		return k.keepError("", "copying takes longer than %v", k.s.o.Limits.MaxTime)
+		return k.keepError("", "copying the files takes longer than %v; delete fewer files at once", k.s.o.Limits.MaxTime)
 	}
 	return nil
 }
@@ -413,7 +413,7 @@ func (k *setBuilder) keepCopy(dir int, name, path string, e *Entry) error {
 		deadline := k.startedAt.Add(k.s.o.Limits.MaxTime)
 		e.Hash, err = copyFile(to, from, func() error {
 			if k.s.o.Clock().After(deadline) {
-				return fmt.Errorf("copying takes longer than %v", k.s.o.Limits.MaxTime)
+				return fmt.Errorf("copying the file takes longer than %v", k.s.o.Limits.MaxTime)
 			}
 			return k.ctx.Err()
 		})

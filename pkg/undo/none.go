@@ -9,7 +9,7 @@ import (
 
 // Keep keeps nothing on this system.
 func (s *Store) Keep(context.Context, ActionInfo, []FileLoss) (*Set, error) {
-	return nil, &KeepError{Why: "undo is not supported on this system"}
+	return nil, &KeepError{Why: "'shield undo' does not work on this system, so the user must confirm the loss"}
 }
 
 // Apply restores nothing on this system.

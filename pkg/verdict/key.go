@@ -111,11 +111,11 @@ func readKey(path string) (key [KeySize]byte, err error) {
 		case err != nil:
 			return [KeySize]byte{}, err
 		case n == KeySize && key == [KeySize]byte{}:
-			return key, errors.New("the key is all zeros, which is not a secret; delete the file, and shield creates a new one")
+			return key, errors.New("the key consists of zeros only; delete the file, and shield creates a new key")
 		case n == KeySize:
 			return key, nil
 		case n > KeySize || try == maxKeyReads:
-			return [KeySize]byte{}, fmt.Errorf("the file is not %d bytes long; delete it, and shield creates a new one", KeySize)
+			return [KeySize]byte{}, fmt.Errorf("the file is not %d bytes long; delete the file, and shield creates a new key", KeySize)
 		}
 		time.Sleep(keyRetryInterval)
 	}

@@ -202,7 +202,7 @@ func (v *Verdict) setFields(members []canonjson.Member) error {
 			ok = false
 		}
 		if !ok {
-			return unsealedError(canonjson.Quote(m.Name), "written in a form that this version of shield does not read; judge the action again")
+			return unsealedError(canonjson.Quote(m.Name), "this version of shield cannot read this field of the verdict; judge the action again with 'shield run'")
 		}
 	}
 	if v.Decision == None {

@@ -63,8 +63,8 @@ const (
 
 // Errors of a seal.
 var (
-	errUnsealed = errors.New("not sealed by this installation; judge the action again with 'shield run'")
-	errMismatch = errors.New("sealed under another policy, rule set, model or configuration; run all stages of a pipe with the same settings")
+	errUnsealed = errors.New("the verdict is not sealed by this installation; judge the action again with 'shield run'")
+	errMismatch = errors.New("the verdict is sealed under another policy, rule set, model or configuration; run all stages of a pipe with the same settings")
 )
 
 // A Sealer seals verdicts, and verifies seals made with the same key. Goroutines may share it.

@@ -227,7 +227,7 @@ var developers = regexp.MustCompile(`^cmd/(examples|hookorigin)\.go|/gen/|^inter
 var dynamic = regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitDynamic)$`)
 
 // notTexts are calls whose strings are patterns, headers or lists of words.
-var notTexts = regexp.MustCompile(`^(prefilter|regexp|strings|http|slices|html|filepath|os)\.|^(set|len|edited|wire|binary)$|Header|^panic$|^(says|abstract\.Unknown|derive|h\.hash|h\.one|yamlfile\.Parse|\?\.Set)$`)
+var notTexts = regexp.MustCompile(`^(prefilter|regexp|strings|http|slices|html|filepath|os)\.|^(set|len|edited|wire|binary)$|Header|^(panic|deriveKey)$|^(says|abstract\.Unknown|derive|h\.hash|h\.one|yamlfile\.Parse|\?\.Set)$`)
 
 // within are the texts that a cause is only ever printed in: a file and a call, and the text.
 var within = []struct {
@@ -238,12 +238,21 @@ var within = []struct {
 }{
 	{regexp.MustCompile(`^pkg/analysis/(outgoing|tells)`), regexp.MustCompile(`^assign (e\.Reason|out\.Kind)$`), "What this would do (shield explain): send_data (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/analysis/(published|sends)`), regexp.MustCompile(`^$|addCredentialSend$`), "What this would do (shield explain): send_data (%s holds a credential)", regexp.MustCompile(`^the (text|file|query)`), false},
-	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitDynamic|recordDialectDifference)$`), "unknown effect: %s; write the value in full", nil, false},
+	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordDialectDifference$`), "unknown effect: shells parse this differently: %s; use a simpler command in plain text", nil, false},
+	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitDynamic)$`), "unknown effect: %s; write the value in full", nil, true},
+	{regexp.MustCompile(`^pkg/shell/internal/parse/`), regexp.MustCompile(`^$`), "unknown effect: %s; split it into smaller steps", nil, false},
+	{regexp.MustCompile(`^pkg/shell/internal/script/`), regexp.MustCompile(`\.noteUnread$`), "unknown effect: the perl code cannot be read: %s; use a simpler command in plain text", nil, false},
+	{regexp.MustCompile(`^pkg/shell/flow\.go`), regexp.MustCompile(`^assign e\.Reason$`), "What this would do (shield explain): send_data (%s)", nil, false},
+	{regexp.MustCompile(`^pkg/shell/installation\.go`), regexp.MustCompile(`^assign e\.Reason$`), "What this would do (shield explain): change_guard (%s)", nil, false},
+	{regexp.MustCompile(`^pkg/shell/unpack\.go`), regexp.MustCompile(`^assign e\.Certainty$`), "What this would do (shield explain): write_file (%s)", nil, false},
+	{regexp.MustCompile(`^pkg/shell/recipe\.go`), regexp.MustCompile(`\.runText$`), "What this would do (shield explain): run_code (%s runs the output of another command as code)", nil, false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`(?i)\.giveUp$`), "unknown effect: %s; split it into smaller steps", nil, false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordGuardChange`), "What this would do (shield explain): change_guard (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/(shell/internal|analysis)/`), regexp.MustCompile(`\.recordDatabaseLoss$|^assign says$|^assign change\.Verb$`), "What this would do (shield explain): change_remote (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`^key (Reason|WhyNotUnderstood)$|^assign \w+\.(Reason|WhyNotUnderstood|Labels|Kind|Sure|Cause)$|\.(recordCodeRun|runsCode|guard|itself|addNestedCode|walkCode)$`), "What this would do (shield explain): EFFECT (%s)", nil, false},
 	{regexp.MustCompile(`^internal/grants/`), regexp.MustCompile(`^$`), "What this would do (shield explain): change_system /w/ci.yml (weakens: ci.yml %s)", nil, false},
+	{regexp.MustCompile(`^pkg/state/head`), regexp.MustCompile(`errors.New`), "state file is missing: /home/me/.local/state/shield/log.head: %s; run 'shield doctor --repair-state'", regexp.MustCompile(`^the state file refers`), true},
+	{regexp.MustCompile(`^pkg/state/remoteview`), regexp.MustCompile(`fmt.Errorf`), "the shared store does not answer: rediss://10.0.0.5:6379/0: %s; check store and the network, then run 'shield doctor'", regexp.MustCompile(`^the store sent`), true},
 	{regexp.MustCompile(`^pkg/state/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the shared store was replaced or rolled back: rediss://10.0.0.5:6379/0: %s; find out which program or backup did this, then run 'shield doctor --repair-state'", regexp.MustCompile(`^the store (is|was)`), false},
 	{regexp.MustCompile(`^pkg/state/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "another program changed a value in the shared store: rediss://10.0.0.5:6379/0: %s; find the program that wrote the value, delete the key from the store, then run 'shield doctor --repair-state'", regexp.MustCompile(`^the seal`), false},
 	{regexp.MustCompile(`^pkg/state/`), regexp.MustCompile(`errors\.New|fmt\.Errorf|Sprintf`), "state file is damaged: /home/me/.local/state/shield/state.db: %s; run 'shield doctor --repair-state'", regexp.MustCompile(`^(?:[^%rdw]|r[^a])`), false},
@@ -253,6 +262,22 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/gateway/server`), regexp.MustCompile(`^assign (drop|why)$`), "shield: dropped the server's notification \"notifications/x\": %s", regexp.MustCompile(`^(?:MCP|no|its|it) `), false},
 	{regexp.MustCompile(`^pkg/gateway/pins`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the accepted tool definitions in mcp/ab.json are damaged: %s; delete the file, and accept the tools again", nil, false},
 	{regexp.MustCompile(`^pkg/sanitize/`), regexp.MustCompile(`^assign (how|hidingMethod)$|\.(take|addFinding|reportAndRemove|add)$|Sprintf|^$`), "shield sanitize: finding in a tool result (hidden, high): %s", regexp.MustCompile(`^(?:[^s[]|s[^h])`), false},
+	{regexp.MustCompile(`^pkg/shield/assisted`), regexp.MustCompile(`errors.New`), "the user must decide, because shield could not count the model's decisions in this session: %s", nil, true},
+	{regexp.MustCompile(`^pkg/classify/model`), regexp.MustCompile(`errors.New`), "ok    model: only rules judge, since the model cannot be used: %s", regexp.MustCompile(`^this build`), true},
+	{regexp.MustCompile(`^pkg/shield/kinds`), regexp.MustCompile(`^assign scope$`), "ann allowed this kind of action %s (npm test)", nil, true},
+	{regexp.MustCompile(`^pkg/(shield/kinds)`), regexp.MustCompile(`^assign r\.NoKindReason$`), "this action can only be allowed once, because %s; leave out --session", nil, false},
+	{regexp.MustCompile(`^pkg/shield/licence`), regexp.MustCompile(`Sprintf$`), "Not usable: %s. No one can allow what it blocks, so agents could not do ordinary work. Configure a stronger model (evaluator.model), or set policy: offline to be asked yourself.", regexp.MustCompile(`^the model blocked`), true},
+	{regexp.MustCompile(`^pkg/shield/pipeline`), regexp.MustCompile(`^$`), "state file is missing: /home/me/.local/state/shield/state.db: %s; run 'shield doctor --repair-state'", regexp.MustCompile(`^the (audit log|seal key)`), true},
+	{regexp.MustCompile(`^pkg/shield/reason`), regexp.MustCompile(`^assign t\.ActionText$`), "%s. Ask the user to run: shield session resume 3f2. Do not retry unless the user allows it.", regexp.MustCompile(`^this session`), true},
+	{regexp.MustCompile(`^pkg/shield/reason`), regexp.MustCompile(`^key EffectAndHarm$`), "%s. Tell the user to run: shield doctor. Do not retry.", nil, true},
+	{regexp.MustCompile(`^pkg/shield/store`), regexp.MustCompile(`errors.New`), "store_password_file: %s", regexp.MustCompile(`^the file`), true},
+	{regexp.MustCompile(`^pkg/shield/tools`), regexp.MustCompile(`^assign text$`), "Question to the user: frobnicate, of the server github\n%s", nil, true},
+	{regexp.MustCompile(`^pkg/state/file`), regexp.MustCompile(`^assign used$`), "state file is missing: /home/me/.local/state/shield/state.db: %s; run 'shield doctor --repair-state'", nil, true},
+	{regexp.MustCompile(`^pkg/telemetry/telemetry`), regexp.MustCompile(`errors.New`), "shield.yaml:9:5: telemetry.otlp: %s", regexp.MustCompile(`^(the (address|URL)|http )`), true},
+	{regexp.MustCompile(`^pkg/undo/keep`), regexp.MustCompile(`fmt.Errorf|errors.New`), "shield cannot keep a copy of src/a.go: %s", regexp.MustCompile(`^(copying|the path)`), true},
+	{regexp.MustCompile(`^pkg/undo/none`), regexp.MustCompile(`^key Why$`), "shield cannot keep a copy: %s", nil, true},
+	{regexp.MustCompile(`^pkg/verdict/key`), regexp.MustCompile(`fmt.Errorf|errors.New`), "seal key /home/me/.local/state/shield/seal.key: %s", regexp.MustCompile(`^the (key|file)`), true},
+	{regexp.MustCompile(`^pkg/verdict/reader`), regexp.MustCompile(`unsealedError$`), "trail: %s", nil, true},
 	{regexp.MustCompile(`^pkg/shield/licence`), regexp.MustCompile(`^assign l\.UnlicensedReason$`), "evaluator: gpt-x can block and escalate, but its ALLOW does not replace your approval: %s", nil, true},
 	{regexp.MustCompile(`^pkg/approve/command`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the program's answer cannot be read: %s; print one JSON object with \"decision\" \"approve\" or \"deny\"", regexp.MustCompile(`^(it |%q has)`), true},
 	{regexp.MustCompile(`^pkg/approve/discord`), regexp.MustCompile(`^$`), "shield: Discord: %s failed: the chat service limits the rate; wait 2s", regexp.MustCompile(`^(reading|opening|sending)`), false},
@@ -268,7 +293,29 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/audit/(segment|verify)`), regexp.MustCompile(`fmt\.Sprintf`), "audit.jsonl: line 3: changed: %s", regexp.MustCompile(`^the (signature|name)`), true},
 	{regexp.MustCompile(`^pkg/classify/findings`), regexp.MustCompile(`^append$`), "answers.yaml: findings about the approved action: [%s]", nil, true},
 	{regexp.MustCompile(`^pkg/config/mcp\.go`), regexp.MustCompile(``), "shield.yaml:9:5: mcp.listen: %s", regexp.MustCompile(`^must be an IP`), true},
-	{regexp.MustCompile(`^pkg/config/mcp\.go`), regexp.MustCompile(``), "shield.yaml:9:5: mcp.servers: the url of github %s", regexp.MustCompile(`^(must begin|begins|contains)`), true},
+	{regexp.MustCompile(`^pkg/config/mcp\.go`), regexp.MustCompile(``), "shield.yaml:9:5: mcp.servers: the url of github is not valid: %s", regexp.MustCompile(`^(it |a URL)`), true},
+	{regexp.MustCompile(`^pkg/config/`), regexp.MustCompile(``), "shield.yaml:9:5: mcp.sampling: %s", regexp.MustCompile(`^%s is not a valid value`), true},
+	{regexp.MustCompile(`^pkg/config/decode`), regexp.MustCompile(``), "shield.yaml:9:5: evaluator.canary_token: %s", regexp.MustCompile(`^the value contains`), true},
+	{regexp.MustCompile(`^pkg/config/paths`), regexp.MustCompile(``), "shield.yaml:9:5: roots: %s", regexp.MustCompile(`^the path is empty`), true},
+	{regexp.MustCompile(`^pkg/config/values`), regexp.MustCompile(``), "shield.yaml:9:5: approval.unattended: %s", regexp.MustCompile(`^the time to wait`), true},
+	{regexp.MustCompile(`^pkg/config/edit`), regexp.MustCompile(``), "/home/me/.config/shield/shield.yaml cannot be edited: %s; add the line \"policy: strict\" to it by hand", regexp.MustCompile(`^shield cannot change`), true},
+	{regexp.MustCompile(`^pkg/classify/sidecar`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "classifier.addr: %s", regexp.MustCompile(`^the (address|URL)`), true},
+	{regexp.MustCompile(`^pkg/evaluate/probe`), regexp.MustCompile(`errors\.New`), "bad   evaluator: %s\n      set evaluator.model", regexp.MustCompile(`^evaluator`), true},
+	{regexp.MustCompile(`^pkg/evaluate/probe`), regexp.MustCompile(`^assign text$`), "https://llm.example.com/v1 does not answer: %s\n      start the service, or correct evaluator.base_url or evaluator.proxy", nil, true},
+	{regexp.MustCompile(`^pkg/evaluate/canary`), regexp.MustCompile(`fmt\.Errorf`), "shield.yaml:9:5: %s", regexp.MustCompile(`^canary_token`), true},
+	{regexp.MustCompile(`^pkg/gateway/server`), regexp.MustCompile(`withholdResponse$`), "shield: the server's answer is withheld: %s", nil, true},
+	{regexp.MustCompile(`^pkg/gateway/tool`), regexp.MustCompile(`^key Kind$`), "the tool delete_file is withheld: it contains %s; review it with: shield mcp tools diff github", nil, true},
+	{regexp.MustCompile(`^pkg/host/settings`), regexp.MustCompile(`errors\.New`), "/home/me/.claude/settings.json: \"shield hook claude-code\" the hook did not deny a test command: %s (it printed \"\", \"\"); run 'shield doctor'", regexp.MustCompile(`^the hook's output`), true},
+	{regexp.MustCompile(`^pkg/host/settings`), regexp.MustCompile(`errors\.New`), "shield: hook status: %s (/home/me/.claude/settings.json is missing); run 'shield hook install claude-code'", regexp.MustCompile(`^no hook of`), true},
+	{regexp.MustCompile(`^pkg/host/splice`), regexp.MustCompile(`errors\.New`), "shield: hook install: /home/me/.claude/settings.json: hooks.PreToolUse: %s", regexp.MustCompile(`^the value is`), true},
+	{regexp.MustCompile(`^pkg/policy/facts`), regexp.MustCompile(`fmt\.Errorf`), "policy.yaml:9:5: %s", nil, true},
+	{regexp.MustCompile(`^pkg/policy/suggest`), regexp.MustCompile(`^examples$`), "Comment in a suggested policy: match: # %s", regexp.MustCompile(`^commands`), true},
+	{regexp.MustCompile(`^pkg/report/scoretable`), regexp.MustCompile(`^$`), "First line of a report of 'shield score': policy offline, model default, until classify: 140 rows judged; 2 %s", regexp.MustCompile(`^with a text`), true},
+	{regexp.MustCompile(`^pkg/report/explain`), regexp.MustCompile(`writeTitle$`), "Heading in the output of 'shield explain': %s", nil, true},
+	{regexp.MustCompile(`^pkg/report/explain`), regexp.MustCompile(`writeLine$`), "Heading in the output of 'shield explain', above the texts: %s", regexp.MustCompile(`^text without`), true},
+	{regexp.MustCompile(`^pkg/report/explain`), regexp.MustCompile(`Sprintf$`), "Line in the output of 'shield explain', below \"Evidence for ALLOW\": %s", regexp.MustCompile(`^(tier 1|only the model)`), true},
+	{regexp.MustCompile(`^pkg/scan/text`), regexp.MustCompile(`Sprintf$`), "Row of 'shield scan': questions to a model (Tier 2) per day  3.5  %s", regexp.MustCompile(`^at most`), true},
+	{regexp.MustCompile(`^pkg/scan/text`), regexp.MustCompile(`^$`), "Row of 'shield scan': %s  12  3.0 %%", regexp.MustCompile(`^calls with`), true},
 	{regexp.MustCompile(`^pkg/config/mcp\.go`), regexp.MustCompile(`^add$`), "shield.yaml:9:5: mcp.servers: %s", nil, true},
 	{regexp.MustCompile(`^pkg/config/`), regexp.MustCompile(``), "shield.yaml:9:5: policy.bundle: %s", regexp.MustCompile(`^needs`), true},
 	{regexp.MustCompile(`^pkg/config/`), regexp.MustCompile(``), "shield.yaml:9:5: rate_limit: %s", regexp.MustCompile(`^(must|expected)`), true},
@@ -276,9 +323,9 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/policy/(internal/rulefile/|jqfunc\.go)`), regexp.MustCompile(`Errorf$|errors\.New`), "policy.yaml:9:5: %s", nil, true},
 	{regexp.MustCompile(`^pkg/policy/reach`), regexp.MustCompile(`^fmt\.Sprintf$`), "policy.yaml:9:5 warning: rule a is never reached: %s; move the narrower rule up", regexp.MustCompile(`comes first`), false},
 	{regexp.MustCompile(`^pkg/policy/reach`), regexp.MustCompile(`^fmt\.Sprintf$`), "policy.yaml:9:5 warning: %s: the deny rule b in line 2 comes first and matches the same actions; move the narrower rule up", nil, false},
-	{regexp.MustCompile(`^pkg/shield/reason\.go`), regexp.MustCompile(`^$`), "%s; for an answer, configure a model (evaluator.provider) or a person", regexp.MustCompile(`^needs review`), false},
+	{regexp.MustCompile(`^pkg/shield/reason\.go`), regexp.MustCompile(`^$`), "%s; for an answer, configure a model (evaluator.provider) or a person", regexp.MustCompile(`^the action needs review`), false},
 	{regexp.MustCompile(`^pkg/evaluate/evaluate\.go`), regexp.MustCompile(`^assign reason$`), "%s; allowed with reduced confidence, since fail_closed is false", regexp.MustCompile(`no model can be used$`), false},
-	{regexp.MustCompile(`^pkg/(evaluate/(evaluate|limits)|state/errors)\.go`), regexp.MustCompile(``), "%s; asked because: unknown effect: the target of the change is unknown: $X; write the value in full", regexp.MustCompile(`^(needs review, and no model|rate limit|daily eval)`), false},
+	{regexp.MustCompile(`^pkg/(evaluate/(evaluate|limits)|state/errors)\.go`), regexp.MustCompile(``), "%s; reason for the review: policy verify [force_push_main]: force push overwrites commits that other people may have pulled; ask the user, or push to your own branch", regexp.MustCompile(`^(the action needs review, and no model is|rate limit|daily eval)`), true},
 	{regexp.MustCompile(`^pkg/host/(inspect|splice|settings|servers)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "shield: hook install: /home/me/.claude/settings.json: %s", nil, true},
 	{regexp.MustCompile(`^pkg/scan/(records|conversation)`), regexp.MustCompile(``), "Records that were not read: 3 of the kind: %s", nil, false},
 	{regexp.MustCompile(`^pkg/sanitize/sanitize\.go`), regexp.MustCompile(`^assign why$`), "not scanned: %s", nil, false},
@@ -339,8 +386,9 @@ var within = []struct {
 	{regexp.MustCompile(`^internal/ancestry/`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "allow: only the user can do this, but the process that started the command is unknown (%s); use another terminal", nil, false},
 }
 
-// lists are texts that nobody reads as a sentence: lists of words, commands, headers and templates.
-var lists = regexp.MustCompile(`^(?:git (?:remote|config|ls-remote)|gh repo|echo printf|return (?:if|typeof)|warn printf|function switch|user author|diff\.external|list (?:calendar|upcoming)|create update|default-src|/bin/sh -c|/usr/local/bin/shield|%s/go/bin|import os|tee %s|\$\(git|\?:/|\\|# fish|\[ %|%s; v=|%secho|echo "|text/plain|%sgo_|shield_question|\[Unit\]|\{"type"|execute_command: \{|DiscordBot|audit head|\| \||shield doctor --repair|shield audit (?:checkpoint|segment) v1|\*\*\* End|# based on|- action_types|# %s\n|---\n|sends (?:credentials|local data) to$|model: looks like an attack$|%s, judged by|there is nothing to write|shield is repairing|the value is too large for the cache|the gateway called the server$|hourly approval limit reached$|text/html|\[untrusted)`)
+// lists are texts that are not read as a sentence: lists of words, commands, headers and templates, and
+// beginnings that are printed with each cause (see within).
+var lists = regexp.MustCompile(`^(?:git (?:remote|config|ls-remote)|gh repo|echo printf|return (?:if|typeof)|warn printf|function switch|user author|diff\.external|list (?:calendar|upcoming)|create update|default-src|/bin/sh -c|/usr/local/bin/shield|%s/go/bin|import os|tee %s|\$\(git|\?:/|\\|# fish|\[ %|%s; v=|%secho|echo "|text/plain|%sgo_|shield_question|\[Unit\]|\{"type"|execute_command: \{|DiscordBot|audit head|\| \||shield doctor --repair|shield audit (?:checkpoint|segment) v1|\*\*\* End|# based on|- action_types|# %s\n|---\n|sends (?:credentials|local data) to$|model: looks like an attack$|%s, judged by|there is nothing to write|shield is repairing|the value is too large for the cache|the gateway called the server$|hourly approval limit reached$|text/html|\[untrusted|\[\.\. \||the user's text$|failed to parse evaluator response: %s$|withheld all tools of the server: %v$|refused the server's request %s: %s$|shield: the server's answer is withheld: %s$|rule %s is never reached%s: %s$|no question could be asked: %s$|only rules judge, since the model cannot be used: %s$)`)
 
 // advice returns the sentence of policies/dangers.yaml in which the reason of an unknown effect
 // of a cause is printed.
@@ -478,9 +526,9 @@ func messages(path string, fset *token.FileSet, f *ast.File) (rows []row) {
 				switch {
 				case whole != "":
 					rows = append(rows, row{Kind: "text of " + filepath.ToSlash(filepath.Dir(path)), Message: whole})
-				case len(word.FindAllString(text, -1)) < 3, strings.Count(text, " ") < 2, len(text) > 400, strings.Contains(text, "\n\t"):
+				case len(word.FindAllString(text, -1)) < 3, strings.Count(text, " ") < 2, len(text) > 400, strings.ContainsAny(text, "\x00") || strings.Contains(text, "\n\t"):
 				case piece.MatchString(text), lists.MatchString(text):
-				case strings.HasPrefix(path, "pkg/shell/command/") && strings.HasSuffix(call, ".doubt"): // only tests print it
+				case strings.HasPrefix(path, "pkg/shell/command/") && (strings.HasSuffix(call, ".setNotUnderstood") || call == "key WhyNotUnderstood"): // only tests print it
 				case notTexts.MatchString(call), call == "key Usage", call == "key Description", call == "key Name", call == "key name", call == "key What", call == "assign name", call == "assign before", strings.Contains(text, "{ "), strings.HasPrefix(call, "key ?"), strings.HasPrefix(call, "assign cause"), wrapping.MatchString(text):
 				default:
 					for _, w := range within {
@@ -588,7 +636,9 @@ func ruleTexts(path string) (rows []row) {
 				text = strings.TrimSpace(text + " " + strings.TrimSpace(lines[i+1]))
 			}
 		}
-		text = strings.Trim(text, `"'`)
+		if quote := text[:min(1, len(text))]; (quote == `"` || quote == "'") && len(text) > 1 && strings.HasSuffix(text, quote) {
+			text = text[1 : len(text)-1]
+		}
 		switch m[1] {
 		case "description":
 			said = text

@@ -178,7 +178,7 @@ func over(own, base []Rule, lost *yamlfile.Errors) []Rule {
 		}
 		at := slices.IndexFunc(merged, func(o Rule) bool { return o.Name == r.Name })
 		if at < 0 {
-			lost.Add(r.Pos.Errorf("rule %s only has exceptions, but this list of the preset has no rule with that name that allows them%s; they have no effect: correct the name",
+			lost.Add(r.Pos.Errorf("rule %s only has exceptions, but the preset's list has no rule of this name that can have exceptions%s; they have no effect: correct the name",
 				yamlfile.Quote(r.Name), suggest.Question(r.Name, ruleNames(base))))
 			continue
 		}

@@ -391,7 +391,7 @@ func (p *analyzer) recordRevealedPassword() {
 
 // recordObjectChange records the call of a method that changes an object of the system.
 func (p *analyzer) recordObjectChange(method string) {
-	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls " + method + " on an object", Span: p.at})
+	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls the method " + method + " of a system object", Span: p.at})
 }
 
 // callPassThrough handles methods that return or forward the value on which they are called, or run it.

@@ -62,7 +62,7 @@ func (p *analyzer) noteUnread(why string) {
 // skipUnparsedByte skips a byte that no rule parses.
 func (p *analyzer) skipUnparsedByte() {
 	if p.i < len(p.text) && strings.IndexByte("\"'`<>$@{(", p.text[p.i]) >= 0 {
-		p.noteUnread("no statement begins with this character")
+		p.noteUnread("a statement cannot begin with " + p.text[p.i:p.i+1])
 	}
 	p.i++
 }

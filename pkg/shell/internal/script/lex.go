@@ -776,7 +776,7 @@ func (l *lexer) lexQuoteOperator(w string, n int) bool {
 		return false
 	}
 	if at > from && (l.text[at] == '#' || plain.IsWordByte(l.text[at])) {
-		l.noteUnread("a Perl word can begin a string")
+		l.noteUnread("a word after the Perl operator " + w + " can be the delimiter of a string")
 		return false
 	}
 	delimiter := l.text[at]
@@ -920,7 +920,7 @@ func (l *lexer) lexRegexp(rest string) bool {
 			return false
 		}
 		if strings.ContainsAny(rest[1:to+1], "\"'`(\\[") {
-			l.noteUnread("a slash can begin a regular expression or be a division")
+			l.noteUnread("the character / can begin a regular expression or be a division")
 		}
 		return false
 	}
@@ -956,7 +956,7 @@ func (l *lexer) lexPercentString(rest string) bool {
 	}
 	end, nests := closingDelimiter(rest[at])
 	if turn == valueUnclear && strings.ContainsAny(rest[at+1:lineEnd(rest, 0)], "\"'`") {
-		l.noteUnread("a character can begin a string or be an operator")
+		l.noteUnread("the character % can begin a string or be an operator")
 	}
 	l.i += at + 1
 	token := stringToken
