@@ -18,12 +18,12 @@ import (
 
 func main() {
 	noquery.RestoreCI()
-	// A stage's memory is bounded by its records, not by what it has read: garbage
-	// may pile up, but not beside large records.
+	// Memory depends on the size of the records, not of the whole input. So garbage may grow to
+	// four times the memory in use, but large records reach the memory limit below earlier.
 	debug.SetGCPercent(400)
 	limit := int64(56 << 20)
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
-		limit = 64 << 20 // many clients at a time; with less it collects all the time
+		limit = 64 << 20 // a server has many clients at a time; a lower limit would make the garbage collector run all the time
 	}
 	debug.SetMemoryLimit(limit)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}

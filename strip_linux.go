@@ -2,8 +2,8 @@
 
 package main
 
-// What a debugger needs is 10 MB of the program: it is left out, unless the build has
-// -tags debug. Stack traces and profiles keep their names.
+// Debug information would add 10 MB to the program, so the linker removes it unless the build has
+// -tags debug. Stack traces and profiles still show function names.
 
 // #cgo LDFLAGS: -Wl,-s
 import "C"

@@ -178,10 +178,12 @@ func logAllowed(ctx context.Context, w *Environment, set *config.Loaded, store *
 	return errors.Join(ticket.Wait(ctx), log.Close())
 }
 
-// The scopes of shield allow besides once, with their names for people.
+// scopeDescriptions describes, in text for people, the scopes that the flags --session, --project
+// and --everywhere of "shield allow" select. Without a flag, the approval is for one action.
 var scopeDescriptions = map[string]string{"session": "this kind for this session", "project": "this kind in this project", "everywhere": "this kind everywhere"}
 
-// allowScope returns the scope that the flags ask for, "" for once.
+// allowScope returns the scope that the flags choose for an approval: session, project or
+// everywhere. "" means that no flag is set, and the action is allowed once.
 func allowScope(c *cli.Context) (scope string, err error) {
 	for _, name := range []string{"session", "project", "everywhere"} {
 		if c.Bool(name) {
@@ -194,7 +196,8 @@ func allowScope(c *cli.Context) (scope string, err error) {
 	return scope, nil
 }
 
-// previewAdvanceApproval prints which actions an approval with a scope covers, and returns their kind.
+// previewAdvanceApproval prints which actions an approval with a scope would cover, and returns
+// that approval, which is not stored yet.
 func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, r *approve.Refusal, scope string) (*approve.AdvanceApproval, error) {
 	s := r.KindApproval
 	if s == nil && scope != "session" {

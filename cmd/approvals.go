@@ -72,7 +72,7 @@ func printWaiting(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	shown := isTerminal(w.Out) // without a terminal, an agent could read the code
+	shown := isTerminal(w.Out) // otherwise an agent could read the code of the approval page from the output
 	if shown {
 		if err := requirePerson(w, "approvals", atPersonTerminal); err != nil {
 			return err
@@ -250,7 +250,8 @@ func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none
 	return t.Flush()
 }
 
-// sendTestNotices sends a notice to each place and prints its result.
+// sendTestNotices sends a test notice to each configured chat, mailbox and push service, and prints
+// whether it was sent.
 func sendTestNotices(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
@@ -304,7 +305,8 @@ func sendTestNotices(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// advanceApprovals returns the kinds of all sessions, and the answers of the user's file.
+// advanceApprovals returns the advance approvals of all sessions, and those stored in the user's
+// file.
 func advanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store) ([]approve.AdvanceApproval, error) {
 	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
 	if err != nil {
@@ -318,7 +320,8 @@ func advanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, store 
 	return append(kinds, stored...), err
 }
 
-// revokeAdvanceApprovals revokes the session approvals and answers with a name, or all for "".
+// revokeAdvanceApprovals removes the advance approvals with the given name from all sessions and
+// from the user's file, and returns how many it removed. An empty name removes all.
 func revokeAdvanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store, name string) (int, error) {
 	key, err := shield.SealKey(c.Context, stateDir(&set.Settings, w), store)
 	if err != nil {

@@ -18,11 +18,13 @@ type questionRoute struct {
 	Place         string // the place, as in "in Claude Code's own prompt"; "" if questions cannot be asked
 	NoRouteReason string // why questions cannot be asked
 
-	// ChosenBySettings means that the settings say so: they name no channel, or set approval.unattended.
+	// ChosenBySettings means that the user's settings prevent questions: they name no channel, or
+	// set approval.unattended.
 	ChosenBySettings bool
 }
 
-// checkReachable returns an error if questions cannot be asked and the user has not chosen that.
+// checkReachable returns an error if shield's questions cannot reach the user, unless the settings
+// intend that [questionRoute.ChosenBySettings].
 func (a questionRoute) checkReachable() error {
 	if a.Place != "" || a.ChosenBySettings {
 		return nil

@@ -49,8 +49,8 @@ type Environment struct {
 	args                 []string                                                                                 // the arguments of the command line, without the program
 	callingHost          *host.Host                                                                               // the host that called this hook; nil if no host did
 	checkHostAsksUser    func() error                                                                             // why the calling host cannot ask its user; nil if no host calls
-	askingPID            int                                                                                      // the asking process; 0 means the parent
-	judgePID             int                                                                                      // the process that judges for the asking one; 0 if it is this one
+	askingPID            int                                                                                      // PID of the process that asks for the verdict, such as the agent host; 0: the parent process
+	judgePID             int                                                                                      // PID of the process that judges for the process askingPID; 0 means this process
 	checkStartedByPerson func(sure int) error                                                                     // returns why no person started this process; nil uses the default check
 	checkUserAttends     func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil uses the default check
 	confirmAllow         func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.Confirm
@@ -58,8 +58,8 @@ type Environment struct {
 	judgingPipeline      *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
 	servedQuestion       *servedQuestion                                                                          // the question that this process answers for another one; nil if there is none
 	findRunningHost      func(*Environment, *host.Host) (*host.HostProcess, error)                                // nil: runningHost
-	startJudge           func(args []string) (*watch.Judge, error)                                                // starts the second process; nil: shield itself
-	killParent           func() error                                                                             // kills a process; nil: the parent
+	startJudge           func(args []string) (*watch.Judge, error)                                                // starts the judge, a second process; nil starts it from shield's own program file
+	killParent           func() error                                                                             // kills the watchdog that started this process; nil: kills the parent process
 }
 
 // commands returns the command that a command line names, or else all in the order of the help text:
@@ -231,7 +231,8 @@ func startsAllowedProgram(app *cli.App, args []string) bool {
 	return false
 }
 
-// splitFileErrors splits the errors of a file, and returns any other error alone.
+// splitFileErrors returns the single errors of a [yamlfile.Errors] in err's chain. Any other error
+// is returned as the only element.
 func splitFileErrors(err error) []error {
 	var all yamlfile.Errors
 	if errors.As(err, &all) {

@@ -140,8 +140,9 @@ func commandAndFlagNames(flags []cli.Flag, commands []*cli.Command) []string {
 	return append(out, "--help")
 }
 
-// flagsWithValue returns the flags that take a value in all commands, and, as "shield mcp --session",
-// those that take one in some.
+// flagsWithValue returns, in all, the flags that take a value in every command that has them, and
+// in some, the flags that take a value only in some commands, each with the path of such a command:
+// "shield mcp --session".
 func flagsWithValue(commands []completedCommand) (all, some string) {
 	var out, in []string
 	switches := map[string]bool{}

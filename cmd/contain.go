@@ -29,7 +29,8 @@ type containFlag struct{ *cli.GenericFlag }
 // TakesValue reports that the next word is not the flag's value.
 func (containFlag) TakesValue() bool { return false }
 
-// A containmentMode is whether a program is contained: no, if possible, or always.
+// A containmentMode says whether a program runs contained: "" never, [containIfPossible] if the
+// machine supports containment, [containAlways] always, or the program does not start.
 type containmentMode string
 
 const (
@@ -68,7 +69,8 @@ func containFlagValue(c *cli.Context) containmentMode {
 	return *m
 }
 
-// boundsPlace returns the folders and settings under which a program is started.
+// boundsPlace returns the folders from which the containment profile of a program is computed: the
+// home folder, the workspace roots, and shield's own files and state folder.
 func boundsPlace(set *config.Loaded, w *Environment) bounds.StartPlace {
 	at := bounds.StartPlace{Home: w.Home, Roots: set.Roots, ShieldPaths: append(shieldFiles(set, w), absolutePaths([]string{stateDir(&set.Settings, w)}, w.Dir)...)}
 	if len(at.Roots) == 0 && effect.CheckRoot(w.Dir, w.Home) == nil {
@@ -238,7 +240,8 @@ func logContainment(c *cli.Context, w *Environment, text string) {
 	p.LogAndNotify(audit.KindContain, text)
 }
 
-// serverContainment returns how a configured server is contained; asked is the value of the command line.
+// serverContainment returns how a configured server is contained. It is always contained if its
+// settings require that or if asked does; otherwise it is contained if possible.
 func serverContainment(s *config.Contain, asked containmentMode) containmentMode {
 	if s.Require || asked == containAlways {
 		return containAlways

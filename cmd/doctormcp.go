@@ -19,7 +19,7 @@ import (
 func examineGateway(out *findings, set *config.Loaded, w *Environment) {
 	dir := stateDir(&set.Settings, w)
 	if dir == "" {
-		return // the state folder has its own finding
+		return // examineState already reports the missing state folder
 	}
 	all, damaged, err := gateway.AllPins(dir)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 // probeText is the text that the doctor classifies to test the model. The answer does not matter.
 const probeText = `execute_command: {"command":"git status"}`
 
-// examineModel reports which model Tier 1 uses beside its rules, and whether it answers.
+// examineModel reports which model Tier 1 uses in addition to its rules, and whether the model
+// answers.
 func examineModel(set *config.Loaded, cfg shield.Config, w *Environment) finding {
 	name := set.Classifier.Model
 	if addr := set.Classifier.EffectiveSettings().Addr; addr != "" {

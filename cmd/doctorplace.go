@@ -27,8 +27,8 @@ func settingPosition(set *config.Loaded, setting string) string {
 	return ""
 }
 
-// examineContainer reports whether shield runs in a container, where presets allow more, or why that
-// is not accepted.
+// examineContainer reports whether shield detected that it runs in a container, in which some
+// presets allow more actions. If not, it reports the reason.
 func examineContainer(out *findings, set *config.Loaded, w *Environment) {
 	if _, err := detectContainer(set, w); err != nil {
 		out.add(severityOK, "", "container: none detected, because %v%s", err, settingPosition(set, "container"))

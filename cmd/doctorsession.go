@@ -12,7 +12,7 @@ import (
 func examineSessions(out *findings, set *config.Loaded, w *Environment) {
 	file, err := openStore(set, w)
 	if err != nil {
-		return // the state file has its own finding
+		return // examineState already reports why the state file cannot be opened
 	}
 	defer file.Close()
 	list, err := session.NewStore(file, shield.SessionOptions(shieldConfig(set, w, "doctor"), w.Now)).List(context.Background())

@@ -10,7 +10,7 @@ import (
 func examineStore(out *findings, set *config.Loaded, w *Environment) bool {
 	store, err := openStore(set, w)
 	if err != nil {
-		return false // the state file has its own finding
+		return false // examineState already reports why the state file cannot be opened
 	}
 	defer store.Close()
 	shared, err := store.SharedStoreInfo(context.Background())

@@ -33,7 +33,7 @@ func examineSkipTypes(out *findings, set *config.Loaded) {
 		} else if near := suggest.Nearest(t, action.Types()); near != "" {
 			fix = "write " + near
 		} else {
-			continue // a custom tool
+			continue // the type can be that of a custom tool, so do not warn
 		}
 		out.add(severityWarning, fix, "classifier.skip_types: no action has the type %q%s", shortenText(t), settingPosition(set, "classifier.skip_types"))
 	}

@@ -39,7 +39,7 @@ func execCommand(w *Environment) *cli.Command {
 			if w.servedQuestion != nil {
 				return answerExecQuestion(c, w)
 			}
-			var own *statusError // the exit status is that of the command
+			var own *statusError // an error that already carries the exit status of the executed command
 			err := runAllowed(c, w)
 			if err == nil || errors.As(err, &own) {
 				return err
@@ -204,8 +204,9 @@ func evaluateExec(c *cli.Context, w *Environment, p *shield.Pipeline, raw []byte
 // approvalCommandsRule is the rule of the protected core that protects shield's own approval commands.
 const approvalCommandsRule = "shield_answers"
 
-// addRemedyTerminal adds to a verdict in a guarded shell where the user can type the proposed remedy: not in
-// the guarded shell itself, since an agent may type there.
+// addRemedyTerminal adds to the proposed remedy of a verdict that the user must type it in a
+// terminal without "shield init". The guarded shell, in which "shield init" ran, is not suitable,
+// since an agent may type there.
 func addRemedyTerminal(v *verdict.Verdict) {
 	switch {
 	case v.Explanation.Remedy != "":

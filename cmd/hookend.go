@@ -14,8 +14,8 @@ import (
 	"github.com/shieldcli/shield/pkg/undo"
 )
 
-// reportKeptFiles answers the event that ends an agent's turn. It tells the user once which files were kept
-// in the session.
+// reportKeptFiles answers the event that ends an agent's turn. It tells the user once which deleted
+// or overwritten files of the session shield kept for "shield undo".
 func reportKeptFiles(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (hookAnswer, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {

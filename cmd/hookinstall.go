@@ -134,7 +134,8 @@ func (s *hookSettings) writeHooks(ctx context.Context, edits []settingsEdit) err
 	return nil
 }
 
-// removeForeignEdits removes the edits of files that belong to other programs, if denials work without them.
+// removeForeignEdits drops the edits of files that belong to other programs, if the file only
+// handles tool results. Denials work without such a file.
 func (s *hookSettings) removeForeignEdits(ctx context.Context, edits []settingsEdit) (left []settingsEdit, err error) {
 	for _, e := range edits {
 		if e.place.OnlyHandlesResults() {
@@ -166,7 +167,7 @@ func (s *hookSettings) writeHook(ctx context.Context, place *host.Place, file se
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	if !place.Installed(ctx, before) { // the copy from before shield
+	if !place.Installed(ctx, before) { // back up only a file that does not contain shield's hook yet
 		if err := file.saveBackup(before, existed); err != nil {
 			return err
 		}

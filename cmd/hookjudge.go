@@ -32,7 +32,7 @@ type hookQuestion struct {
 // A hookAnswer is the line that a judge process writes.
 type hookAnswer struct {
 	Allow        bool           `json:"allow"`
-	AskUser      bool           `json:"ask,omitzero"`     // the host must ask its user, for Reason, in the form of Answer
+	AskUser      bool           `json:"ask,omitzero"`     // the host must ask its user: HostText is the request to the host, Reason the reason
 	Failed       bool           `json:"failed,omitempty"` // not judged; Reason says why
 	HostText     jsontext.Value `json:"answer,omitzero"`  // the text for a host whose call is allowed; may be nil
 	Reason       string         `json:"reason,omitempty"` // the reason of a refusal, for the agent
@@ -125,8 +125,8 @@ func readHookInput(in *bufio.Reader, w *Environment) (event []byte, err error) {
 	return event, err
 }
 
-// judgeBeforeDeadline judges one event of a host before the deadline, whatever judging waits for, such as a
-// lock.
+// judgeBeforeDeadline judges one event of a host. It returns a failure shortly after ctx ends, even
+// if judging still blocks, for example on a lock.
 func judgeBeforeDeadline(ctx context.Context, c *cli.Context, w *Environment, name string, event []byte) hookAnswer {
 	late := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(watch.JudgeGrace, func() { close(late) }) })
@@ -165,7 +165,8 @@ func callWithDeadline[T, L any](late <-chan L, f func() (T, error)) (value T, er
 	}
 }
 
-// judgeEvent judges one event of a host. The answer beside an error contains the event's host.
+// judgeEvent judges one event of a host. If judging fails, the returned answer still says which
+// host sent the event and whether the tool already ran.
 func judgeEvent(ctx context.Context, c *cli.Context, w *Environment, name string, in []byte) (hookAnswer, error) {
 	h, err := hookedHost(name, c.Bool(permissionFlag))
 	if err != nil {

@@ -23,23 +23,27 @@ import (
 // their values at installation.
 var pinnedVariables = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
 
-// A shellWrapper is the shell text around the command that runs shield. Hosts take
-// silence, text that is not an answer, a signal, and a hook that is late, for permission.
-// So only a complete answer passes; for everything else the text denies in the host's own
-// form, at the deadline at the latest, whichever of its processes is stopped or killed:
+// A shellWrapper is the shell script around the command that runs shield. Hosts treat no output,
+// output that is not an answer, death by a signal, and a hook that exceeds its timeout as
+// permission. So the script passes on only a complete answer. In all other cases it prints a denial
+// in the host's format, at the deadline at the latest, even if one of its processes is stopped or
+// killed:
 //
-//   - The reader takes lines from a pipe and ends with the first one that decides. It does
-//     not wait for a process to end, nor for a pipe to be closed.
-//   - shield writes its answer and, until the reader is gone, continues its process group.
-//   - sleep ends at the deadline, which the shell that waits for it tells the reader.
+//   - The reader process reads lines from a pipe and exits at the first line that decides. It does not
+//     wait until another process exits or the pipe is closed.
+//   - shield writes its answer to the pipe. Until the reader has exited, shield sends SIGCONT to its
+//     process group.
+//   - sleep exits at the deadline. The subshell that waits for sleep then writes the line "late" to
+//     the reader.
 //
-// So the three programs enforce the deadline for each other: shield for a stopped sh or
-// sleep, sleep for a stopped shield. None of them holds a stream of the host's: some hosts
-// wait for those to be closed.
+// So the three programs enforce the deadline for each other: shield continues a stopped sh or
+// sleep, and sleep ends the wait for a stopped shield. None of them keeps a stream of the host
+// open, since some hosts wait until their streams are closed.
 //
-// Some hosts replace $NAME, ${NAME} and ${NAME:-TEXT} in their settings by what their own environment
-// has, which a project's .env adds to. So the text has variables as ${NAME%} and ${NAME#?}
-// alone, which hosts leave to the shell: the first is the value.
+// Some hosts replace $NAME, ${NAME} and ${NAME:-TEXT} in their settings by values from their own
+// environment, to which a project's .env file can add. So the script uses only ${NAME%} and
+// ${NAME#?}, which hosts leave to the shell. ${NAME%} is the value of the variable; ${NAME#?} is
+// the value without its first character.
 type shellWrapper struct {
 	commandPrefix, commandSuffix string // the command that runs shield
 	runsInUserShell              bool
@@ -75,7 +79,8 @@ func newPromptWrapper(h *host.Host) shellWrapper {
 	return newShellWrapper(h, `echo "shield: a prompt was not read (${1%})" >&2; exit 0`, `echo "`+programReplacedText+`" >&2; exit 0`, `0"{"*"}") kill ${t%}; exit 0;; `, "0")
 }
 
-// printAnswerScript prints the reader's line without the status at its beginning.
+// printAnswerScript is shell code that prints shield's answer. The variable l holds the line that
+// the reader process read; its first character, the exit status, is dropped.
 const printAnswerScript = `printf '%s\n' "${l#?}"; `
 
 func newHookWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
@@ -97,8 +102,10 @@ func newHookWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
 	return newShellWrapper(h, no, other, `0"{"*"}") `+show+`kill ${t%}; exit 0;; 2"{"*"}") `+show+`kill ${t%}; exit 2;; `, "[02]"), nil
 }
 
-// newShellWrapper returns the shell text that prints no if there is no answer, and other if shield was
-// replaced. It accepts answers that match a case pattern.
+// newShellWrapper returns a script that runs the shell commands in the parameter no if shield gives
+// no valid answer, and those in the parameter other if the program file of shield was replaced.
+// answers contains the branches of a case statement that accept answers; statuses is a glob of
+// accepted exit statuses.
 func newShellWrapper(h *host.Host, no, other, answers, statuses string) shellWrapper {
 	return shellWrapper{
 		commandPrefix: "n() { " + no + "; }; { exec 3<&0 2>/dev/null; { ",
@@ -236,8 +243,8 @@ func findTool(name string) (string, error) {
 	return "", fmt.Errorf("the hook needs the program %s, which is in none of the folders %s; install %[1]s in one of them", name, strings.Join(toolFolders, ", "))
 }
 
-// killGrace is how long after shield's deadline the line itself denies: later than shield's own
-// watchdog, and before the host's timeout.
+// killGrace is how long after shield's deadline the installed hook command itself denies the
+// action. This is later than shield's own watchdog denies, and earlier than the host's timeout.
 const killGrace = watch.GuardGrace + time.Second
 
 // An installedLine is a parsed installed command line.
@@ -247,11 +254,11 @@ type installedLine struct {
 	stateFolder   string        // the state folder
 	checkScript   string        // the shell text that checks the program before it runs
 	deadline      time.Duration // 0 if the line names no timeout
-	shellDeadline time.Duration // the deadline of the shell text
+	shellDeadline time.Duration // time after which the shell text around the command stops waiting for shield
 }
 
-// parseHookLine parses a command line that was installed in a shell text for a host. An error says what
-// is wrong with it.
+// parseHookLine parses the hook command line of a host, which must have the form that shield
+// installs with the given shell script around it. The error says what differs from that form.
 func parseHookLine(line string, shell shellWrapper, h *host.Host) (got installedLine, err error) {
 	command, seconds, err := shell.splitCommandLine(line)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 // if the host itself sent the event: the host's process started the shell that runs the installed
 // line, and that shell started shield.
 
-// checkSentByHost returns nil if a host sent the event that this process judges through the installed line
-// in a shell text, or else why that is not certain.
+// checkSentByHost returns nil if the host itself ran the installed hook command that called this
+// process. Otherwise it returns why that is not certain.
 func checkSentByHost(w *Environment, h *host.Host, shell shellWrapper) error {
 	if err := checkOutputReader(w.judgePID, w.askingPID); err != nil {
 		return err
@@ -30,8 +30,9 @@ func checkSentByHost(w *Environment, h *host.Host, shell shellWrapper) error {
 	return checkStartedByHost(above, h, shell)
 }
 
-// checkOutputReader returns an error unless a child of the shell reads the output of a process: the reader of
-// the installed line, which names that shell. The process itself is not a child of it.
+// checkOutputReader returns an error unless a child process of shell reads the output of the
+// process pid from a pipe. In an installed hook command, that child is the process that reads
+// shield's answer.
 func checkOutputReader(pid, shell int) error {
 	out, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/1", pid))
 	if err != nil {
@@ -49,7 +50,9 @@ func checkOutputReader(pid, shell int) error {
 	return fmt.Errorf("no child process of %d reads the answer", shell)
 }
 
-// checkStartedByHost is [checkSentByHost] for the ancestors of shield, nearest first.
+// checkStartedByHost returns nil if the host started a shell that runs shield's installed hook
+// line, and this shell started shield; otherwise the reason why that is not certain. above lists
+// the ancestor processes of shield, nearest first.
 func checkStartedByHost(above []ancestry.Process, h *host.Host, shell shellWrapper) error {
 	if len(above) < 2 {
 		return errors.New("shield was not started by a shell")

@@ -87,9 +87,10 @@ func checkNoUserRuleAsks(ctx context.Context, w *Environment, h *host.Host, dirs
 	})
 }
 
-// checkHostAsks returns nil if a host is told to ask its user about an event, or why not: the host was not
-// seen to wait for its user, its report may come from a project, or a hook could answer in the user's
-// place. version is the host's version, "" if it does not matter.
+// checkHostAsks returns nil if the host is certain to ask its user when a hook answers "ask".
+// Otherwise it returns why not: the host did not wait for its user in tests, a settings file may
+// have forged the host's version, or another hook could answer for the user. version is the host's
+// version, "" if it does not matter.
 func checkHostAsks(ctx context.Context, w *Environment, h *host.Host, dirs []string, in []byte) (version string, err error) {
 	if err := h.CanAsk(); err != nil {
 		return "", err
@@ -116,8 +117,9 @@ func checkHostAsks(ctx context.Context, w *Environment, h *host.Host, dirs []str
 	})
 }
 
-// forEachPlaceFile calls f for each existing file of some places, for a project those in each of dirs and
-// their ancestors, and returns the first error, including read errors.
+// forEachPlaceFile calls f for each existing settings file of the given places. The files of a
+// project are looked up in each of dirs and in all their parent folders. It returns the first
+// error, which can be a read error.
 func forEachPlaceFile(w *Environment, places []host.Place, dirs []string, f func(p *host.Place, name string, doc []byte) error) error {
 	read := 0
 	for i := range places {
@@ -147,7 +149,9 @@ func forEachPlaceFile(w *Environment, places []host.Place, dirs []string, f func
 	return nil
 }
 
-// ruleFolders returns the folders that contain the files of a place.
+// ruleFolders returns the folders that can contain the settings files that p describes: a fixed
+// folder, a folder of the user, or, for settings of a project, folders in dirs and in their parent
+// folders.
 func ruleFolders(w *Environment, p *host.Place, dirs []string) (folders []string) {
 	switch p.Scope {
 	case "managed":
@@ -195,8 +199,8 @@ func matchFiles(pattern string, below bool) (files []string, err error) {
 	return files, nil
 }
 
-// checkNoRuleOptions returns an error if a process or one of its ancestors was started with one of some
-// options, or if that is unknown.
+// checkNoRuleOptions returns an error if a process or one of its ancestors was started with one of
+// the given options, or if its command line cannot be read.
 func checkNoRuleOptions(pid int, options []string) error {
 	if len(options) == 0 {
 		return nil

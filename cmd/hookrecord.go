@@ -34,7 +34,8 @@ type programRecord struct{ programPath, recordPath string }
 // linkPath returns the path of the hard link to the program.
 func (r programRecord) linkPath() string { return r.recordPath + ".program" }
 
-// newProgramRecord returns the record of a program in a world's state folder.
+// newProgramRecord returns the record of a program that a hook runs. The record is stored in
+// shield's state folder.
 func newProgramRecord(w *Environment, program string) (programRecord, error) {
 	state := config.StateDir(w.Home, w.Getenv)
 	if state == "" {
@@ -43,7 +44,7 @@ func newProgramRecord(w *Environment, program string) (programRecord, error) {
 	return programRecordIn(state, program), nil
 }
 
-// recordProgram records the program that a world's hooks run.
+// recordProgram records the current program file of shield as the one that installed hooks run.
 func recordProgram(w *Environment) error {
 	r, err := newProgramRecord(w, w.Executable)
 	if err == nil {

@@ -151,9 +151,9 @@ type hookSettings struct {
 	*host.Settings
 	host           *host.Host
 	world          *Environment
-	deadline       time.Duration // of a newly installed hook, or of one without a deadline
+	deadline       time.Duration // deadline for new hooks, and for installed hooks whose command line names none
 	answersForUser bool          // the settings let shield answer in the user's place
-	installCommand string        // the command line that installs it
+	installCommand string        // advice to the user that names the command to install the hook: run 'shield hook install …'
 	questionRoute  questionRoute // how its questions reach the user
 }
 
@@ -215,7 +215,8 @@ func (s *hookSettings) placeFolder(p *host.Place) string {
 	return filepath.Join(base, p.Folder)
 }
 
-// placeFiles returns the settings files of a place: one that may be missing, or those that match a pattern.
+// placeFiles returns the settings files of a place. If the file name of the place is a glob, these
+// are the existing files that match; otherwise it is the one named file, even if it does not exist.
 func (s *hookSettings) placeFiles(p *host.Place) ([]settingsFile, error) {
 	folder := s.placeFolder(p)
 	if folder == "" {
@@ -239,7 +240,8 @@ func (s *hookSettings) placeFiles(p *host.Place) ([]settingsFile, error) {
 	return files, nil
 }
 
-// A settingsEdit is a settings file to edit, with its place.
+// A settingsEdit is a settings file of an agent host that shield will change: file says where the
+// file is, place what shield writes into it.
 type settingsEdit struct {
 	place *host.Place
 	file  settingsFile

@@ -300,7 +300,8 @@ func (s *hookSettings) inspectFile(ctx context.Context, p *host.Place, file sett
 	}
 	seen := p.Inspect(ctx, file.path, doc, user)
 	if len(seen.IgnoredReasons) > 0 {
-		// The host still runs the hooks of its other files.
+		// The host ignores this settings file, but still runs the hooks in its other settings
+		// files.
 		if bytes.Contains(doc, []byte("hook "+s.host.Name)) {
 			about(&all.problems, "%s", seen.IgnoredReasons[0])
 		}
@@ -315,7 +316,7 @@ func (s *hookSettings) inspectFile(ctx context.Context, p *host.Place, file sett
 				about(&to.problems, "%s", problem)
 			}
 			var line installedLine
-			if h.Command != "" { // the file is not what shield installs
+			if h.Command != "" { // Command is "" if the file is not the one that shield installs
 				var err error
 				if line, err = s.examineLine(h, shell); err != nil {
 					about(&to.problems, "%v", err)
@@ -455,10 +456,11 @@ func (s *hookSettings) testDenial(ctx context.Context, h installedHook) error {
 	return nil
 }
 
-// testJudge calls the judge of a command line directly, and returns why it cannot judge. The denial
-// alone does not show that: a failed hook denies as well.
+// testJudge starts the judge process of a hook's command line directly, and returns why it cannot
+// judge. A successful test denial does not show that it can, since a hook that fails denies too.
 func (s *hookSettings) testJudge(ctx context.Context, command string) error {
-	// With the exit, the shell does not exec the judge, which may end its parent.
+	// The appended exit keeps the shell from replacing itself by the judge with exec. The judge may
+	// kill its parent process, which is then only the shell.
 	cmd := s.shellCommand(ctx, command+" --"+watch.JudgeFlag+"; exit")
 	judge, err := startJudgeCommand(cmd)
 	if err != nil {

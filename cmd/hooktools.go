@@ -28,7 +28,7 @@ func hostToolDescriber(w *Environment, name string) func(*action.Action) approve
 	return func(a *action.Action) approve.Tool {
 		t, err := toolFromSettings(w, &gateway.Clients[i], a)
 		if err != nil {
-			return approve.Tool{} // the class ends with the session
+			return approve.Tool{} // without an identity, the user's classification of the tool applies to this session only
 		}
 		return t
 	}
@@ -53,7 +53,7 @@ func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) 
 		for _, folder := range folders {
 			path := filepath.Join(folder, filepath.FromSlash(f.Path))
 			if f.Scope == "project" && folder == w.Home && slices.ContainsFunc(client.Files, func(o gateway.ClientFile) bool { return o.Scope == "user" && o.Path == f.Path }) {
-				continue // this is the user's file, which has its own entry
+				continue // the project file in the home folder is the user's file, which client.Files lists separately
 			}
 			doc, exists, err := readSettingsFile(path)
 			if err != nil {

@@ -41,13 +41,14 @@ func watchHook(ctx context.Context, w *Environment, name string, deadline time.D
 	return answer.writeOrFail(w.Out)
 }
 
-// judgeArgs returns the judge's command line for that of its watchdog.
+// judgeArgs returns the arguments of the judge process: the arguments of its watchdog, with the
+// flag --judge inserted after name.
 func judgeArgs(args []string, name string) []string {
 	i := slices.Index(args, name)
 	return slices.Insert(slices.Clone(args), i+1, "--"+watch.JudgeFlag)
 }
 
-// readAnswer reads the line that a judge answers.
+// readAnswer parses the line in which a judge, a second shield process, returns its answer.
 func readAnswer(line []byte) (a hookAnswer, err error) {
 	err = json.Unmarshal(line, &a, json.RejectUnknownMembers(true))
 	if err != nil || a.Allow == (a.Reason != "") || a.Allow && a.Failed || a.AskUser && (a.Allow || a.Failed || len(a.HostText) == 0) || len(a.HostText) > 0 && a.HostText.Kind() != '{' {

@@ -47,7 +47,7 @@ func runningHost(w *Environment, h *host.Host) (*host.HostProcess, error) {
 	return r, nil
 }
 
-// checkHostAttended returns why no person attends a host, the first of all: shield or another host
+// checkHostAttended returns why no person attends the host process all[0]: shield or another host
 // started it for an agent, or a program types at its terminal.
 func (s *terminalCheck) checkHostAttended(all []ancestry.Process) error {
 	if env, err := s.environ(all[0].PID); err == nil && (host.OfEnvironment(env) != nil || slices.Contains(env, launch.JudgedVariable)) {

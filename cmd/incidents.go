@@ -23,7 +23,7 @@ import (
 	"github.com/shieldcli/shield/testdata/incidents"
 )
 
-// incidentHost is the host whose installed line is run.
+// incidentHost is the agent host whose hook command line the replay of an incident runs.
 const incidentHost = "claude-code"
 
 // An incident is a public accident or attack; see testdata/incidents/README.md.
@@ -52,8 +52,8 @@ type incidentCall struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// A harmlessVariant is the one fact in which a similar honest action differs, and the changes that make the
-// incident that action.
+// A harmlessVariant describes honest work that differs from an incident in one fact: the fact, and
+// the changes of texts and files that turn the incident into that work.
 type harmlessVariant struct {
 	Fact    string
 	Replace map[string]string
@@ -88,7 +88,8 @@ func readIncidents() (all []incident, err error) {
 	return all, nil
 }
 
-// applyHarmlessVariant returns the incident with the changes of its honest twin.
+// applyHarmlessVariant returns the incident with the changes that turn it into its harmless
+// variant, a similar but honest action.
 func (i incident) applyHarmlessVariant() (incident, error) {
 	text, err := json.Marshal(struct {
 		Files  map[string]string
@@ -128,7 +129,7 @@ func escapeForJSON(text string) []byte {
 	return b[1 : len(b)-1]
 }
 
-// A replayResult is the result of replaying an incident or its twin.
+// A replayResult is the result of replaying an incident or its harmless variant.
 type replayResult struct {
 	Stopped    bool   `json:"stopped"`
 	StopReason string `json:"by,omitempty"` // the reason
@@ -178,7 +179,8 @@ func demoIncidents(c *cli.Context, w *Environment) error {
 	return reportIncidents(c, w, results)
 }
 
-// replayAll replays incidents and their twins, several in parallel.
+// replayAll replays each incident and a harmless variant of it [harmlessVariant], several incidents
+// in parallel.
 func replayAll(ctx context.Context, w *Environment, place string, all []incident) []incidentResult {
 	results := make([]incidentResult, len(all))
 	var running sync.WaitGroup
@@ -206,8 +208,8 @@ func replayAll(ctx context.Context, w *Environment, place string, all []incident
 	return results
 }
 
-// reportIncidents prints the results, and returns an error unless every incident was stopped and no
-// twin was.
+// reportIncidents prints the results, and returns an error unless every incident was stopped and
+// every harmless variant of an incident was allowed.
 func reportIncidents(c *cli.Context, w *Environment, results []incidentResult) error {
 	var stopped, allowed int
 	for _, r := range results {

@@ -56,9 +56,9 @@ func initCommand(w *Environment) *cli.Command {
 	return cmd
 }
 
-// shieldCommandPrefix returns the start of a shell command line that runs shield with its current settings and
-// state, and for the same user's files if home is set. It fails if a path cannot be quoted for a
-// shell.
+// shieldCommandPrefix returns the start of a shell command line that runs shield with its current
+// settings and state folder. If home is set, the command line also sets HOME. It fails if a path
+// cannot be quoted for a shell.
 func shieldCommandPrefix(w *Environment, home bool) (string, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if file != "" {

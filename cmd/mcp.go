@@ -184,7 +184,7 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *Environment, p *
 	}
 	var hosts []effect.HostPattern
 	for _, name := range set.Trusted.Hosts {
-		if pattern, err := effect.ParseHostPattern(name); err == nil { // a pattern with a path is for data, not for links
+		if pattern, err := effect.ParseHostPattern(name); err == nil { // fails for HOST/PATH, which trusts a host for uploads to that path, not for links
 			hosts = append(hosts, pattern)
 		}
 	}

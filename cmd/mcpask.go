@@ -38,7 +38,8 @@ func (j agentReasonJudge) Evaluate(ctx context.Context, a *action.Action) verdic
 	return withAgentReasoning(&v)
 }
 
-// withAgentReasoning returns a verdict whose reasoning is the text for the agent; one of ALLOW keeps its own.
+// withAgentReasoning returns the verdict with its reasoning replaced by the text for the agent. The
+// reasoning of an ALLOW is unchanged.
 func withAgentReasoning(v *verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
 		v.Reasoning = v.ForAgent()

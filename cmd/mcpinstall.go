@@ -58,7 +58,8 @@ func mcpInstallCommands(w *Environment) []*cli.Command {
 	}
 }
 
-// editClientServers edits one client's server list: the first one for the scope and the system.
+// editClientServers edits the server list of one MCP client, in the client's first settings file
+// for the chosen scope and this operating system.
 func editClientServers(c *cli.Context, w *Environment, name string, names []string, install bool) error {
 	i := slices.IndexFunc(gateway.Clients[:], func(cl gateway.Client) bool { return cl.Name == name })
 	if i < 0 {
@@ -168,7 +169,7 @@ func editServerList(s *hookSettings, file settingsFile, client gateway.Client, i
 		fmt.Fprintln(s.world.Err, "shield: nothing was changed")
 		return nil
 	case install:
-		if _, wrapped, err := put(doc, false); err != nil || len(wrapped) == 0 { // the copy from before shield
+		if _, wrapped, err := put(doc, false); err != nil || len(wrapped) == 0 { // back up only a file that does not contain shield's hook yet
 			if err := file.saveBackup(doc, true); err != nil {
 				return err
 			}

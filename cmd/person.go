@@ -17,12 +17,13 @@ import (
 // How certain it must be that a person started a command.
 const (
 	noAgentAncestor  = iota // no ancestor of it is an agent
-	atPersonTerminal        // also, a person's terminal is there, at which the command asks for a code
-	typedByHand             // also, it was typed there: a script, such as a git hook, can run at the terminal too
+	atPersonTerminal        // also, a person is at the process's terminal, and the command asks there for a code
+	typedByHand             // also, the command was typed in that terminal: a script, such as a git hook, did not start it
 )
 
-// requirePerson returns an error unless a person can have started this process: agents must not run
-// commands that answer a question, or change answers. sure is one of the constants above.
+// requirePerson returns an error if an agent can have started this process instead of a person:
+// agents must not run commands that answer questions or change answers. sure says how certain that
+// must be: [noAgentAncestor], [atPersonTerminal] or [typedByHand].
 func requirePerson(w *Environment, command string, sure int) error {
 	check := w.checkStartedByPerson
 	if check == nil {
@@ -220,7 +221,9 @@ var (
 	commandWrappers = []string{"sudo", "doas", "env", "time", "nice"}
 )
 
-// wasTypedByPerson reports whether an interactive shell, or the terminal itself, started the first process.
+// wasTypedByPerson reports whether a person typed the command of the process all[0]. all continues
+// with its ancestors: the nearest one that is not a wrapper such as sudo must be an interactive
+// shell, or be outside the terminal of all[0].
 func wasTypedByPerson(all []ancestry.Process) bool {
 	for i := 1; i < len(all); i++ {
 		p := &all[i]
@@ -235,8 +238,8 @@ func wasTypedByPerson(all []ancestry.Process) bool {
 	return true
 }
 
-// isInteractiveShell reports whether a shell with some arguments reads typed input: it has -i before any
-// option word with c, or neither such a word nor an operand.
+// isInteractiveShell reports whether a shell with these arguments reads typed commands: the option
+// -i comes before any -c, or there is neither -c nor an operand such as a script file.
 func isInteractiveShell(args []string) bool {
 	operand := false
 	for _, arg := range args[min(1, len(args)):] {

@@ -21,7 +21,8 @@ func newCommandPipeline(c *cli.Context, w *Environment, single bool) (*config.Lo
 	return newChangedPipeline(c, w, func(cfg *shield.Config) { cfg.Single = single })
 }
 
-// newChangedPipeline is [pipeline] with a changed configuration.
+// newChangedPipeline returns the pipeline for a command line, and its settings. change modifies the
+// configuration of the pipeline before the pipeline is created.
 func newChangedPipeline(c *cli.Context, w *Environment, change func(*shield.Config)) (*config.Loaded, *shield.Pipeline, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {

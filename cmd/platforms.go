@@ -43,7 +43,7 @@ func (r *platformRow) supportOn(system string) string {
 // examinePlatform reports what is missing or untested on this system.
 func examinePlatform(out *findings, system string) {
 	if system == "linux" {
-		return // other findings say what works here
+		return // on Linux, other checks of doctor report which features work
 	}
 	rows, err := readPlatforms()
 	if err != nil {

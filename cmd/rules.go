@@ -188,7 +188,8 @@ func describePolicyRule(c *cli.Context, w *Environment, name string) [][2]string
 	return nil
 }
 
-// testRules judges the rules' examples and fails if one has another result.
+// testRules judges the examples of the rules, and fails if a result differs from the one that the
+// example expects.
 func testRules(c *cli.Context, w *Environment) error {
 	args, err := operands(c, optionalOperand(c, "ID|NAME")...)
 	if err != nil {

@@ -26,7 +26,8 @@ func runCommand(w *Environment) *cli.Command {
 	}
 }
 
-// parseTierName returns the tier with a command's name.
+// parseTierName returns the number of a tier from its command name: policy is 0, classify 1,
+// evaluate 2, approve 3.
 func parseTierName(name string) (int, error) {
 	names := []string{"policy", "classify", "evaluate", "approve"}
 	for tier, n := range names {

@@ -111,8 +111,8 @@ const maxUnreadableLines = 64
 // An unreadableRecords counts consecutive unreadable records.
 type unreadableRecords struct {
 	count         int
-	firstUnlisted sanitizedLine // the first one beyond maxUnreadableLines
-	lastLine      int           // line of the last one
+	firstUnlisted sanitizedLine // the unreadable record after the first maxUnreadableLines ones
+	lastLine      int           // line number of the last unreadable record
 }
 
 func (u *unreadableRecords) add(line sanitizedLine) {
@@ -181,7 +181,7 @@ type sanitizedLine struct {
 	OmittedFindings   int                `json:"more,omitempty"`     // findings that were left out
 	Changed           bool               `json:"changed"`            // the result differs from the input
 	Withheld          string             `json:"withheld,omitempty"` // why there is no result
-	Result            jsontext.Value     `json:"result,omitempty"`   // to be forwarded; omitted in mode flag, which changes nothing
+	Result            jsontext.Value     `json:"result,omitempty"`   // the sanitized result to forward to the agent; omitted in mode flag, which changes nothing
 	Error             string             `json:"error,omitempty"`    // short code; set if the record was not examined
 	Reason            string             `json:"reason,omitempty"`
 	UnreadableRecords int                `json:"unread,omitempty"` // number of unreadable records from this line on that have no line of their own

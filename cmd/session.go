@@ -148,8 +148,8 @@ func listSessions(c *cli.Context, w *Environment) error {
 	return t.Flush()
 }
 
-// userFileSessions returns what is known of the files of each user: labelled files, changed remotes, or that the
-// list was full.
+// userFileSessions returns the stored file information of each user who has some: the labelled
+// files, the git remotes with changed addresses, and when the file list was last full.
 func userFileSessions(ctx context.Context, store *session.Store) (out []sessionWithFiles, err error) {
 	shared, err := store.SharedRecords(ctx)
 	for _, r := range shared {

@@ -14,7 +14,8 @@ import (
 // the code.
 const sessionBusVariable = "DBUS_SESSION_BUS_ADDRESS"
 
-// getenvWithoutForeignBus returns a variable like w.Getenv, but not a bus that may not be the user's.
+// getenvWithoutForeignBus returns the value of an environment variable. For
+// DBUS_SESSION_BUS_ADDRESS it returns "" if the bus may not be that of the user's session.
 func (w *Environment) getenvWithoutForeignBus(name string) string {
 	value := w.Getenv(name)
 	if name != sessionBusVariable || value == "" || value == fmt.Sprintf("unix:path=/run/user/%d/bus", os.Getuid()) {
@@ -30,9 +31,9 @@ func (w *Environment) getenvWithoutForeignBus(name string) string {
 	return value
 }
 
-// matchesSessionBus reports whether a bus is that of the user's session: the one with which the topmost ancestor
-// that has one was started, from the host upwards if the host is known. It returns true if ancestors
-// cannot be read on this system.
+// matchesSessionBus reports whether a D-Bus address is that of the user's session: the address in
+// the environment of the topmost ancestor process that has one. If the host is known, only the host
+// process and its ancestors count. It returns true if ancestors cannot be read on this system.
 func (w *Environment) matchesSessionBus(value string) bool {
 	start := os.Getpid()
 	if w.servedQuestion != nil {
@@ -50,8 +51,8 @@ func (w *Environment) matchesSessionBus(value string) bool {
 	return topmostSessionBus(all, ancestry.Environ) == value
 }
 
-// topmostSessionBus returns the bus of the topmost process that was started with one; all has the ancestors of a
-// process, nearest first.
+// topmostSessionBus returns the address of the D-Bus session bus from the environment of the
+// topmost process that has one there. all lists the ancestors of a process, nearest first.
 func topmostSessionBus(all []ancestry.Process, environ func(pid int) ([]string, error)) string {
 	for i := len(all) - 1; i >= 0; i-- {
 		env, err := environ(all[i].PID)

@@ -75,7 +75,8 @@ func readSettingsFile(name string) (text []byte, exists bool, err error) {
 	return text, true, err
 }
 
-// saveBackup saves a copy of the file from before shield. If there was no file, it removes an older copy.
+// saveBackup saves before, the content of the settings file before shield's hook was added, as a
+// backup. If the file did not exist, it removes an earlier backup.
 func (s settingsFile) saveBackup(before []byte, existed bool) error {
 	if !existed {
 		return s.removeBackup()
@@ -87,7 +88,8 @@ func (s settingsFile) saveBackup(before []byte, existed bool) error {
 	return replaceFile(s.backupPath, before, st)
 }
 
-// removeBackup removes the copy from before shield.
+// removeBackup removes the backup of the settings file that was made before shield's hook was
+// added.
 func (s settingsFile) removeBackup() error {
 	if err := os.Remove(s.backupPath); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -124,8 +126,8 @@ func (s settingsFile) replaceContent(text []byte, program bool) error {
 	return os.Chmod(s.path, 0o755)
 }
 
-// replaceFile replaces whatever has a name, even a link, by a file. like is the file whose mode and
-// owner it gets; nil makes it the user's own.
+// replaceFile replaces the file or symbolic link at the path name by a new file. The new file gets
+// the mode and owner of the file like; if like is nil, it belongs to the user.
 func replaceFile(name string, text []byte, like fs.FileInfo) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".shield-*")
 	if err != nil {

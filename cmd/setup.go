@@ -28,9 +28,10 @@ var askChoices = []struct{ word, channels, means string }{
 	{"terminal", "[tty]", "on the terminal, which the hooks of agents do not have"},
 }
 
-// reviewerChoices are the choices of who decides shield's questions if a language model is configured. calls
-// are calls of the model per 100 actions of recorded tasks; for assisted these are all questions of
-// offline, some of which only the user may answer.
+// reviewerChoices are the presets that setup offers if a language model is configured, by who
+// decides what shield asks. calls is the number of model calls per 100 actions of recorded tasks.
+// For the preset assisted it counts all questions that the preset offline would ask the user,
+// including those that the model may not answer.
 var reviewerChoices = []struct {
 	preset, means string
 	calls         int
@@ -174,13 +175,13 @@ func hostsToProtect(c *cli.Context, w *Environment) (names, untested []string, e
 type setupPlan struct {
 	world             *Environment
 	currentSettings   *config.Loaded
-	hostNames         []string // of the hosts to set up
+	hostNames         []string // names of the hosts to set up
 	untestedHosts     []string // hosts on this machine that are not set up
 	askChoice, preset string   // "" keeps the current setting
 
 	hosts              []*setupHost
 	shieldSettingsFile settingsFile // shield's own settings file
-	newSettingsText    []byte       // its new text
+	newSettingsText    []byte       // new content of shield's settings file
 	settingsChanged    bool         // the text differs from the old one
 }
 
@@ -418,8 +419,9 @@ func (s *setupPlan) reviewLines(ctx context.Context) (lines []string) {
 	return lines
 }
 
-// questionRouteLines returns a line for each route by which questions reach the user, and an error if some do
-// not.
+// questionRouteLines returns a line for each way in which questions are asked or denied, with the
+// hosts that use it. unasked contains an error if the questions of a host reach no user, and the
+// settings do not intend that.
 func (s *setupPlan) questionRouteLines() (lines []string, unasked []error) {
 	var ways []string
 	titles := map[string][]string{}

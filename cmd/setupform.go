@@ -65,8 +65,8 @@ func (s *setupPlan) askUser(c *cli.Context) error {
 	return nil
 }
 
-// offerExam asks whether the evaluator's model should take its exam now, if its ALLOW does not count
-// before.
+// offerExam asks whether the evaluator's model should take its exam now. It asks only if the ALLOW
+// verdicts of the model do not count until it has passed an exam.
 func (s *setupPlan) offerExam(c *cli.Context) error {
 	l, err := evaluatorLicence(c.Context, s.currentSettings, s.world)
 	if err != nil || !l.ExamDue {
@@ -78,7 +78,7 @@ func (s *setupPlan) offerExam(c *cli.Context) error {
 	}
 	err = runExam(c, s.world, 1)
 	if failed := (*statusError)(nil); errors.As(err, &failed) && failed.err == nil {
-		return nil // the report says so, and setup is complete
+		return nil // the exam report already shows that the model failed, and setup is complete
 	}
 	return err
 }

@@ -67,7 +67,7 @@ type evaluatorStatus struct {
 	Model           string             `json:"model"`
 	AnswersForUser  bool               `json:"lifts_questions"`
 	NoLicenceReason string             `json:"why,omitempty"`        // why it has no licence
-	HindranceReason string             `json:"stops_work,omitempty"` // why agents can hardly work with it
+	HindranceReason string             `json:"stops_work,omitempty"` // why agents can hardly work with the model: it blocks too many harmless actions
 	Exam            *shield.ExamResult `json:"exam,omitempty"`
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Limits of the input for which a service is asked: its length, and the number of reads. An input that
-// stays open is waited for once.
+// Limits of reading an input for the service: its length in bytes, and the number of reads. Reading
+// also ends if no input arrives for a millisecond.
 const (
 	maxServiceInputBytes = 64 << 10 // bytes
 	maxReads             = 4

@@ -76,8 +76,8 @@ func explainNoSuggestion(c *cli.Context, w *Environment, from, least int) error 
 	return err
 }
 
-// buildSuggestedPolicy returns the policy that at least least approvals support, "" for none; from is the number
-// of approvals examined.
+// buildSuggestedPolicy returns the policy whose suggestions are supported by as many approvals as
+// the parameter least requires, "" if there is none. from is the number of examined approvals.
 func buildSuggestedPolicy(c *cli.Context, w *Environment, least int) (text string, from int, err error) {
 	cfg, err := judgingConfig(c, w)
 	if err != nil {
@@ -105,8 +105,9 @@ func buildSuggestedPolicy(c *cli.Context, w *Environment, least int) (text strin
 	return policy.SuggestionFile(preset, found), len(approvals), nil
 }
 
-// filterUsefulSuggestions returns the suggestions all of whose approved commands would be allowed without asking
-// a person. It adds to each the other commands that it would allow.
+// filterUsefulSuggestions returns the suggestions under which every approved command would be
+// allowed without asking a person. To each suggestion it adds examples of other commands that only
+// this suggestion would allow.
 func filterUsefulSuggestions(c *cli.Context, cfg shield.Config, preset string, found []policy.Suggestion) ([]policy.Suggestion, error) {
 	if len(found) == 0 {
 		return nil, nil
@@ -139,8 +140,9 @@ func filterUsefulSuggestions(c *cli.Context, cfg shield.Config, preset string, f
 	return found, p.Close()
 }
 
-// addOtherAllowedCommands adds to suggestions other commands that they would allow and the policy without them
-// does not: allowed judges under the suggestions.
+// addOtherAllowedCommands adds to each suggestion the other commands that it newly allows. The
+// parameter allowed is a pipeline whose policy contains the suggestions: a command is added if this
+// pipeline allows it and the current policy does not.
 func addOtherAllowedCommands(c *cli.Context, cfg shield.Config, allowed *shield.Pipeline, found []policy.Suggestion) error {
 	cfg.Policy = cfg.Settings.Policy
 	before, err := shield.NewPipeline(cfg)

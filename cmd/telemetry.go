@@ -7,8 +7,9 @@ import (
 	"github.com/shieldcli/shield/pkg/telemetry"
 )
 
-// startTelemetry returns a function that receives each verdict, nil if the settings name no collector,
-// and a function that sends the rest at the end.
+// startTelemetry returns the function observe, which receives each verdict, and the function end,
+// which sends the telemetry not yet sent when shield exits. observe is nil if the settings name no
+// collector.
 func startTelemetry(ctx context.Context, url string, w *Environment) (observe func(telemetry.Action), end func(), err error) {
 	if url == "" {
 		return nil, func() {}, nil

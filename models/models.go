@@ -18,14 +18,14 @@ import (
 //go:embed default/config.json default/shield.json default/tokenizer.json
 var files embed.FS
 
-// Default returns the folder of the default model. What is large in it is there in
-// forms that need no reading: reading and copying would take half of the time that
-// the model needs to start. The graph is unpacked to the folder cache on first use;
-// if that is "" or cannot be used, in memory each time.
+// Default returns the folder of the default model. Its large files are stored in a form that needs
+// no parsing and no copy, which would take half of the time that the model needs to start. The
+// graph is unpacked to the folder cache on first use; if cache is "" or cannot be used, the graph
+// is unpacked in memory each time.
 func Default(cache string) fs.FS {
 	sub, err := fs.Sub(files, "default")
 	if err != nil {
-		panic(err) // the name above is not a valid path
+		panic(err) // fs.Sub fails only if the folder name is not a valid path
 	}
 	return modelFolder{sub, cache}
 }
@@ -42,8 +42,9 @@ var packedGraph = unpacked.File{Name: "model.ort", Size: graphSize, Sum: graphSu
 	return slices.Insert(data, tableStart, []byte(table)...), nil
 }}
 
-// Graph returns the graph of the default model, unpacked in memory: model.onnx in the format that ONNX Runtime uses as
-// it lies, https://onnxruntime.ai/docs/performance/model-optimizations/ort-format-models.html.
+// Graph returns the graph of the default model, unpacked in memory: model.onnx in the ORT format,
+// which ONNX Runtime uses without parsing,
+// https://onnxruntime.ai/docs/performance/model-optimizations/ort-format-models.html.
 func Graph() ([]byte, error) { return packedGraph.Read("") }
 
 // Size is the size of the default model, unpacked, in bytes.
@@ -57,8 +58,8 @@ func Size() int64 {
 	return int64(size)
 }
 
-// Intact returns an error if what the program carries of the default model is not
-// what it was built with.
+// Intact returns an error if the default model in this program file differs from the one that
+// shield was built with.
 func Intact() error {
 	data, err := Graph()
 	if err != nil {

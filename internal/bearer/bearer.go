@@ -16,7 +16,7 @@ import (
 // Limits of tokens that shield generates, and of files.
 const (
 	MinToken       = 32 // bytes
-	minIssuedToken = 16 // bytes of a token that another service issued
+	minIssuedToken = 16 // least number of bytes of a token that another service issued
 	maxFile        = 1 << 20
 )
 

@@ -79,11 +79,11 @@ func OfServer(program string, at StartPlace, g Grants) (*contain.Profile, error)
 type profileBuilder struct {
 	StartPlace
 	hiddenPaths, visibleTmpPaths, writablePaths []string
-	deliberateWrites                            []string // deliberately written, so not protected
-	foldersToCreate                             []string // paths of write that must be created first
+	deliberateWrites                            []string // paths that the command is meant to write, which are not made read-only
+	foldersToCreate                             []string // writable folders that must be created before the program starts
 	network                                     bool
 	folderNames                                 map[string]map[string]bool // names in folders, cached by mayMatch
-	readOrExecutedNames                         map[string]bool            // names of files that are read or executed: a program of such a name can be another one
+	readOrExecutedNames                         map[string]bool            // names of files that the command reads or runs: a well-known program name can mean one of them
 }
 
 func newProfileBuilder(at StartPlace) *profileBuilder {
@@ -111,7 +111,7 @@ func (b *profileBuilder) findHidden() {
 		}
 	}
 	for _, path := range b.ShieldPaths {
-		if !contain.Within(path, b.Roots) { // inside the workspace, Fixed protects it
+		if !contain.Within(path, b.Roots) { // buildProfile makes the paths of shield inside the workspace read-only instead
 			b.hideTree(path)
 		}
 	}
@@ -299,7 +299,8 @@ func (b *profileBuilder) addProgram(name string) {
 	}
 }
 
-// expandGlob returns the matches of a glob of a knowledge entry.
+// expandGlob expands braces and the prefixes ~/ and $WORKSPACE/ in a glob from package knowledge.
+// It drops globs without such a prefix.
 func (b *profileBuilder) expandGlob(glob string) (out []string) {
 	for _, g := range effect.ExpandBraces(glob) {
 		if rest, ok := strings.CutPrefix(g, "~/"); ok && b.Home != "" {

@@ -16,7 +16,8 @@ import (
 	"github.com/shieldcli/shield/internal/flock"
 )
 
-// buildTimeout is the time limit for a build by another package.
+// buildTimeout is how long a test waits for the lock while the tests of another package build
+// shield.
 const buildTimeout = 10 * time.Minute
 
 // Shield builds shield from the sources of this module, and returns the program's path. Its folder

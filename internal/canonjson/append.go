@@ -80,7 +80,8 @@ func (p *parser) appendArray(dst []byte, depth int) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// A writtenMember member is dst[start:end], its name and value.
+// A writtenMember is an object member that was written to dst: dst[start:end] contains its name and
+// value.
 type writtenMember struct {
 	name       string
 	start, end int

@@ -86,7 +86,7 @@ func appendMap(dst []byte, m map[string]any) []byte {
 func AppendString(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			dst, _ = jsontext.AppendQuote(dst, s) // its error only reports the U+FFFD
+			dst, _ = jsontext.AppendQuote(dst, s) // AppendQuote returns an error only for invalid UTF-8, which it replaces by U+FFFD
 			return dst
 		}
 	}

@@ -349,7 +349,7 @@ func Quote(s string) string {
 type seenNames struct {
 	firstNames  [8]string
 	count       int
-	namesByFold map[string]string // by folded name, used when few is full
+	namesByFold map[string]string // case-folded name to original name; used when firstNames is full
 }
 
 // add adds a name. If the same name, or one that differs only in case, exists, it returns that name

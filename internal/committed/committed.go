@@ -36,7 +36,8 @@ const (
 	maxRefsBytes      = 1 << 20 // bytes of a refs file
 )
 
-// A Reader answers for the files of one action. It is not safe for concurrent use.
+// A Reader compares files with the last git commit of their repositories. It serves one action, and
+// is not safe for concurrent use.
 type Reader struct {
 	fs                  FS
 	acceptsWorkTree     func(path string) bool
@@ -44,11 +45,11 @@ type Reader struct {
 	bytesLeft           int64
 	accessesLeft        int
 	pathsLeft           int
-	repos               map[string]*repository // by the folder that contains .git; nil if it cannot be read
+	repos               map[string]*repository // repositories by the folder that contains .git; a nil repository cannot be read
 }
 
-// New returns a Reader for repositories whose working trees inside accepts. The objects of a linked
-// working tree must be in a folder that stored accepts.
+// New returns a Reader. The function inside reports whether a folder may be a git working tree to
+// read; the function stored reports whether a linked working tree may have its objects in a folder.
 func New(files FS, inside, stored func(path string) bool) *Reader {
 	return &Reader{fs: files, acceptsWorkTree: inside, acceptsObjectFolder: stored, bytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, pathsLeft: maxComparedPaths, repos: map[string]*repository{}}
 }
@@ -60,8 +61,9 @@ func (r *Reader) Close() {
 	}
 }
 
-// GitPaths returns the .git paths of the repositories that were found, and the folders of HEAD and of
-// objects of those that could be read.
+// GitPaths returns the path of .git for each repository that was found. For each repository that
+// could be read, it also returns the folder that contains HEAD and the folder that contains the
+// objects.
 func (r *Reader) GitPaths() []string {
 	var out []string
 	for top, repo := range r.repos {

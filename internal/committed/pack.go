@@ -14,7 +14,7 @@ import (
 // A packFile is a file of objects, with its index.
 type packFile struct {
 	index, data *os.File
-	size        int64 // of the pack file
+	size        int64 // size of the pack file in bytes
 	fanout      [256]uint32
 }
 
@@ -80,7 +80,7 @@ func openPack(files FS, base string) *packFile {
 	return p
 }
 
-// checkHeaders validates the headers of both files.
+// checkHeaders reads and validates the headers of the pack file and of its index file.
 func (p *packFile) checkHeaders() bool {
 	var head [objectIDsOffset]byte
 	infos := [2]fs.FileInfo{}

@@ -43,7 +43,8 @@ func isContainedChild() bool {
 	return err == nil && string(b[:n]) == Argv0+"\x00"
 }
 
-// killDelaySeconds is how long the program can take to exit in a hurry.
+// killDelaySeconds is the time in seconds that the program has between SIGTERM and SIGKILL if the
+// parent process is about to kill this process.
 const killDelaySeconds = 1
 
 // statusNotStarted is the exit status if the program did not start.
@@ -152,7 +153,7 @@ func runContainedProgram() int {
 			switch receiveByte() {
 			case EndProgram:
 				_ = syscall.Kill(got.pid, syscall.SIGTERM)
-				if o.KilledSoon { // otherwise this process is killed before it has ended the remaining processes
+				if o.KilledSoon { // kill the program in time: the parent soon kills this process, which must first end all descendants
 					go func() {
 						_ = syscall.Nanosleep(&syscall.Timespec{Sec: killDelaySeconds}, nil)
 						_ = syscall.Kill(got.pid, syscall.SIGKILL)
@@ -171,7 +172,7 @@ func runContainedProgram() int {
 	return status
 }
 
-// readInstructions returns the order from the parent.
+// readInstructions reads the instructions that the parent process wrote to an in-memory file.
 func readInstructions() (*Instructions, error) {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(instructionsFile, &st); err != nil {

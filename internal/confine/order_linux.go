@@ -21,9 +21,10 @@ type Instructions struct {
 	ProbeOnly                                                  bool // only test containment; start nothing
 }
 
-// A WatchedCall describes a system call with a path: the indexes of its arguments for folder, path and open
-// flags (-1: the current folder; for flags: it always changes something). Name says that it concerns
-// the name itself, not the target of a symbolic link.
+// A WatchedCall describes a system call that takes a path, by the indexes of its arguments. A
+// FolderArg of -1 means that relative paths start in the current folder; a FlagsArg of -1 means
+// that the call always changes something. NoFollow means that the call affects a symbolic link
+// itself, not its target.
 type WatchedCall struct {
 	SyscallNumber                uintptr
 	FolderArg, PathArg, FlagsArg int
@@ -33,12 +34,13 @@ type WatchedCall struct {
 // HasPrivateTmp reports whether the program gets its own /tmp.
 func (o *Instructions) HasPrivateTmp() bool { return o.Namespaces && !Within(tmp, o.WritablePaths) }
 
-// encodedFields returns the encoded fields of an order, in a fixed sequence.
+// encodedFields returns pointers to the fields of the instructions that [Instructions.Encode]
+// writes, in a fixed sequence.
 func (o *Instructions) encodedFields() (texts []*string, lists []*[]string, flags []*bool) {
 	return []*string{&o.ProgramPath, &o.WorkingFolder, &o.TmpFolder, &o.SeccompFilterHex}, []*[]string{&o.HiddenPaths, &o.VisibleTmpPaths, &o.WritablePaths, &o.ReadOnlyPaths, &o.Argv, &o.Env}, []*bool{&o.Network, &o.Namespaces, &o.KilledSoon, &o.ProbeOnly}
 }
 
-// Encode returns an order as bytes.
+// Encode returns the instructions as bytes for the containing process.
 func (o *Instructions) Encode() []byte {
 	b := strconv.AppendUint(nil, o.ReadRights, 10)
 	put := func(s string) { b = append(append(b, 0), s...) }
@@ -125,7 +127,8 @@ const (
 	ConnectionDenied  = 'n' // a connection was denied; the address follows (4 or 16 bytes, and 2 for the port), or nothing if unknown
 )
 
-// NamespacesStage is the stage of a failure because the machine does not permit namespaces.
+// NamespacesStage is the name of the containment step that fails if the machine does not permit
+// namespaces.
 const NamespacesStage = "namespaces"
 
 // MaxMessage is the maximum length of a message, in bytes.

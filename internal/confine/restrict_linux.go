@@ -12,7 +12,7 @@ import (
 // restrict applies a profile to the calling thread and its children. It returns the seccomp
 // notification descriptor for a watcher, or the stage that failed.
 func restrict(o *Instructions) (watch int, stage string, err error) {
-	if o.Namespaces { // the mounts that only this process sees
+	if o.Namespaces { // rules for /proc and /dev/shm, which are mounted only in this process's namespace
 		for path, rights := range map[string]uint64{"/proc": o.ReadRights, shm: o.WriteRights} {
 			fd, err := openPath(path)
 			if path == shm && errors.Is(err, syscall.ENOENT) {
@@ -77,7 +77,7 @@ func prctl(option int, value uintptr) error {
 // user IDs, which the profile limits too, and low ports.
 const keptCapabilities = 1<<0 /* CHOWN */ | 1<<1 /* DAC_OVERRIDE */ | 1<<3 /* FOWNER */ | 1<<4 /* FSETID */ | 1<<6 /* SETGID */ | 1<<7 /* SETUID */ | 1<<10 /* NET_BIND_SERVICE */
 
-// dropCapabilities drops all other capabilities irrevocably.
+// dropCapabilities irrevocably drops all capabilities except keptCapabilities.
 func dropCapabilities() error {
 	for c := uintptr(0); c < 64; c++ {
 		if keptCapabilities>>c&1 == 1 {

@@ -18,11 +18,10 @@ const shm = "/dev/shm"
 // viewStage is the stage of a failure to set up the view for this profile.
 const viewStage = "view"
 
-// mountView makes the file system read-only except for the profile's paths, and gives the process its
-// own /dev/shm and /proc, its own /tmp if [Instructions.HasPrivateTmp], and a loopback interface of its own if it
-// has no network. On failure the stage is
-// [NamespacesStage] if the machine does not permit namespaces, and visible if the profile cannot be
-// applied.
+// mountView makes the file system read-only except for the profile's paths. It gives the process
+// its own /dev/shm and /proc, its own /tmp if [Instructions.HasPrivateTmp], and a loopback
+// interface of its own if it has no network. On failure the stage is [NamespacesStage] if the
+// machine does not permit namespaces, and viewStage if the profile cannot be applied.
 func mountView(o *Instructions) (stage string, err error) {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return NamespacesStage, wrapError("mount /", err)

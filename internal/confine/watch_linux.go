@@ -23,7 +23,8 @@ type syscallWatcher struct {
 	sentMessages map[string]bool // messages that were sent
 }
 
-// A seccompNotice is struct seccomp_notif, an answer struct seccomp_notif_resp.
+// A seccompNotice is the kernel's struct seccomp_notif, which describes a system call that waits
+// for an answer.
 type seccompNotice struct {
 	id      uint64
 	pid     uint32
@@ -89,7 +90,7 @@ func (w *syscallWatcher) reportIfRefused(n *seccompNotice) {
 		change := c.FlagsArg < 0
 		if !change {
 			if n.args[c.FlagsArg]&(syscall.O_DIRECTORY|oPath) != 0 {
-				return // names are not hidden
+				return // the call reads no file content; the names of hidden files are not secret
 			}
 			const changes = syscall.O_WRONLY | syscall.O_RDWR | syscall.O_CREAT | syscall.O_TRUNC
 			change = n.args[c.FlagsArg]&changes != 0
@@ -183,7 +184,7 @@ func (w *syscallWatcher) reportPath(name string, change, itself bool) {
 	if !exists || itself {
 		folder, err := realPath(path.Dir(name))
 		if err != nil {
-			if Within(name, o.HiddenPaths) { // below a /tmp that is hidden from the program
+			if Within(name, o.HiddenPaths) { // the program's private /tmp hides the real parent folder
 				w.reportOnce(ReadDenied, name)
 			}
 			return

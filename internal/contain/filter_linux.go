@@ -85,7 +85,7 @@ func (a *bpfAssembler) emitForCall(call uintptr, body func(*bpfAssembler)) {
 	*a = append(*a, b...)
 }
 
-// buildFilter returns the seccomp filter for an order.
+// buildFilter returns the seccomp filter for a program that is contained as the instructions say.
 func buildFilter(o *confine.Instructions) []byte {
 	var a bpfAssembler
 	a.emitLoad(archOffset) // system call numbers depend on the architecture
@@ -121,7 +121,7 @@ func buildFilter(o *confine.Instructions) []byte {
 		}
 		for _, family := range []uint32{unix.AF_INET, unix.AF_INET6} {
 			a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, family, 0, 1)
-			a.emitNotify() // the watcher denies it
+			a.emitNotify() // the process that receives the notification denies the socket call and reports it
 		}
 		a.emitRefuse(unix.EAFNOSUPPORT)
 	})
@@ -138,7 +138,7 @@ func buildFilter(o *confine.Instructions) []byte {
 		a.emitNotify()
 		a.emitForCall(unix.SYS_SENDTO, func(a *bpfAssembler) {
 			a.emitLoad(argsOffset + 8*4)
-			a.emitAllowIfEqual(0) // the socket is connected
+			a.emitAllowIfEqual(0) // sendto without an address: the socket is already connected
 			a.emitNotify()
 		})
 	}

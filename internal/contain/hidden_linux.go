@@ -77,7 +77,7 @@ func otherMountPaths(hidden []string, all []mount) (out []string) {
 				if other != h && sameFile(h, other) {
 					out = append(out, other)
 				}
-			case Within(m.root, []string{path}): // a part of a hidden path
+			case Within(m.root, []string{path}): // only a part of the hidden path is mounted at m.point
 				if !Within(m.point, hidden) {
 					out = append(out, m.point)
 				}
@@ -87,14 +87,15 @@ func otherMountPaths(hidden []string, all []mount) (out []string) {
 	return out
 }
 
-// sameFile reports whether two paths are the same file, which another mount can prevent.
+// sameFile reports whether two paths lead to the same file. Another mount can cover one of the
+// paths, so that it leads to another file.
 func sameFile(a, b string) bool {
 	var x, y unix.Stat_t
 	return unix.Lstat(a, &x) == nil && unix.Lstat(b, &y) == nil && x.Dev == y.Dev && x.Ino == y.Ino
 }
 
-// How many names are searched in one hidden folder: first, and if that does not show whether a file
-// has another hard link.
+// How many names are examined in one hidden folder: in the first search, and in a second one if the
+// first ended before it had found out whether a file has another hard link.
 const (
 	maxSearchedNames   = 1000
 	maxDeepSearchNames = 100 * maxSearchedNames
@@ -143,8 +144,8 @@ func checkHardLinks(hidden []string, all bool) (unseen []string, _ error) {
 	return unseen, nil
 }
 
-// findLinkedFiles returns the files with several hard links at or below a path; whole is false if there are
-// more than left names.
+// findLinkedFiles returns the files with more than one hard link at or below a path. It examines at
+// most as many names as the parameter left says; whole is false if there are more.
 func findLinkedFiles(path string, left int) (found map[inode]*linkedFile, whole bool) {
 	found = map[inode]*linkedFile{}
 	var look func(dir int, name, path string)

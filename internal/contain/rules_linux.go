@@ -65,7 +65,8 @@ func newRuleset(level int) (*ruleset, error) {
 	return &ruleset{int(fd), attr.Handled_access_fs}, nil
 }
 
-// addInstructions adds rules for the paths of an order, except for private ones of the containing process.
+// addInstructions adds Landlock rules for the paths in the instructions. The contained process
+// itself adds the rules for mounts that only it sees, such as its own /proc.
 func (r *ruleset) addInstructions(o *confine.Instructions) error {
 	// Folders can be listed everywhere, since a Landlock right for a folder includes everything below
 	// it.
@@ -74,10 +75,10 @@ func (r *ruleset) addInstructions(o *confine.Instructions) error {
 	}
 	hidden := append([]string{"/dev"}, o.HiddenPaths...)
 	temporary := uint64(writeFileRights | changeFolderRights)
-	if o.HasPrivateTmp() && Holds(tmp, o.HiddenPaths) { // it stands where something is hidden, and so has no right of its own to be read
+	if o.HasPrivateTmp() && Holds(tmp, o.HiddenPaths) { // hidden paths are in /tmp, so the private /tmp gets no read right as a whole
 		temporary &^= readFileRights
 		hidden = append(hidden, o.TmpFolder)
-		for _, path := range o.VisibleTmpPaths { // other folders are mounted above them in the private /tmp
+		for _, path := range o.VisibleTmpPaths { // mounted in the private /tmp, where the rights of their real parent folders do not apply
 			r.allowAround(path, hidden)
 		}
 	}
@@ -166,7 +167,8 @@ func (r *ruleset) addPath(path string, rights uint64) error {
 	return nil
 }
 
-// addFile does the same as path for an open file.
+// addFile adds Landlock rights for an open file, or for an open folder and everything below it,
+// without the rights that a file cannot have.
 func (r *ruleset) addFile(fd int, rights uint64) error {
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handledRights, Parent_fd: int32(fd)}
 	for {

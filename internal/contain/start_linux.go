@@ -33,10 +33,11 @@ type Process struct {
 	reportsDone       chan struct{} // closed when no more accesses are reported
 }
 
-// Start starts a command in a profile, with all mechanisms that the kernel offers, at least Landlock.
-// If with lacks [Landlock], the whole profile must be enforced. command can be called more than once.
-// Streams that are not files need a Wait; call [Process.End] afterwards. refused receives each denied
-// access once.
+// Start starts a command that can access only what p permits. It uses Landlock and seccomp, and
+// also namespaces if the set with contains [Namespaces] and the kernel permits them. If the set
+// lacks [Landlock], Start fails unless it can enforce all of p. It can call command twice. The
+// caller calls Wait if a stream of the command is not an [os.File], and then [Process.End]. refused
+// receives each denied access once.
 func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Refusal)) (*Process, error) {
 	level, err := landlockABI()
 	if err != nil {
@@ -46,7 +47,7 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 		return nil, err
 	}
 	need := with&Landlock == 0
-	links := func() ([]string, error) { // of the names themselves, not of the places where they are seen again
+	links := func() ([]string, error) { // checks the hidden paths themselves for hard links, not the other paths where they are mounted
 		unseen, err := checkHardLinks(p.Hidden, need)
 		if err == nil && need && len(unseen) > 0 {
 			err = &UnavailableError{fmt.Sprintf("%.200q has too many files to search for hard links; exclude it, or use --contain without require", unseen[0])}
@@ -73,8 +74,8 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	return startContaining(command(), own, &confine.Instructions{}, level, links, refused)
 }
 
-// resolveProfile returns the profile to enforce: it creates the folders of Make, and adds other mount
-// paths of hidden files.
+// resolveProfile returns the profile to enforce. It creates the folders in FoldersToCreate, and
+// adds the other paths at which hidden files are mounted.
 func resolveProfile(p *Profile) (*Profile, error) {
 	all, err := readMounts()
 	if err != nil {
@@ -257,7 +258,7 @@ func setNamespaces(a *syscall.SysProcAttr, network bool) {
 	if uid == 0 {
 		gid, size = 0, 1<<31-2
 		a.GidMappingsEnableSetgroups = true
-	} else { // needed to mount the view; the program gets no capabilities
+	} else { // capabilities for mounting and network setup; they are dropped before the program starts
 		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 	}
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: size}}

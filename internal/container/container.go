@@ -44,8 +44,9 @@ var hostCapabilities = map[uint]string{2: "CAP_DAC_READ_SEARCH", 16: "CAP_SYS_MO
 // maxKernelFileBytes is how many bytes of a /proc or /sys file are read.
 const maxKernelFileBytes = 1 << 20
 
-// Find returns the container that this process runs in, or an error that names the fact against it.
-// root is the file system from / on; home and roots are canonical.
+// Find returns the container that this process runs in, or an error that says why this is not a
+// container, or not an isolated one. root is the file system from / on; home and roots are the
+// canonical paths of the user's home folder and of the workspace.
 func Find(root fs.FS, home string, roots []string) (*Container, error) {
 	mounts, err := readMounts(root, "self")
 	if err != nil {
@@ -119,7 +120,8 @@ func checkNamespaces(root fs.FS) error {
 	return nil
 }
 
-// checkCapabilities returns an error if a process here can get a capability in escapes.
+// checkCapabilities returns an error if a process here has or can get a capability that gives
+// access to the host (hostCapabilities).
 func checkCapabilities(root fs.FS) error {
 	status, err := readKernelFile(root, "proc/self/status")
 	if err != nil {
@@ -172,7 +174,7 @@ func (m mount) isStandard() bool {
 		return kernel || isBelow(m.mountPoint, "/dev")
 	case "devtmpfs":
 		return path.Dir(m.mountPoint) == "/dev" && slices.Contains([]string{"/null", "/zero", "/full", "/random", "/urandom", "/tty"}, m.pathInFileSystem)
-	case "tmpfs": // at other paths it can be the host's /run or /tmp
+	case "tmpfs": // counts only at the paths below; a tmpfs at another path can be the host's /run or /tmp
 		if m.pathInFileSystem == "/" && (kernel || isBelow(m.mountPoint, "/dev") || isBelow(m.mountPoint, "/run/secrets")) || m.pathInFileSystem == "/null" && kernel {
 			return true
 		}

@@ -43,7 +43,8 @@ func DecodeUncertain(s string, found func(string)) {
 	found(string(decodeNumberLists(s)))
 }
 
-// decodeBase64Runs decodes each run of base64, also compressed data in it.
+// decodeBase64Runs decodes each run of base64 characters in a text. It passes each piece of
+// compressed data to found separately, and all other decoded bytes together.
 func decodeBase64Runs(s string, found func([]byte)) {
 	var all []byte
 	decode := func(run string) {
@@ -106,9 +107,10 @@ func decodeBase32Runs(s string, found func([]byte)) {
 	found(all)
 }
 
-// decodeNumberWords decodes the numbers of a base in a text as characters: "105, 103", "chr(105)+chr(103)",
-// "151 147", "01101001", "\x69\x67", "U+0069". In base 16 and 2 a number can encode several bytes.
-// A zero byte marks apart or more words in a row that are not numbers.
+// decodeNumberWords decodes the numbers of a base in a text as characters: "105, 103",
+// "chr(105)+chr(103)", "151 147", "01101001", "\x69\x67", "U+0069". In base 16 and 2 a number can
+// encode several bytes. If as many words in a row as the parameter apart says are not numbers, the
+// result contains a zero byte in their place.
 func decodeNumberWords(s string, base, apart int) []byte {
 	var out []byte
 	foreign := 0 // words since the last number
@@ -249,7 +251,7 @@ var base85Alphabets = [...]string{
 var base85Values = func() (values [len(base85Alphabets)][256]byte) {
 	for i, alphabet := range base85Alphabets {
 		for c := range 256 {
-			values[i][c] = byte(strings.IndexByte(alphabet, byte(c))) // noDigit for none
+			values[i][c] = byte(strings.IndexByte(alphabet, byte(c))) // a character outside the alphabet gives byte(-1), which is noDigit
 		}
 	}
 	return values

@@ -136,8 +136,9 @@ func decodeBackslash(s string) (r rune, n int) {
 	return 0, 0
 }
 
-// parseDigits parses want digits of a base from an index on (0: up to eight), and returns the character and
-// the index after them; 0 and 0 if they encode no character.
+// parseDigits parses want digits of a base from the index from on, and returns the character with
+// that code and the index after the digits. want = 0 means one to eight digits. It returns 0, 0 if
+// the digits encode no character.
 func parseDigits(s string, from, want int, base rune) (r rune, end int) {
 	most := want
 	if want == 0 {
@@ -224,7 +225,7 @@ func decodeHexList(s string) string {
 				best = b
 			}
 			b = nil
-			if i++; isNameByte(s[i-1]) { // the rest of a word
+			if i++; isNameByte(s[i-1]) { // skip the rest of a word that is not a hexadecimal byte
 				for i < len(s) && isNameByte(s[i]) {
 					i++
 				}

@@ -99,8 +99,9 @@ func (d *decoder) decodeLayer(l Layer) {
 	if all != s {
 		d.addText(l, "mixed", changedParts(s, all))
 	}
-	// A short text is also decoded by rot13 and reversal without known words, once, since the result
-	// can be encoded.
+	// A short text is decoded by rot13 and by reversal even if no known words show that it is so
+	// encoded, since the result can be encoded again. This happens only once in a chain of
+	// decodings.
 	turn, blind := detectRot13OrReversed(s), len(s) <= maxBlindDecodeBytes && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
 	if turn == "rot13" || blind {
 		d.addText(l, "rot13", strings.Map(rot13, s))
@@ -117,7 +118,7 @@ func (d *decoder) decodeLayer(l Layer) {
 // unchanged.
 type notation struct {
 	name         string
-	usedByLayers bool // text in this notation is certainly meant so, for [Layers]
+	usedByLayers bool // [Layers] decodes this notation too: text in it is certainly meant to be decoded
 	decodeText   func(string) string
 }
 
@@ -151,7 +152,7 @@ func decodeReferences(s string) string {
 	return s
 }
 
-// contextBytes is how many bytes around a change [changed] keeps.
+// contextBytes is how many unchanged bytes [changedParts] keeps before and after a change.
 const contextBytes = 400
 
 // changedParts returns the parts of a text that differ from the original text, with some context, so that a
@@ -160,7 +161,7 @@ func changedParts(from, to string) string {
 	known := map[string]bool{}
 	eachChunk(from, func(chunk string) { known[chunk] = true })
 	var b strings.Builder
-	at, kept, until := 0, 0, 0 // start of the chunk, end of the kept part, end of the part to keep
+	at, kept, until := 0, 0, 0 // start of the current chunk; start and end of the part to keep next
 	eachChunk(to, func(chunk string) {
 		if !known[chunk] {
 			start := max(kept, at-contextBytes)

@@ -97,7 +97,7 @@ func decodeRuns(s string, found func(name, text string)) {
 			}
 		default:
 			found(name, text)
-			return false // what is in the next lines is read as a part of it
+			return false // the run may have swallowed the next lines, so the caller also decodes each line alone
 		}
 		return name != ""
 	}

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Base64 decodes a whole text in either alphabet, with blanks in it and with or
-// without its padding. Programs differ in what they make of text behind the
-// padding, so that it is not decoded.
+// Base64 decodes a whole text in the standard or the URL alphabet. It ignores spaces and line
+// breaks; the padding is optional. Text after the padding is an error, since programs differ in how
+// they decode it.
 func Base64(text string) (decoded string, ok bool) {
 	clean := strings.Map(func(r rune) rune {
 		if r == '\n' || r == ' ' || r == '\r' {
@@ -169,13 +169,13 @@ func appendBase32(dst []byte, run string) (out []byte, ok bool) {
 // four.
 const maxAlignments = 4
 
-// maxExpansionRatio bounds what [TryRunEncodings] reads of compressed data, by its length: a text may consist of
-// runs that all expand, and be searched again after that.
+// maxExpansionRatio limits how much data [TryRunEncodings] decompresses, as a multiple of the
+// compressed length. A text can consist of runs that all expand, and each result is searched again.
 const maxExpansionRatio = 4
 
-// TryRunEncodings calls found with what a run of [Base64Runs] decodes to by each encoding that it may be in,
-// until found returns true, and reports whether it did. What is mostly noise is left out.
-// The text may have bytes in it that are no characters.
+// TryRunEncodings decodes a run from [Base64Runs] by each encoding that it may be in, and calls
+// found with each result until found returns true. It reports whether found returned true. Results
+// that are mostly noise are left out; the others can contain bytes that are not valid UTF-8.
 func TryRunEncodings(run string, found func(name, text string) bool) bool {
 	var few [512]byte
 	is := func(name string, b []byte) bool {

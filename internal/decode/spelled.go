@@ -11,7 +11,8 @@ import (
 // a text counts as such: "timeout=20" is not.
 const minQuotedPrintable = 3
 
-// decodeQuotedPrintable decodes =XX and the line ends that it hides.
+// decodeQuotedPrintable decodes the escapes =XX of quoted-printable text, and removes its soft line
+// breaks.
 func decodeQuotedPrintable(s string) string {
 	var b strings.Builder
 	n := 0
@@ -40,8 +41,9 @@ func decodeQuotedPrintable(s string) string {
 	return strings.ToValidUTF8(b.String(), "\n")
 }
 
-// replaceLetterSymbols replaces the signs of letters that compatibility form leaves as they
-// are: regional indicators, and letters on dark circles and squares.
+// replaceLetterSymbols replaces symbols that show a letter by the letter, if Unicode compatibility
+// normalization (NFKC) leaves them unchanged: regional indicators, and letters on dark circles and
+// squares.
 func replaceLetterSymbols(s string) string {
 	if IsASCII(s) {
 		return s
@@ -70,10 +72,10 @@ func joinStringLiterals(s string) string {
 	return literalSeparator().ReplaceAllLiteralString(s, "")
 }
 
-// maxPrintfBytes is how much text is read of one command that formats.
+// maxPrintfBytes is how many bytes of the arguments of one printf command are read.
 const maxPrintfBytes = 4 << 10
 
-// expandPrintf replaces the commands printf of a text by what they print.
+// expandPrintf replaces each printf command in a text by the text that it prints.
 func expandPrintf(s string) string {
 	const name = "printf"
 	if !strings.Contains(s, name) {
@@ -99,8 +101,8 @@ func expandPrintf(s string) string {
 	}
 }
 
-// cutCommandArgs returns the words of the command that s goes on with, rid of
-// quotes, and what follows it.
+// cutCommandArgs returns the arguments at the start of s, without quotes, and the text after the
+// end of the command.
 func cutCommandArgs(s string) (args []string, rest string) {
 	var word strings.Builder
 	quote, in := byte(0), false
@@ -133,8 +135,8 @@ func cutCommandArgs(s string) (args []string, rest string) {
 	return args, s[i:]
 }
 
-// fillFormat fills a format with its arguments, again and again until all are
-// used, as the command does. Every verb is treated as a string.
+// fillFormat returns what the command printf prints for a format and its arguments: it repeats the
+// format until all arguments are used. It treats every conversion as %s.
 func fillFormat(format string, args []string) string {
 	format, _ = Unescape(strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(format), Backslashes, nil)
 	var b strings.Builder

@@ -80,7 +80,8 @@ const lookalikeTable = "" +
 	"\n-‐‑‒–—―−⁃﹘" + "\n/⁄∕⧸╱" + "\n.․‧۔" + "\n'‘’‛ʹʼ＇" + "\n\"“”„‟″" + "\n:ː˸∶꞉" + "\n;;" + "\n|∣ǀ│" + "\n\\∖⧵⧹" +
 	"\n~∼˜〜" + "\n*∗⁎٭" + "\n<‹" + "\n>›" + "\n&ꝸ" + "\n$＄" + "\n `\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\u2800"
 
-// lookalikes maps the characters of alike to the plain ones.
+// lookalikes maps each character that looks like another one in lookalikeTable to that plain
+// character.
 var lookalikes = sync.OnceValue(func() map[rune]rune {
 	m := make(map[rune]rune, 300)
 	for line := range strings.SplitSeq(lookalikeTable, "\n") {
@@ -94,7 +95,7 @@ var lookalikes = sync.OnceValue(func() map[rune]rune {
 	return m
 })
 
-// IsASCII reports whether a text has no byte of another character.
+// IsASCII reports whether a text contains only ASCII characters.
 func IsASCII(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= 0x80 {

@@ -135,7 +135,7 @@ func (l *Lock) startLocking() (<-chan error, error) {
 			case l.closed:
 				_ = l.file.Close()
 			case err == nil:
-				_ = unlock(l.file) // as closing would, later
+				_ = unlock(l.file) // the caller stopped waiting: release the lock now, and not only on Close
 			}
 			return
 		}
@@ -153,7 +153,7 @@ func CheckHeld(path string, waited time.Duration) *HeldError {
 	}
 	defer f.Close()
 	if taken, err := tryLock(f); taken || err != nil {
-		return nil // closing frees it
+		return nil // closing f releases the lock
 	}
 	holder := Holder(f)
 	own := fmt.Sprintf("process %d", os.Getpid())

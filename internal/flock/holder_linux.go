@@ -32,7 +32,7 @@ func Holder(f *os.File) string {
 			continue
 		}
 		pid, err := strconv.Atoi(w[4])
-		if err != nil || pid <= 0 { // of another namespace
+		if err != nil || pid <= 0 { // the process that holds the lock is in another PID namespace
 			return ""
 		}
 		name := strings.TrimSpace(string(readPrefix("/proc/"+w[4]+"/comm", 64)))

@@ -15,21 +15,22 @@ import (
 type compiledForm struct {
 	*knowledge.GrantForm
 	objectPathPattern                                   *regexp.Regexp
-	fileMarkFinder                                      *prefilter.Finder // nil if the file's name says enough
+	fileMarkFinder                                      *prefilter.Finder // finds text by which a file of this form is recognized; nil if the file's name is enough
 	matchConditions, objectConditions, exceptConditions []condition
-	allConditions                                       []condition // of and if
+	allConditions                                       []condition // objectConditions and matchConditions together
 	scopeKeys                                           []keyPath
-	requiredNames                                       [][]string // a file that has what is wanted holds one of each, in lower case
+	requiredNames                                       [][]string // lists of names in lower case: a file in which the form can match contains a name of each list
 }
 
-// A condition asks for a value behind one of some keys.
+// A condition requires that one of some keys has a value that matches a pattern.
 type condition struct {
 	keyPaths       []keyPath
 	valuePattern   *regexp.Regexp
 	matchesAnyText bool // any text may match
 }
 
-// A keyPath is a path of keys, with all below it if it is deep.
+// A keyPath is a path of keys in an object. If includesBelow is set, it also stands for all paths
+// below it.
 type keyPath struct {
 	path          string
 	includesBelow bool

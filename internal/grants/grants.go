@@ -15,7 +15,7 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A Weakening is a weakening by a change.
+// A Weakening describes how a change of a file adds a permission or removes a security check.
 type Weakening struct {
 	Harm        string // see effect.Harm
 	Description string // what the file now allows, or no longer checks
@@ -170,7 +170,8 @@ type object struct {
 	failuresIgnored bool // failures in it are ignored
 }
 
-// isWeakerAfter reports whether the objects after a change grant more, or check less, by an entry.
+// isWeakerAfter reports whether, under the entry f of grants.yaml, the objects after a change grant
+// more permissions than before, or fewer of them contain a check.
 func isWeakerAfter(f *compiledForm, before, after []object) bool {
 	of1, has1, now := countMatches(f, after)
 	if f.Kind == "grant" && has1 == 0 {

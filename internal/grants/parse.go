@@ -45,12 +45,13 @@ func parseObjects(file, text string) ([]object, error) {
 // An objectBuilder makes objects of what a parser has found.
 type objectBuilder struct {
 	objects      []object
-	addedCount   int // that were made
+	addedCount   int // number of objects and texts added so far
 	visitedNodes int // nodes of YAML, also those that aliases repeat
 	limitReached bool
 }
 
-// A valuePosition is where something stands: below some objects, and behind a path of keys.
+// A valuePosition is the position of a value in a file: the path of its keys, and the objects that
+// contain it.
 type valuePosition struct {
 	keyPath         string
 	enclosing       []enclosingObject
@@ -58,13 +59,15 @@ type valuePosition struct {
 	failuresIgnored bool
 }
 
-// enclosingObject is an object that holds what is below it, behind a path of keys.
+// An enclosingObject is an object that contains a value, with the path of keys from the object to
+// the value.
 type enclosingObject struct {
 	objectIndex int
 	keyInObject string
 }
 
-// addObject adds an object for a mapping, and returns the place in it; false above a limit.
+// addObject adds an object for a mapping, and returns the position of the values inside it. It
+// returns false if [maxObjects], [maxDepth] or [maxKeyPathBytes] is exceeded.
 func (b *objectBuilder) addObject(p valuePosition) (valuePosition, bool) {
 	if b.addedCount++; b.addedCount > maxObjects || p.depth > maxDepth || len(p.keyPath) > maxKeyPathBytes {
 		b.limitReached = true
@@ -76,7 +79,7 @@ func (b *objectBuilder) addObject(p valuePosition) (valuePosition, bool) {
 	return p, true
 }
 
-// atKey returns the place behind a key.
+// atKey returns the position of the value that a key has in the object at position p.
 func (p valuePosition) atKey(key string) valuePosition {
 	out := valuePosition{keyPath: joinKeyPath(p.keyPath, key), depth: p.depth + 1, failuresIgnored: p.failuresIgnored}
 	for _, a := range p.enclosing[max(0, len(p.enclosing)-6):] {
@@ -92,7 +95,7 @@ func joinKeyPath(a, b string) string {
 	return a + "/" + b
 }
 
-// addText adds a text to the objects that it stands in.
+// addText adds a text value to each object that contains its position.
 func (b *objectBuilder) addText(p valuePosition, text string) {
 	if b.addedCount++; b.addedCount > 8*maxObjects || len(p.keyPath) > maxKeyPathBytes {
 		b.limitReached = true
@@ -104,8 +107,8 @@ func (b *objectBuilder) addText(p valuePosition, text string) {
 	}
 }
 
-// ignoresFailure reports whether a key and its value, which is rendered only then, say that a failure
-// does not count, or that nothing runs.
+// ignoresFailure reports whether a key and its value mean that a failure does not count or that
+// nothing runs, such as continue-on-error: true. It calls value only for such keys.
 func ignoresFailure(key string, value func() string) bool {
 	var soft []string
 	switch key {
@@ -123,7 +126,7 @@ func ignoresFailure(key string, value func() string) bool {
 	return slices.Contains(soft, strings.ToLower(strings.TrimSpace(value())))
 }
 
-// addJSONValue adds a value of JSON, or of what is like it.
+// addJSONValue adds a decoded JSON value, with all objects and texts in it.
 func (b *objectBuilder) addJSONValue(p valuePosition, v any) {
 	if b.limitReached || p.depth > maxDepth {
 		b.limitReached = true
@@ -156,7 +159,8 @@ func (b *objectBuilder) addJSONValue(p valuePosition, v any) {
 	}
 }
 
-// addEmbeddedJSON adds what a text holds that is itself JSON, as policies in templates do.
+// addEmbeddedJSON adds the objects of a text value that is itself a JSON document, such as an
+// access policy in a cloud template.
 func (b *objectBuilder) addEmbeddedJSON(p valuePosition, text string) {
 	if text = strings.TrimSpace(text); strings.HasPrefix(text, "{") && strings.Contains(text, "tatement") {
 		_ = b.addJSONAt(p, text)
@@ -219,7 +223,8 @@ func (b *objectBuilder) addYAML(text string) error {
 	return nil
 }
 
-// addYAMLNode adds a node of YAML. Aliases are followed, within the bounds of all that is made.
+// addYAMLNode adds a YAML node. It follows aliases; the limits on visited nodes and on depth also
+// apply to the nodes that aliases repeat.
 func (b *objectBuilder) addYAMLNode(p valuePosition, n ast.Node, anchors map[string]ast.Node) {
 	if b.visitedNodes++; b.visitedNodes > 8*maxObjects || len(p.keyPath) > maxKeyPathBytes {
 		b.limitReached = true
@@ -418,7 +423,8 @@ func hclSourceText(r hcl.Range, text string) string {
 	return text[min(r.Start.Byte, len(text)):min(r.End.Byte, len(text))]
 }
 
-// addImageStages adds the stages of an image, the last of them as final, too.
+// addImageStages adds each build stage of a Dockerfile as an object "stage", and the last stage
+// also as an object "final".
 func (b *objectBuilder) addImageStages(text string) {
 	var stage *valuePosition
 	var last valuePosition
@@ -443,7 +449,7 @@ func (b *objectBuilder) addImageStages(text string) {
 			}
 			stage, last = &in, in
 		}
-		if word == "user" { // the last counts
+		if word == "user" { // the last USER instruction of a stage counts
 			b.objects[last.enclosing[0].objectIndex].fields["user"] = nil
 		}
 		b.addText(stage.atKey(word), rest)

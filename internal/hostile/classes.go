@@ -214,7 +214,7 @@ var mistypedClasses = []attackClass{
 	{name: "NUL in a path", actionError: action.InvalidValue, makeRecord: func(g *recordGenerator) string {
 		return `{"type":"read_file","payload":{"path":"/etc/shadow\u0000.txt"}}`
 	}},
-	// Well formed, and for the tiers to refuse.
+	// Well-formed records, which no parser rejects, so that the tiers must refuse the actions.
 	{name: "parentheses", maxRecords: 10, makeRecord: func(g *recordGenerator) string {
 		return `{"type":"execute_command","payload":{"command":"` + strings.Repeat(g.pickOne("(", "$(", "{ ", "`"), 100_000+g.IntN(1000)) + `"}}`
 	}},

@@ -84,7 +84,7 @@ var forgedVerdictClasses = []attackClass{
 	}},
 }
 
-// sealedVerdict returns a verdict that expires so long after [Now].
+// sealedVerdict returns a sealed verdict that expires at the time [Now] plus life.
 func (g *recordGenerator) sealedVerdict(d verdict.Decision, key [verdict.KeySize]byte, f verdict.Fingerprints, life time.Duration) string {
 	a, err := action.Parse([]byte(g.actionRecord()))
 	if err != nil {

@@ -17,9 +17,9 @@ type Record struct {
 	Class string // what kind of attack it is
 	Raw   []byte // its bytes, without a newline at the end
 
-	// ActionError and Verdict are the error codes of readers of actions only, and
-	// of readers of actions and sealed verdicts. A record with "" is well
-	// formed and must be refused or escalated by a tier.
+	// ActionError is the error code of a reader that accepts only actions; VerdictError is that of
+	// a reader that also accepts sealed verdicts. "" means that the record is well formed, and a
+	// tier must refuse or escalate it.
 	ActionError, VerdictError action.Code
 }
 
@@ -39,8 +39,8 @@ const RecordCount = 2000
 // maxPerClass is the most records of one class: 5 % of all.
 const maxPerClass = RecordCount / 20
 
-// Records returns Count attacks of more than 50 classes, none of which has more
-// than one in twenty. The same seed gives the same records.
+// Records returns [RecordCount] attack records of more than 50 classes. No class has more than one
+// in twenty of the records. The same seed gives the same records.
 func Records(seed uint64) []Record {
 	g := &recordGenerator{Rand: rand.New(rand.NewPCG(seed, 0))}
 	var records []Record
@@ -88,16 +88,15 @@ type attackClass struct {
 	name         string
 	actionError  action.Code
 	makeRecord   func(g *recordGenerator) string
-	verdictError action.Code // the error of a reader of verdicts, if another
-	maxRecords   int         // at most so many, if they are large
+	verdictError action.Code // the error that a reader of verdicts returns; "" if it is actionError
+	maxRecords   int         // limit on the number of records of a class with large records; 0 means maxPerClass
 }
 
 type recordGenerator struct{ *rand.Rand }
 
 func (g *recordGenerator) pickOne(list ...string) string { return list[g.IntN(len(list))] }
 
-// randomType returns an action type, path a path that no agent should touch, command a
-// command that no agent should run.
+// randomType returns the name of an action type.
 func (g *recordGenerator) randomType() string {
 	return g.pickOne("read_file", "write_file", "delete_file", "execute_command", "http_request", "Bash", "tool", "mcp__x__y")
 }

@@ -12,10 +12,10 @@ type Keystrokes struct {
 	Bytes string
 }
 
-// RandomTyping returns what a person may type who does not look at the screen: words,
-// commands, history keys, movement in vi, keys of editing, things pasted. Pauses
-// are up to three seconds. The same seed gives the same strokes. It holds no ^C
-// and no ^\, which end what they meet.
+// RandomTyping returns keystrokes of a person who types without looking at the screen: words,
+// commands, history keys, vi movements, editing keys and pasted text. Pauses are up to three
+// seconds. The same seed gives the same keystrokes. They never contain ^C or ^\, which would end
+// the program in the terminal.
 func RandomTyping(seed uint64) []Keystrokes {
 	t := &keystrokeGenerator{Rand: rand.New(rand.NewPCG(seed, 1))}
 	kinds := []func(){t.addWords, t.addCommand, t.addHistoryKeys, t.addViKeys, t.addEditingKeys, t.addPastedText, t.addLetters}
@@ -33,7 +33,8 @@ type keystrokeGenerator struct {
 	strokes []Keystrokes
 }
 
-// addKeystrokes types bytes as one, mostly soon after what came before.
+// addKeystrokes adds bytes that arrive at the terminal together, after a random pause: in most
+// cases at most 0.3 s, in some up to 3 s.
 func (t *keystrokeGenerator) addKeystrokes(bytes string) {
 	pause := time.Duration(t.IntN(300)) * time.Millisecond
 	if t.IntN(8) == 0 {

@@ -13,10 +13,10 @@ import (
 // A TestVector is one file of testdata/vectors: some lines "name: value" that say
 // what is expected and why, a blank line, and the record's bytes as they are.
 type TestVector struct {
-	Name         string      // of the file, without its suffix
+	Name         string      // file name without its suffix
 	WantDecision string      // the decision
-	ActionError  action.Code // of readers of actions only
-	VerdictError action.Code // of readers of actions and verdicts; Error unless the file says otherwise
+	ActionError  action.Code // the error that a reader of actions returns
+	VerdictError action.Code // the error that a reader of actions and verdicts returns; ActionError unless the file sets it
 	Why          string
 	Raw          []byte
 }

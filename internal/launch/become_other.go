@@ -8,6 +8,6 @@ import "io/fs"
 // descriptor here.
 func (cmd *Command) ReplaceProcess(Streams) error { return cmd.replaceByPath() }
 
-// sameChangeTime cannot tell more than the time of writing does: these systems name
-// the time of the last change differently.
+// sameChangeTime always returns true: the field with the change time (ctime) has another name on
+// each of these systems, so shield compares only the modification times.
 func sameChangeTime(fs.FileInfo, fs.FileInfo) bool { return true }

@@ -18,5 +18,6 @@ func (cmd *Command) ReplaceProcess(s Streams) error {
 // IsExecutable is decided by a file's name here, when it is looked up.
 func IsExecutable(fs.FileMode) bool { return true }
 
-// sameChangeTime cannot tell more than the time of writing does.
+// sameChangeTime always returns true: Go's file information has no change time (ctime) here, so
+// shield compares only the modification times.
 func sameChangeTime(fs.FileInfo, fs.FileInfo) bool { return true }

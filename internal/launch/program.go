@@ -16,7 +16,7 @@ import (
 // A programFile is the file of a command, opened before the command is judged.
 type programFile struct {
 	file       *os.File
-	openedInfo fs.FileInfo // when it was opened
+	openedInfo fs.FileInfo // metadata of the file at the time when it was opened
 	isScript   bool        // an interpreter opens the file again by its path
 }
 

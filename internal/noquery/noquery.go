@@ -1,10 +1,12 @@
-// Package noquery keeps a library for terminals from asking the terminal for its colours
-// when any shield starts: a terminal that does not answer, as on a build server, would cost
-// five seconds. It asks nothing while the variable CI is set.
+// Package noquery keeps a terminal library from querying the terminal's colours each time shield
+// starts. A terminal that does not answer, for example on a build server, would delay the start by
+// five seconds. The library sends no query while the environment variable CI is set, so this
+// package sets it during initialization.
 //
-// Packages are initialized in the order of their paths, once those that they import are:
-// this one after internal/watch, whose processes must not inherit the variable, and
-// before github.com/charmbracelet/bubbletea, which waits for golang.org/x/sync.
+// Go initializes packages in the order of their import paths, each after the packages that it
+// imports. So this package is initialized after internal/watch, whose child processes must not
+// inherit the variable, and before github.com/charmbracelet/bubbletea, which has to wait for
+// golang.org/x/sync, a dependency with a later import path.
 package noquery
 
 import (

@@ -25,7 +25,7 @@ var ErrNoLibrary = errors.New("this build contains no ONNX Runtime; name the lib
 
 // A library is one system's ONNX Runtime, compressed by zstd.
 type library struct {
-	name   string // of the file
+	name   string // file name of the library
 	size   int64  // unpacked, in bytes
 	sha256 string // SHA-256 of the unpacked file, in hex
 	code   bool   // it is rewritten by x86.Pack before it is compressed

@@ -11,9 +11,9 @@ import (
 
 var errNotRegular = errors.New("the path is not a regular file; replace it with the file itself")
 
-// ReadSecret reads a file of at most limit bytes that holds a secret and nothing
-// else, without the white space around it. Only its owner may have access, and the
-// owner must be who runs shield, or root.
+// ReadSecret returns the secret in a file of at most limit bytes, without the white space around
+// it. It returns an error if other users have access to the file, or if the file's owner is neither
+// the user who runs shield nor root.
 func ReadSecret(path string, limit int64) (string, error) {
 	b, info, err := ReadFile(path, limit)
 	if err != nil {
@@ -25,10 +25,9 @@ func ReadSecret(path string, limit int64) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// ReadFile reads a regular file, at the end of links too, of at most limit
-// bytes, and says what was read, for [Check]. It refuses anything else at once:
-// opening a FIFO would wait for its other side, and opening a device may do
-// something.
+// ReadFile reads a regular file of at most limit bytes, following symbolic links, and also returns
+// its file information, for [Check]. It rejects any other file type before it opens the file:
+// opening a FIFO would block, and opening a device can have side effects.
 func ReadFile(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	before, err := os.Stat(path)
 	if err != nil {

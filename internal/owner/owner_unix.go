@@ -30,8 +30,8 @@ func Check(info fs.FileInfo, denied fs.FileMode) error {
 	return nil
 }
 
-// CheckSingleLink refuses a file that has another name: who knows that name can read or write it
-// where no one looks.
+// CheckSingleLink returns an error if a file has more than one hard link: users who know the other
+// path can read or change the file there, where its folder is not checked.
 func CheckSingleLink(info fs.FileInfo) error {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
 		return errors.New("the file has a second hard link; find it with 'find -samefile', and remove it")

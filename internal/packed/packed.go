@@ -25,7 +25,7 @@ const (
 	maxTextBytes         = 4 << 20  // bytes of all returned texts
 	maxNameBytes         = 4096
 	maxZipDirectoryBytes = 12 << 20 // bytes of the directory of a zip archive
-	bzip2Cost            = 6        // how many bytes one byte of bzip2 counts, since it is slow
+	bzip2Cost            = 6        // how many bytes of MaxBytes a decompressed byte of bzip2 uses up, since bzip2 is slow
 )
 
 // Errors of [Members].
@@ -39,7 +39,7 @@ var (
 type Member struct {
 	Name         string // as in the archive; can be absolute or contain ..
 	LinkTarget   string // the target of a link; "" for other members
-	IsHardLink   bool   // a hard link: Link names another member, or a path relative to the target folder
+	IsHardLink   bool   // a hard link: LinkTarget is another member, or a path relative to the target folder
 	IsDir        bool
 	Text         string // content of the file, if requested
 	TextComplete bool   // Text is complete
@@ -113,7 +113,7 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 		return l.readTar(&limitedSeeker{limitedReader{file, l, 1}, file}) // what members hold is skipped
 	}
 	if l.readZip(r, size) == nil {
-		return nil // behind a program that unpacks it
+		return nil // a self-extracting zip archive, which begins with a program
 	}
 	return ErrFormat
 }
@@ -143,14 +143,14 @@ func isOldTarHeader(head []byte) bool {
 type memberList struct {
 	Query
 	members   []Member
-	textBytes int64 // that were returned
+	textBytes int64 // number of bytes of the member texts returned so far
 }
 
 // limitedReader is a reader that returns [ErrLimit] above the limit.
 type limitedReader struct {
 	r           io.Reader
 	members     *memberList
-	costPerByte int64 // of a byte
+	costPerByte int64 // how much each byte read counts against the limit
 }
 
 func (b *limitedReader) Read(p []byte) (int, error) {
@@ -163,13 +163,15 @@ func (b *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limitedSeeker is the same of a file.
+// limitedSeeker is a reader that can seek, and that returns [ErrLimit] when more bytes are read
+// than the limit allows.
 type limitedSeeker struct {
 	limitedReader
 	io.Seeker
 }
 
-// limitedReaderAt is the same of an [io.ReaderAt].
+// limitedReaderAt is an [io.ReaderAt] that returns [ErrLimit] when more bytes are read than the
+// limit allows.
 type limitedReaderAt struct {
 	r         io.ReaderAt
 	bytesLeft int64
@@ -198,7 +200,7 @@ func (l *memberList) readText(m *Member, size int64, r io.Reader) error {
 		return nil
 	}
 	if size > MaxText || l.textBytes+size > maxTextBytes {
-		return nil // it is not Read
+		return nil // too large: the text of this member is not returned
 	}
 	text, err := io.ReadAll(io.LimitReader(r, MaxText+1))
 	if err != nil || len(text) > MaxText {
@@ -264,7 +266,7 @@ func (l *memberList) readZip(from io.ReaderAt, size int64) error {
 	if at.bytesLeft <= 0 {
 		return ErrLimit
 	}
-	at.bytesLeft = MaxBytes // of what is packed
+	at.bytesLeft = MaxBytes // limit for reading the compressed members, now that the directory is read
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return err
 	}
@@ -283,7 +285,8 @@ func (l *memberList) readZip(from io.ReaderAt, size int64) error {
 	return nil
 }
 
-// readZipMember reads a member of a zip archive: its text is also what a link names.
+// readZipMember reads the content of a member of a zip archive: the text of a file, or the target
+// of a symbolic link.
 func (l *memberList) readZipMember(m *Member, f *zip.File, link bool) error {
 	if f.UncompressedSize64 > MaxText {
 		return nil

@@ -1,5 +1,5 @@
-// Package patch reads what patches change: differences in the form of diff, which git reads, the form of
-// apply_patch, and blocks that say what to search for and by what to replace it.
+// Package patch parses patches and returns the changes to each file. It reads diffs, with or
+// without git's headers, the apply_patch format, and search-and-replace blocks.
 package patch
 
 import (
@@ -16,7 +16,7 @@ type Op int
 const (
 	Write  Op = iota // changes it, or creates it
 	Delete           // removes it
-	Move             // gives the file before it in the patch this name, and changes it
+	Move             // renames the preceding file in the patch to this path, and changes it
 )
 
 // A File is what a patch does to one file.
@@ -29,15 +29,16 @@ type File struct {
 	allLines []string // all lines of it
 }
 
-// Apply returns what a file holds after a change, given what it held. ok is false if the lines
-// that the patch names are not there, or stand in more than one place and none of these is the line that it names.
+// Apply returns the content of a file after the change, given its old content. ok is false if the
+// old lines of a hunk are missing, or if they occur more than once and none of the places is at the
+// line number that the hunk states.
 func (f *File) Apply(old string) (text string, ok bool) {
 	var out, pre, post []string
 	left := strings.SplitAfter(old, "\n")
 	if left[len(left)-1] == "" {
 		left = left[:len(left)-1]
 	}
-	done, line := 0, 0 // lines before left; where the part begins, counted from 1; 0 if it says nothing
+	done, line := 0, 0 // number of lines already handled; first line of the hunk, from 1, or 0 if not stated
 	flush := func() bool {
 		defer func() { pre, post = nil, nil }()
 		at := findHunk(left, pre, max(line-done, 0))
@@ -51,7 +52,7 @@ func (f *File) Apply(old string) (text string, ok bool) {
 		return true
 	}
 	lines := f.allLines
-	for len(lines) > 0 && (strings.TrimSpace(lines[len(lines)-1]) == "" || strings.HasPrefix(lines[len(lines)-1], "*** ")) { // of no part
+	for len(lines) > 0 && (strings.TrimSpace(lines[len(lines)-1]) == "" || strings.HasPrefix(lines[len(lines)-1], "*** ")) { // drop trailing lines that belong to no hunk
 		lines = lines[:len(lines)-1]
 	}
 	for _, l := range append(slices.Clip(lines), "@@") {
@@ -117,8 +118,8 @@ func findHunk(lines, part []string, line int) int {
 	return found
 }
 
-// fileLinePrefixes begin the lines that name a file: those of the form of apply_patch, which hosts read behind blanks, too,
-// and those of diff.
+// fileLinePrefixes are the prefixes of the lines that name a file, in the apply_patch format and in
+// diffs. Hosts also accept apply_patch lines with white space before the prefix.
 var fileLinePrefixes = [...]struct {
 	text string
 	op   Op
@@ -128,7 +129,8 @@ var fileLinePrefixes = [...]struct {
 	{"diff --git ", Write}, // alone before a binary patch or a change of permissions
 }
 
-// applyPatchPrefixes is how many of heads are those of apply_patch.
+// applyPatchPrefixes is how many of the first entries of fileLinePrefixes belong to the apply_patch
+// format.
 const applyPatchPrefixes = 4
 
 // parseFileLine reads a line that names a file; name is "" if it says that there is none.
@@ -172,7 +174,8 @@ func secondGitName(names string) string {
 // Files returns what a patch changes, in its order.
 func Files(patch string) []File { return splitFiles(patch, parseFileLine)[1:] }
 
-// splitFiles returns the files of a patch, behind what comes before the first.
+// splitFiles returns the files of a patch. The first element is not a file, but holds the lines
+// before the first file.
 func splitFiles(patch string, head func(line string) (Op, string, bool)) []File {
 	out := []File{{}}
 	for line := range strings.Lines(patch) {
@@ -186,7 +189,7 @@ func splitFiles(patch string, head func(line string) (Op, string, bool)) []File 
 		f.allLines = append(f.allLines, line)
 	}
 	added := map[string]bool{}
-	for _, f := range out[1:] { // nothing applies what comes before the first
+	for _, f := range out[1:] { // out[0] holds the lines before the first file, which are not applied
 		for _, line := range f.allLines {
 			if line[0] == '+' {
 				added[strings.TrimSpace(line[1:])] = true
@@ -238,8 +241,8 @@ func Parse(patch string) ([]File, error) {
 	return files[1:], nil
 }
 
-// RemovedAndAdded returns what a text takes out and puts in that is in the form of a diff, or of
-// blocks that say what to search for and by what to replace it.
+// RemovedAndAdded returns the removed and the added lines of a text that is a diff or consists of
+// SEARCH/REPLACE blocks. ok is false for other texts.
 func RemovedAndAdded(text string) (gone, come string, ok bool) {
 	const search, replace = " SEARCH", " REPLACE"
 	if !strings.Contains(text, search) || !strings.Contains(text, replace) {
@@ -247,7 +250,7 @@ func RemovedAndAdded(text string) (gone, come string, ok bool) {
 			return "", "", false
 		}
 		var out [2]strings.Builder
-		for line := range strings.Lines(text) { // of whatever file
+		for line := range strings.Lines(text) { // the lines of all files in the diff
 			if i := strings.IndexByte("-+", line[0]); i >= 0 {
 				out[i].WriteString(line[1:])
 			}

@@ -42,8 +42,8 @@ func Dial(folder string) (*Connection, error) {
 	return l, nil
 }
 
-// Ask sends a question, reads the answer and closes the line. On any error, such as no answer within
-// patience, nothing was decided.
+// Ask sends a question, reads the answer and closes the connection. If it returns an error, for
+// example because no answer came within the duration patience, the question was not decided.
 func (l *Connection) Ask(q *Question, patience time.Duration) (Answer, error) {
 	defer l.f.Close()
 	asked, message, err := NewQuestion(&l.key, q)

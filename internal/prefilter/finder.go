@@ -16,18 +16,19 @@ import (
 // regexp would try it at every byte. Goroutines may share it.
 type Finder struct {
 	prefixes       []string    // in lower case and order; every match begins with one of them
-	prefixIndex    [257]uint16 // for each byte, where those begin in begins that begin with it or what follows it
+	prefixIndex    [257]uint16 // prefixes that begin with byte c are prefixes[prefixIndex[c]:prefixIndex[c+1]]
 	atWordBoundary bool        // a match begins at a word boundary
-	atLineStart    bool        // a match begins where a line does, and begins, unless it is empty, are behind blanks
+	atLineStart    bool        // a match begins at the start of a line; its prefix, if there are prefixes, may follow blanks
 
-	maxMatchBytes int // bytes of the longest match, or more; -1 if there is none, or if anchoredRegexp also matches what is no match
+	maxMatchBytes int // upper bound of a match's length; -1 if none, or if anchoredRegexp can match where fullRegexp does not
 
 	anchoredRegexp func() *regexp.Regexp // the expression at the start of a text; nil if a match may begin anywhere
 	fullRegexp     func() *regexp.Regexp
 }
 
-// minCandidateBytes is how many bytes are read at least in places where a match may begin,
-// before the expression is rather tried on the whole text.
+// minCandidateBytes is how many bytes may be read at positions where a match can begin, in addition
+// to twice the length of the text. Beyond that, the expression is run once on the whole text
+// instead.
 const minCandidateBytes = 16 << 10
 
 // NewFinder returns the Finder of an expression, which must be valid.
@@ -48,8 +49,8 @@ func NewFinder(expr string) *Finder {
 	return f
 }
 
-// findStarts finds out where a match may begin, and reports whether that is anywhere
-// in particular.
+// findStarts determines how matches begin, and reports whether a search can skip the other
+// positions of a text: every match begins at a line start, or with one of some known literals.
 func (f *Finder) findStarts(re *syntax.Regexp) bool {
 	if re.Op == syntax.OpConcat && re.Sub[0].Op == syntax.OpBeginLine {
 		f.atLineStart = true
@@ -68,8 +69,8 @@ func (f *Finder) findStarts(re *syntax.Regexp) bool {
 	f.atWordBoundary, _ = startsAtBoundary(re)
 	words, _ := startConditions(re)
 	for _, s := range f.prefixes {
-		// What is before a match is not seen there: a boundary before a letter
-		// is one at the start of a text, too, and no other is.
+		// anchoredRegexp does not see the byte before a candidate match, as at the start of a text.
+		// There a word boundary matches only before a word character.
 		if s == "" || words && !isWordByte(s[0]) {
 			return false
 		}
@@ -78,7 +79,8 @@ func (f *Finder) findStarts(re *syntax.Regexp) bool {
 	return len(f.prefixes) > 0 && !hasOperator(re, syntax.OpNoWordBoundary)
 }
 
-// noteFirstBytes sorts begins, and notes where those of each byte are.
+// noteFirstBytes sorts the prefixes, drops those that begin with another prefix, and indexes them
+// by their first byte.
 func (f *Finder) noteFirstBytes() {
 	sorted.Strings(f.prefixes)
 	f.prefixes = slices.CompactFunc(f.prefixes, func(a, b string) bool { return strings.HasPrefix(b, a) })
@@ -174,9 +176,9 @@ func (f *Finder) Match(text string) (found bool, read int) {
 	return false, read
 }
 
-// FindAll returns what [regexp.Regexp.FindAllStringSubmatchIndex] does for all matches in a text. Where matches begin
-// with known texts and are not long, only what may be a match is read, which package regexp does in less time than it
-// takes for a long text.
+// FindAll returns the same matches as [regexp.Regexp.FindAllStringSubmatchIndex] does with n = -1.
+// If every match begins at a line start or with a known literal, and is short, FindAll runs the
+// expression only at these positions: that is faster than package regexp on a long text.
 func (f *Finder) FindAll(text string) [][]int {
 	if f.anchoredRegexp == nil || f.maxMatchBytes < 0 || f.maxMatchBytes > maxWindowBytes || strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a") {
 		if found, _ := f.Match(text); !found {
@@ -187,7 +189,7 @@ func (f *Finder) FindAll(text string) [][]int {
 	var found [][]int
 	left := 2*len(text) + minCandidateBytes
 	for i := f.nextCandidate(text, 0); i >= 0; {
-		window := text[i:min(len(text), i+f.maxMatchBytes+utf8.UTFMax)] // with what is behind the longest match
+		window := text[i:min(len(text), i+f.maxMatchBytes+utf8.UTFMax)] // includes the character after the longest possible match, which \b and $ need
 		if left -= len(window); left < 0 {
 			return f.fullRegexp().FindAllStringSubmatchIndex(text, -1)
 		}
@@ -210,7 +212,7 @@ func (f *Finder) FindAll(text string) [][]int {
 // maxWindowBytes is the length of the longest match that [Finder.FindAll] looks for by itself, in bytes.
 const maxWindowBytes = 4 << 10
 
-// longestMatch returns how many bytes a match has at most, or more than that; -1 if there is no bound.
+// longestMatch returns an upper bound for the length of a match in bytes, or -1 if there is none.
 func longestMatch(re *syntax.Regexp) int {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -273,8 +275,9 @@ func (f *Finder) nextCandidate(text string, from int) int {
 	return -1
 }
 
-// nextLineCandidate is next for a match that begins where a line does. If blanks and empty
-// lines may be before its first letter, it also begins at the line of that letter.
+// nextLineCandidate returns the next start of a line, from an index on, at which a match can begin,
+// or -1. A match that begins with blanks and empty lines can also begin at the line of its first
+// letter, so only that line is returned.
 func (f *Finder) nextLineCandidate(text string, from int) int {
 	for ; ; from++ {
 		if from > 0 {

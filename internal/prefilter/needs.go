@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// TextNeeds are what a text must hold for an expression to match in it, beside a
-// literal. A [TextFeatures] at a text says whether it does.
+// TextNeeds are properties that a text must have for an expression to match in it, in addition to
+// containing a literal. [TextFeatures] are the properties that a text has.
 type TextNeeds struct {
 	WordRunLength  int    // length of a run of letters, digits, "_" and "-"
-	TokenRunLength int    // length of a run of those and "+/=.~%"
+	TokenRunLength int    // least length of a run of letters, digits and the characters _-+/=.~%
 	RequiredBytes  string // ASCII characters that are in every match
 	WithinLine     bool   // no match reaches beyond a line, nor depends on what is there
 }
 
-// NeedsOf returns the needs of an expression. What is not ASCII counts as a part of
-// a run, so that other cases of letters do.
+// NeedsOf returns the needs of an expression. Non-ASCII characters count as part of a run, because
+// some of them match ASCII letters when case is ignored.
 func NeedsOf(expr string) (TextNeeds, error) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
@@ -32,7 +32,8 @@ func NeedsOf(expr string) (TextNeeds, error) {
 	return n, nil
 }
 
-// Two classes of bytes, of which credentials are runs; wide is all of both.
+// Classes of bytes of which credentials consist, as bits. Each byte in wordClass is also in
+// tokenClass.
 const (
 	wordClass = 1 << iota
 	tokenClass
@@ -175,8 +176,9 @@ func bytesInEveryMatch(re *syntax.Regexp) (set byteSet) {
 	return set
 }
 
-// matchesWithinLine reports whether an expression matches in a line what it matches there in
-// the whole text: it matches no line end, and asks for no end of the text.
+// matchesWithinLine reports whether an expression finds the same matches in the separate lines of a
+// text as in the whole text: it matches no line feed, and does not test for the start or the end of
+// the text.
 func matchesWithinLine(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpAnyChar, syntax.OpBeginText, syntax.OpEndText:
@@ -193,7 +195,8 @@ func matchesWithinLine(re *syntax.Regexp) bool {
 	return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !matchesWithinLine(sub) })
 }
 
-// A TextFeatures is what a text holds that an expression may need.
+// A TextFeatures describes a text for a comparison with [TextNeeds]: which ASCII characters it
+// contains, and how long its longest runs of word characters and of token characters are.
 type TextFeatures struct {
 	longestWordRun, longestTokenRun int
 	asciiBytes                      byteSet

@@ -10,14 +10,14 @@ const MinLiteral = 3
 const (
 	hashBits  = 16
 	hashCount = 1 << hashBits
-	slotBits  = 12 // the first of a hash
+	slotBits  = 12 // number of leading bits of a hash that select the slot
 	slotCount = 1 << slotBits
 )
 
 // A LiteralSet finds literals in texts, without regard to ASCII letter case.
 // Goroutines may share it.
 type LiteralSet struct {
-	longTable, shortTable gramTable // of literals by four of their bytes, and of those of three bytes
+	longTable, shortTable gramTable // longTable has the literals of four bytes or more, by four of them; shortTable those of three
 	entries               []literalEntry
 	bitsetWords           int
 }
@@ -32,15 +32,15 @@ type gramTable struct {
 type literalEntry struct {
 	gram       uint32
 	next       uint16 // 1 + index of the next entry of the slot
-	gramEnd    uint16 // of the gram in the literal
+	gramEnd    uint16 // offset in the literal at which the gram ends
 	literal    string // lower case
 	expression int
 }
 
-// New returns a Set in which literals[i] belong to expression i. Literals are
-// given as [Required] returns them; an expression without literals is never
-// found and has to be run on every text. At most 65,535 literals of at most as many
-// bytes are kept; New reports whether all were.
+// New returns a [LiteralSet] in which literals[i] belong to expression i. Literals are given as
+// [Required] returns them. An expression without literals is never found, so the caller has to run
+// it on every text. The set has room for 65,535 literals of at most 65,535 bytes each; New reports
+// whether it contains all literals.
 func New(literals [][]string) (*LiteralSet, bool) {
 	s := &LiteralSet{bitsetWords: (len(literals) + 63) / 64}
 	n := 0
@@ -85,7 +85,7 @@ func (s *LiteralSet) addLiteral(id int, lit string, load *[slotCount]uint8, rank
 	for i := range len(lit) - 3 {
 		rarity := ranks[lit[i]] * ranks[lit[i+1]] * ranks[lit[i+2]] * ranks[lit[i+3]]
 		if rarity/8 <= most {
-			continue // even in an empty slot
+			continue // too common to be better than the best gram so far, even in an empty hash slot
 		}
 		if rarity /= 8 + uint32(load[slotOfGram(firstGram(lit[i:]))]); rarity > most {
 			best, most = i, rarity
@@ -139,13 +139,15 @@ func scan[T string | []byte](s *LiteralSet, text T, found []uint64, visit func(i
 	}
 }
 
-// mayHaveGram reports whether an entry may have a gram, as in few places of most texts.
+// mayHaveGram reports whether an entry of the table may have a gram. This is false at most
+// positions of most texts, so that few positions are examined further.
 func (t *gramTable) mayHaveGram(g uint32) bool {
 	h := hashGram(g)
 	return t.hashBitmap[h/64]&(1<<(h%64)) != 0
 }
 
-// visitLiteralsAt visits the literals in text whose gram is what ends at end.
+// visitLiteralsAt visits the literals in text that have the gram g, which consists of the bytes of
+// text that end at the offset end.
 func visitLiteralsAt[T string | []byte](s *LiteralSet, t *gramTable, g uint32, text T, end int, found []uint64, visit func(id, at int)) {
 	for e := t.slotHeads[slotOfGram(g)]; e != 0; {
 		x := &s.entries[e-1]

@@ -9,10 +9,10 @@ import (
 // maxPrefixes is how many literals an expression may begin with.
 const maxPrefixes = 512
 
-// Prefixes returns literals in lower case, each at least [MinLiteral] bytes long,
-// with one of which every match of expr begins, without regard to ASCII letter
-// case; nil if there are none. word reports whether a match begins at a word
-// boundary; an expression of which only some matches have to has no prefixes.
+// Prefixes returns lower-case literals of at least [MinLiteral] bytes such that every match of expr
+// begins with one of them, without regard to ASCII letter case; nil if there are none. word reports
+// whether every match begins at a word boundary. If only some matches have to begin at a word
+// boundary, Prefixes returns nil.
 func Prefixes(expr string) (literals []string, word bool, err error) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
@@ -25,7 +25,7 @@ func Prefixes(expr string) (literals []string, word bool, err error) {
 		return nil, false, nil
 	}
 	sorted.Strings(set)
-	for _, s := range set { // what begins with another follows it
+	for _, s := range set { // sorted: a text comes after the text that is its prefix, and can be left out
 		if n := len(literals); n > 0 && len(s) >= len(literals[n-1]) && s[:len(literals[n-1])] == literals[n-1] {
 			continue
 		}

@@ -69,9 +69,9 @@ func FurtherRequired(expr string) ([][]string, error) {
 
 // A literalInfo says what is known of the texts that an expression matches.
 type literalInfo struct {
-	exact    []string   // all of them, if not nil
+	exact    []string   // all texts that the expression matches; nil if they are not known
 	required []string   // each contains one of these, if not nil
-	sets     [][]string // each contains one of each of these
+	sets     [][]string // every matched text contains at least one member of each of these sets
 }
 
 func inspectRegexp(re *syntax.Regexp) literalInfo {
@@ -80,7 +80,7 @@ func inspectRegexp(re *syntax.Regexp) literalInfo {
 		var b strings.Builder
 		for _, r := range re.Rune {
 			if r >= utf8.RuneSelf && re.Flags&syntax.FoldCase != 0 {
-				return literalInfo{} // has other cases, which a scan does not know
+				return literalInfo{} // the letter has other cases, which a scan for literals does not find
 			}
 			b.WriteRune(lowerRune(r))
 		}

@@ -32,7 +32,7 @@ func (r *Redactor) isCacheable(s string) bool {
 	return r != nil && r.collectedSecrets == nil && len(r.learnedSecrets) == 0 && len(s) <= maxCachedBytes
 }
 
-// The bounds of a memo.
+// Limits of a [redactionCache].
 const (
 	maxCachedBytes = 256 // bytes of a text
 	maxCachedTexts = 256

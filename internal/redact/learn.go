@@ -28,8 +28,9 @@ func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 		return clean, r
 	}
 	for _, secret := range slices.Clone(found) {
-		// An account that ends in "%", or an escape in the secret, reads otherwise
-		// where escapes are decoded.
+		// Text with decoded escapes spells the secret differently if the secret contains an escape,
+		// or if it follows an account name that ends in "%", which forms an escape with the first
+		// characters of the secret.
 		for _, s := range [...]string{secret, "%" + secret} {
 			if text, changed := decode.Unescape(s, decodedEscapes, nil); changed {
 				found = append(found, text)

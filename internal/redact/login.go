@@ -97,7 +97,7 @@ func findLogins(s string, spans []span) []span {
 		if len(found) == 0 || end < len(s) && strings.IndexByte(" \t\n\r\"'\\;|&)<`", s[end]) < 0 {
 			continue
 		}
-		if end < len(s) && (s[end] == '"' || s[end] == '\'') { // after a path
+		if end < len(s) && (s[end] == '"' || s[end] == '\'') { // skip the closing quote after a quoted program path
 			end++
 		}
 		args, after := parseArguments(s, end)
@@ -115,7 +115,8 @@ func findLogins(s string, spans []span) []span {
 	return spans
 }
 
-// programName returns the name of a program in the form of the table.
+// programName returns the name of a program as it is written in the table of logins: in lower case,
+// without .exe.
 func programName(s string) string {
 	return strings.TrimSuffix(strings.ToLower(s), ".exe")
 }

@@ -59,7 +59,7 @@ func findAssignments(s string, spans []span) []span {
 		name := s[start:end]
 		i, last = end-1, end
 		if endsInsideMark(s[:start]) {
-			continue // what is after a mark was read with the name that the mark replaced
+			continue // a name in a redaction mark: the value after it was examined before the mark was inserted
 		}
 		from, to := findAssignedValue(s, end, strings.HasPrefix(name, "--"))
 		if from == to {
@@ -75,7 +75,7 @@ func findAssignments(s string, spans []span) []span {
 
 // endsInsideMark reports whether a redaction mark is still open at the end of s.
 func endsInsideMark(s string) bool {
-	const longest = 64 // bytes of a kind
+	const longest = 64 // upper bound for the length of a redaction mark, in bytes
 	s = s[max(0, len(s)-longest):]
 	at := strings.LastIndex(s, openMark)
 	return at >= 0 && !strings.Contains(s[at:], "]")

@@ -56,7 +56,7 @@ func (r *Redactor) redactUncached(s string) string {
 	return replaceSpans(s, spans)
 }
 
-// collectSecret adds a secret to found, if it is collected.
+// collectSecret adds a secret to collectedSecrets, if r collects secrets.
 func (r *Redactor) collectSecret(secret string) {
 	if r != nil && r.collectedSecrets != nil {
 		*r.collectedSecrets = append(*r.collectedSecrets, secret)

@@ -11,7 +11,8 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A compiledForm form is created when one of its literals first occurs, since most runs need none.
+// A compiledForm is the compiled pattern of a secret form. It is compiled when one of the form's
+// literals first occurs in a text, since most runs need none.
 type compiledForm struct {
 	once       sync.Once
 	finder     *prefilter.Finder // finds where the pattern can match

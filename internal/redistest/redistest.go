@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/internal/resp"
 )
 
-// A Server is a server of one test. It listens on a socket alone.
+// A Server is a Redis or Valkey server that one test uses. It listens only on a Unix socket.
 type Server struct {
 	URL string // unix://…
 
@@ -85,7 +85,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Restart starts the server on what it left, and waits until it answers.
+// Restart starts the server with the data that it stored before, and waits until it answers.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()

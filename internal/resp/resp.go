@@ -23,19 +23,19 @@ import (
 // Bounds of a client.
 const (
 	maxAnswerBytes = 64 << 20 // bytes of an answer
-	maxDepth       = 4        // of arrays in arrays
+	maxDepth       = 4        // nesting depth of arrays
 	maxLineBytes   = 64 << 10 // bytes of a status, an error or a length
-	maxConns       = 4        // at the same time
+	maxConns       = 4        // connections at the same time
 	maxIdleTime    = 10 * time.Second
 )
 
 // Options say how to reach a server.
 type Options struct {
-	Network, Address string        // as of [net.Dial]
+	Network, Address string        // network and address as in [net.Dial]
 	TLS              *tls.Config   // nil for none
 	User, Password   string        // "" for none
 	DB               int           // the number of the database
-	Timeout          time.Duration // for each of: a turn, a connection, an answer
+	Timeout          time.Duration // limit for each of: waiting for a free connection, connecting, waiting for an answer
 	Clock            func() time.Time
 }
 
@@ -127,7 +127,7 @@ func (c *Client) Do(ctx context.Context, commands ...[]string) ([]any, error) {
 	answers, err := one.sendCommands(ctx, commands, c.opts.Timeout)
 	if err != nil {
 		one.net.Close()
-		_ = c.Close() // what broke one has often broken all
+		_ = c.Close() // an error on one connection often affects the others, so close the idle ones too
 		return nil, err
 	}
 	if one.deadlineMayHavePassed {
@@ -158,7 +158,8 @@ func (c *Client) getConnection(ctx context.Context) (*connection, error) {
 	return dial(ctx, c.opts)
 }
 
-// A connection is one connection.
+// A connection is an open network connection to a Redis server, on which one caller at a time sends
+// commands.
 type connection struct {
 	net                   net.Conn
 	in                    *bufio.Reader
@@ -239,7 +240,8 @@ func (c *connection) sendCommands(ctx context.Context, commands [][]string, limi
 
 var errNotRESP2 = errors.New("the reply of the server is not RESP2; check that store names a Redis or Valkey server")
 
-// readAnswer reads one answer, of which left bytes may come.
+// readAnswer reads one answer. The answer may have at most *left bytes, from which the bytes read
+// are subtracted.
 func (c *connection) readAnswer(depth int, left *int) (any, error) {
 	line, err := c.readLine(left)
 	if err != nil || line == "" {

@@ -109,7 +109,7 @@ type testRun struct {
 	packages      map[string]*testedPackage
 	passed        []testOutcome
 	failed        []testOutcome
-	flaky         []testOutcome // failed beside the others, passed alone
+	flaky         []testOutcome // failed together with other tests, passed when run alone
 	skipped       []skippedTest
 	endedPackages []*testedPackage
 	mustNotRetry  bool // something failed that is not tried again
@@ -123,7 +123,8 @@ type testedPackage struct {
 	testOrder    []string                 // of these
 }
 
-// A testOutcome is of a test, or of a package without one that failed.
+// A testOutcome names a test and its package, or with an empty test a package that failed although
+// none of its tests did.
 type testOutcome struct{ pkg, test string }
 
 func (o testOutcome) String() string {
@@ -213,8 +214,8 @@ func (r *testRun) endTest(p *testedPackage, e event) {
 	}
 }
 
-// endPackage prints what go test without -json does: the output where something failed,
-// and a line.
+// endPackage prints what go test prints without -json: the output of the failed tests, and the line
+// with the result of the package.
 func (r *testRun) endPackage(p *testedPackage, e event) {
 	p.elapsed = time.Duration(e.Elapsed * float64(time.Second))
 	r.endedPackages = append(r.endedPackages, p)
@@ -247,8 +248,8 @@ func (p *testedPackage) endedNormally() bool {
 	return b != nil && (bytes.HasPrefix(b.Bytes(), []byte("FAIL\n")) || bytes.Contains(b.Bytes(), []byte("\nFAIL\n")))
 }
 
-// retryFailed runs what failed once more, one package after the other, if it is at most
-// most tests. It reports whether all of it passed.
+// retryFailed runs the failed tests again, one package after the other, unless there are more of
+// them than the parameter most. It reports whether all of them passed.
 func (r *testRun) retryFailed(most int, args []string) bool {
 	tests := map[string][]string{} // by package
 	n := 0
@@ -280,7 +281,7 @@ func (r *testRun) retryFailed(most int, args []string) bool {
 	return true
 }
 
-// shortPackageName returns the name of a package without what the names of most begin with.
+// shortPackageName returns the name of a package without the path of shield's module.
 func shortPackageName(name string) string {
 	return strings.TrimPrefix(name, "github.com/shieldcli/shield/")
 }
@@ -308,8 +309,8 @@ func skipReason(b *bytes.Buffer) string {
 }
 
 var (
-	scriptSkipPattern     = regexp.MustCompile(`(?m)^\s*> \[([^\]]+)\] skip(?: '(.*)')?$`)                             // of package testscript
-	missingProgramPattern = regexp.MustCompile(`^exec: "([^"]+)": executable file not found in \$PATH$|^!exec:(\S+)$`) // of packages exec and testscript
+	scriptSkipPattern     = regexp.MustCompile(`(?m)^\s*> \[([^\]]+)\] skip(?: '(.*)')?$`)                             // the line with which package testscript reports a skipped script
+	missingProgramPattern = regexp.MustCompile(`^exec: "([^"]+)": executable file not found in \$PATH$|^!exec:(\S+)$`) // the messages with which packages exec and testscript report a missing program
 )
 
 // Bounds of the summary.

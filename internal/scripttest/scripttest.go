@@ -1,4 +1,5 @@
-// Package scripttest has what the scripts of testdata/script start from.
+// Package scripttest sets up the environment and the conditions of the test scripts in
+// testdata/script.
 package scripttest
 
 import (
@@ -48,7 +49,8 @@ func Params(t *testing.T, repo string, commands map[string]Command) testscript.P
 	}
 }
 
-// canContain reports whether programs can be contained here, or by namespaces.
+// canContain reports whether this machine can contain programs by Landlock and seccomp, or for the
+// name "namespaces", by namespaces as well.
 func canContain(name string) bool {
 	all := contain.Probe()
 	if name == "contain" {
@@ -57,8 +59,8 @@ func canContain(name string) bool {
 	return !slices.ContainsFunc(all, func(m contain.KernelFeature) bool { return !m.Works })
 }
 
-// isStartedByPerson reports whether shield can find that a person has started the tests: no agent
-// host is above them, on a system that tells.
+// isStartedByPerson reports whether shield would accept that a person started the tests: no
+// ancestor process is an agent host. It is true on systems where shield cannot list the ancestors.
 func isStartedByPerson() bool {
 	all, err := ancestry.Of(os.Getpid())
 	for i := range all {

@@ -35,7 +35,8 @@ func By[E any](s []E, compare func(a, b E) int) {
 	copy(s, out)
 }
 
-// order returns the numbers below n in order; equal ones as they are counted.
+// order returns the numbers below n, sorted by compare. Numbers that compare as equal are in
+// ascending order.
 //
 //go:noinline
 func order(n int, compare func(i, j int) int) []int {

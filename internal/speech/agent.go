@@ -9,35 +9,36 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// Bounds of a search, in bytes of a form of the text.
+// Limits of a search. Lengths are in bytes of the normalized text that the rules read.
 const (
-	maxNearDistance = 260 // between a literal and one that must stand near it
-	contextBefore   = 120 // that a rule reads before a literal, if that does not begin its matches
-	contextAfter    = 400 // and after it
+	maxNearDistance = 260 // largest distance between a literal and another one that must be near it
+	contextBefore   = 120 // bytes read before a literal, for a rule whose matches need not begin with the literal
+	contextAfter    = 400 // bytes read after a literal
 
-	baseReadBudget   = 256 << 10 // that rules read of a text of any length
-	matchAttemptCost = 48        // that a look at a literal counts which begins a match: most end there
-	maxHits          = 200       // of one text
+	baseReadBudget   = 256 << 10 // bytes that the rules may read in a text, in addition to a quarter of its length
+	matchAttemptCost = 48        // bytes charged for trying a match that begins with a literal: most tries fail early
+	maxHits          = 200       // hits in one text, after which the search stops
 )
 
 // A PhraseHit is a phrase in a text.
 type PhraseHit struct {
 	Rule       *Rule
 	Start, End int    // bytes of the text: where the words of the phrase begin and end
-	Form       string // in which it was read, if people do not read it: rot13 or reversed
+	Form       string // rot13 or reversed if the phrase was found after this decoding; otherwise ""
 }
 
-// agentSearcher is what finds speech to an agent.
+// agentSearcher returns the searcher for text that is addressed to an agent. It is created on first
+// use.
 var agentSearcher = sync.OnceValue(func() *ruleSearcher { return newRuleSearcher(agentRules()) })
 
 // AgentRules returns the rules of [FindAgentSpeech].
 func AgentRules() []Rule { return agentRules() }
 
-// FindAgentSpeech finds what a text says to the agent that reads it, in linear time: one scan
-// of each form of the text looks for literals, and an expression runs only around
-// one that has what it needs nearby. hidden says that people do not see the text.
-// It reports whether all that had to be was read: a text that is made of hardly
-// anything but such places is not, nor is one after its 200th hit.
+// FindAgentSpeech finds phrases in a text that address the agent that reads it, in linear time: one
+// scan of each form of the text looks for literals, and a rule's expression runs only around a
+// literal that has the literals it requires nearby. hidden means that people do not see the text.
+// whole is false if the search stopped early: after 200 hits, or in a text that consists mostly of
+// such literals.
 func FindAgentSpeech(text string, hidden bool) (hits []PhraseHit, whole bool) {
 	return agentSearcher().searchText(text, hidden)
 }
@@ -45,7 +46,7 @@ func FindAgentSpeech(text string, hidden bool) (hits []PhraseHit, whole bool) {
 // A ruleSearcher reads texts around literals. Goroutines may share it.
 type ruleSearcher struct {
 	rules        []Rule
-	wordLiterals *prefilter.LiteralSet // of rules that read words: 2i are the literals of rule i, 2i+1 those near
+	wordLiterals *prefilter.LiteralSet // literals of rules that read words: expression 2i has rule i's own, 2i+1 those required nearby
 	rawLiterals  *prefilter.LiteralSet
 	regexps      []func() *regexp.Regexp
 	searchPool   sync.Pool
@@ -75,13 +76,13 @@ func newRuleSearcher(rules []Rule) *ruleSearcher {
 
 // literalPlaces are where literals of one rule were met.
 type literalPlaces struct {
-	lastNearLiteral        int   // the last that must stand near; -1 for none
-	lastMainLiteral        int   // the last other one; -1 for none
-	windowStart, windowEnd int   // the part of the window around a match that is still to be read; to is 0 for none
-	pendingStarts          []int // those that begin a match, if one near follows
+	lastNearLiteral        int   // offset of the last literal that the rule requires nearby; -1 for none
+	lastMainLiteral        int   // offset of the rule's last own literal, not one required nearby; -1 for none
+	windowStart, windowEnd int   // part of the text that is still to be matched; windowEnd is 0 for none
+	pendingStarts          []int // offsets of literals that begin a match if a literal required nearby follows
 }
 
-// A textSearch is one of a text. It keeps its memory for the next.
+// A textSearch is the state of the search of one text. Its memory is reused for the next text.
 type textSearch struct {
 	searcher           *ruleSearcher
 	places             []literalPlaces
@@ -115,7 +116,8 @@ func (s *ruleSearcher) searchText(text string, hidden bool) (hits []PhraseHit, w
 	return c.hits, c.bytesLeft >= 0 && len(c.hits) < maxHits
 }
 
-// A formSearch is one form of the text of a search.
+// A formSearch searches one form of a text: the original text, its normalised words, or a decoded
+// form such as ROT13.
 type formSearch struct {
 	*textSearch
 	text           []byte
@@ -146,7 +148,7 @@ func (c *textSearch) runRules(set *prefilter.LiteralSet, text []byte, hidden boo
 	}
 }
 
-// matchFromStart takes a literal of a rule of which all matches begin with one.
+// matchFromStart handles a found literal of a rule whose matches all begin with a literal.
 func (r *formSearch) matchFromStart(rule, at int, near bool) {
 	p := &r.places[rule]
 	switch {
@@ -181,7 +183,7 @@ func (r *formSearch) addMatchAt(rule, at int) {
 	}
 }
 
-// matchAround takes a literal of a rule that stands somewhere in its matches.
+// matchAround handles a found literal of a rule whose matches can contain the literal anywhere.
 func (r *formSearch) matchAround(rule, at int, near bool) {
 	p := &r.places[rule]
 	other := p.lastNearLiteral
@@ -223,7 +225,7 @@ func (r *formSearch) matchWindow(rule, from, to int) {
 	}
 }
 
-// maxWordTail is how much of a word a window takes in that it would cut.
+// maxWordTail is by how many bytes a window is extended so that it does not cut a word.
 const maxWordTail = 40
 
 // wordEnd returns where the word ends that a byte is in.

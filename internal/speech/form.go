@@ -15,7 +15,7 @@ import (
 // or more letters that are alone are one word: "i g n o r e".
 type wordText struct {
 	text        []byte
-	wordOrigins []wordOrigin // of each word
+	wordOrigins []wordOrigin // origin of each word in the original text
 }
 
 // A wordOrigin says where a word comes from.
@@ -34,8 +34,8 @@ var wordBytes = func() (table [256]byte) {
 	return table
 }()
 
-// readWords takes the words of a text, in which other characters than those of ASCII
-// are read as spell says. It reports whether there are none of these.
+// readWords splits a text into words; spell returns the spelling of each character outside ASCII.
+// It reports whether the text contains only ASCII characters.
 func (f *wordText) readWords(text string, spell func(rune) string) (ascii bool) {
 	f.text, f.wordOrigins = f.text[:0], f.wordOrigins[:0]
 	w := wordReader{wordText: f}
@@ -76,8 +76,8 @@ type wordReader struct {
 	*wordText
 	inWord        bool // a word has begun
 	wordLetters   int  // in it
-	singlesStart  int  // of the run of single letters, in text
-	singleLetters int  // how many they are
+	singlesStart  int  // offset in text of the first of several single letters in a row
+	singleLetters int  // how many single letters are in a row so far
 }
 
 func (w *wordReader) beginWord(origin int) {
@@ -116,8 +116,8 @@ func (w *wordReader) endWord() {
 	}
 }
 
-// originalOffset returns the byte of the text that byte i of the form comes from: exactly
-// at the beginning of words, and nearly within them.
+// originalOffset returns the offset in the original text for byte i of f.text. It is exact at the
+// beginning of words, and approximate within them.
 func (f *wordText) originalOffset(i int) int {
 	n := sort.Search(len(f.wordOrigins), func(n int) bool { return int(f.wordOrigins[n].wordStart) > i }) - 1
 	if n < 0 {
@@ -130,9 +130,9 @@ func (f *wordText) originalOffset(i int) int {
 	return at
 }
 
-// latinSpelling reads a character in compatibility form, and a Latin or Greek letter
-// without its accents. Invisible characters are nothing, and so is a mark that
-// is alone.
+// latinSpelling returns the spelling of a character in lower case. An ASCII, Latin or Greek
+// character becomes its compatibility decomposition (NFKD) without accents; another character stays
+// as it is. Invisible characters and combining accents become "".
 func latinSpelling(r rune) string {
 	if unicode.Is(unicode.Cf, r) || 0x300 <= r && r <= 0x36f {
 		return ""

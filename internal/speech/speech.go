@@ -16,22 +16,22 @@ import (
 // A Rule is one kind of phrase.
 type Rule struct {
 	ID, Name string
-	Kind     string // of rules for agents: [Instruction] or [Exfiltration]
+	Kind     string // [Instruction] or [Exfiltration]; only for rules about text to an agent
 	Severity string // of rules for agents: high, medium or low
 	Hidden   bool   // for agents: counts only in what people do not see
 
 	raw      bool     // pattern reads the lower-case text instead of its words
 	pattern  string   // RE2
 	literals []string // of which every match contains one; none means always run
-	near     []string // for agents: of which one stands near a literal; none means no such need
+	near     []string // for agent rules: a match needs one of these texts near a literal; empty: no such condition
 	begins   bool     // for agents: every match begins with a literal
-	word     bool     // and that with a word
+	word     bool     // for agents: the literal at the beginning of a match is at the beginning of a word
 }
 
 // Kinds of rules for agents.
 const (
 	Instruction  = "instruction"  // tells the agent what to do
-	Exfiltration = "exfiltration" // has data carried out
+	Exfiltration = "exfiltration" // tells the agent to send data to another place
 )
 
 // JudgeDetector returns what finds speech to a judge. It is built when the first payload
@@ -67,9 +67,9 @@ func NewPhraseDetector(rules []Rule) *PhraseDetector {
 	return d
 }
 
-// compileRules returns the expressions of rules, each compiled when it is first asked
-// for. Those of which all matches begin with a literal match at the beginning of a
-// text alone.
+// compileRules returns the regular expressions of rules; each is compiled on first use. If every
+// match of a rule begins with a literal, the expression of this rule matches only at the beginning
+// of a text.
 func compileRules(rules []Rule) []func() *regexp.Regexp {
 	list := make([]func() *regexp.Regexp, len(rules))
 	for i, r := range rules {

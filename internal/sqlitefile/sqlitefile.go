@@ -17,7 +17,7 @@ import (
 // Magic begins each database.
 const Magic = "SQLite format 3\x00"
 
-// ErrDamaged is the error for a file that is not as the form says.
+// ErrDamaged is the error for a file that violates the SQLite file format.
 var ErrDamaged = errors.New("damaged SQLite database")
 
 func damagedError(format string, args ...any) error {
@@ -26,9 +26,9 @@ func damagedError(format string, args ...any) error {
 
 // Bounds.
 const (
-	maxDepth       = 24      // of a tree
-	maxLogFrames   = 4 << 20 // of a log
-	maxPages       = 4 << 20 // that a walk through a table reads, also of a file that is large because of holes
+	maxDepth       = 24      // levels of a table's B-tree
+	maxLogFrames   = 4 << 20 // frames of a write-ahead log
+	maxPages       = 4 << 20 // pages read in a walk through one table; also limits the walk in a sparse file
 	maxSchemaBytes = 1 << 20 // bytes of the description of a table
 )
 
@@ -37,9 +37,9 @@ type DB struct {
 	mainFile        io.ReaderAt
 	walFile         io.ReaderAt
 	pageSize        int64
-	usablePageBytes int              // of a page, in bytes
+	usablePageBytes int              // usable bytes of each page
 	pageCount       uint32           // as the database says
-	maxStoredPages  int64            // that the file and its log can hold
+	maxStoredPages  int64            // most pages that the file and its write-ahead log can contain
 	walFrames       map[uint32]int64 // where the log has a page
 }
 
@@ -100,7 +100,7 @@ func (d *DB) readWALFrames(size int64) error {
 		return nil
 	}
 	d.walFrames = map[uint32]int64{}
-	open := map[uint32]int64{} // of a transaction that is not committed
+	open := map[uint32]int64{} // offsets of the pages in a transaction that is not committed yet
 	frame := make([]byte, 24+d.pageSize)
 	for at, n := int64(32), 0; at+int64(len(frame)) <= size; at, n = at+int64(len(frame)), n+1 {
 		if n == maxLogFrames {
@@ -158,7 +158,7 @@ func (d *DB) readPage(n uint32) ([]byte, error) {
 type treeNode struct {
 	data           []byte
 	isLeaf         bool
-	cellOffsets    []int // where they begin
+	cellOffsets    []int // offsets at which the cells begin
 	rightmostChild uint32
 }
 
@@ -412,7 +412,7 @@ func (t *Table) parseCell(cell []byte, most int) (int64, *Row, error) {
 // A Row holds the fields of a row.
 type Row struct {
 	Truncated bool  // the row is longer than what was read
-	Size      int64 // of the row in the file, in bytes
+	Size      int64 // size of the row in the file, in bytes
 	names     []string
 	fields    []field
 }

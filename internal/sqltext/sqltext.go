@@ -75,7 +75,8 @@ func (t *StatementWords) WordAt(i int) string {
 	return ""
 }
 
-// HasWord reports whether a word occurs, or may.
+// HasWord reports whether a statement contains a word. It also returns true for a statement with
+// more words than were stored.
 func (t *StatementWords) HasWord(word string) bool {
 	for i := range t.Count {
 		if t.Words[i] == word {
@@ -115,7 +116,8 @@ func ParseWords(s string) (t StatementWords) {
 			}
 			i += end
 		case strings.HasPrefix(s[i:], "/*!"):
-			// MySQL runs what is in such a comment, after a version.
+			// MySQL executes the text of a comment that begins with "/*!"; a version number can
+			// come first.
 			for i += 3; i < len(s) && '0' <= s[i] && s[i] <= '9'; i++ {
 			}
 		case strings.HasPrefix(s[i:], "/*"):

@@ -1,8 +1,9 @@
-// Package stack gives a goroutine the stack that it will need at once. The runtime doubles a stack that
-// is full and copies it each time: a short process spends a twentieth of its time on that.
+// Package stack enlarges the stack of a goroutine in one step to the size that judging an action
+// needs. The runtime would double and copy the stack several times, which takes a twentieth of the
+// time of a short process.
 package stack
 
-func init() { Grow() } // of the main goroutine; expressions that packages compile when they are initialized need it
+func init() { Grow() } // for the main goroutine, which compiles regular expressions of packages during initialization
 
 // size is the number of bytes that [Grow] reserves. Pages of them that are never used take no memory.
 const size = 100 << 10

@@ -66,7 +66,7 @@ func (d *Device) EnableKeyMode() error {
 // Password asks for a line that is not shown while it is typed, until ctx ends.
 func (d *Device) Password(ctx context.Context, prompt string) (string, error) {
 	if err := ctx.Err(); err != nil {
-		return "", err // what reads could still change the settings after they were restored
+		return "", err // a read that starts now could change the terminal's settings after they were restored
 	}
 	if _, err := d.Out.WriteString(prompt); err != nil {
 		return "", err

@@ -38,7 +38,8 @@ func setLineMode(f *os.File) error {
 	return unix.IoctlSetTermios(int(f.Fd()), setTermios, t)
 }
 
-// setKeyMode sets what [sane] sets, but for lines and echo.
+// setKeyMode sets the terminal modes that [setLineMode] sets, but turns off line buffering and
+// echo.
 func setKeyMode(f *os.File) error {
 	if err := setLineMode(f); err != nil {
 		return err

@@ -17,8 +17,9 @@ func openTerminal() (in, out *os.File, err error) {
 	return in, out, nil
 }
 
-// deviceName is one for all consoles: to wait for another console's answer is safe,
-// to share a console is not.
+// deviceName returns the same name for all consoles, so that processes on different consoles wait
+// for each other. That is harmless, while two processes that read from the same console would share
+// its input.
 func deviceName(*os.File) string { return "console" }
 
 func isForeground(*os.File) bool { return true }

@@ -18,7 +18,7 @@ const maxCharsmap = 4 << 20
 // of what is replaced, whose values are offsets of what replaces it.
 type charsmap struct {
 	trie []uint32
-	text []byte // each ends with NUL
+	text []byte // the replacement texts, each terminated by a NUL byte
 }
 
 func parseCharsmap(raw []byte) (*charsmap, error) {
@@ -36,9 +36,9 @@ func parseCharsmap(raw []byte) (*charsmap, error) {
 	return m, nil
 }
 
-// normalize replaces as HuggingFace does: a cluster of up to five bytes by what
-// its shortest known beginning says, with the rest of the cluster lost, and
-// anything else character by character.
+// normalize replaces text as HuggingFace's implementation does. A grapheme cluster of up to five
+// bytes becomes the replacement of its shortest prefix in the table, and the rest of the cluster is
+// lost. Other text is replaced character by character.
 func (m *charsmap) normalize(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))

@@ -16,9 +16,9 @@ const (
 	maxFileBytes         = 64 << 20
 	maxVocab             = 1 << 19
 	maxTokenBytes        = 256     // bytes
-	initialVocabCapacity = 8 << 10 // for which there is room at once
+	initialVocabCapacity = 8 << 10 // number of tokens for which memory is reserved at once
 	maxAdded             = 4096    // added tokens
-	maxDepth             = 8       // of sequences in sequences
+	maxDepth             = 8       // nesting depth of sequences
 	maxSequenceSteps     = 32      // in all sequences together
 )
 
@@ -58,8 +58,8 @@ func parseFile(data []byte) (*tokenizerFile, error) {
 		return nil, fmt.Errorf("the file has %d bytes, more than the limit of %d", len(data), maxFileBytes)
 	}
 	f := new(tokenizerFile)
-	// Tokens that stand twice are found below; looking for other names that do
-	// would take as long as all the rest.
+	// Duplicate tokens are found below. Checking all other names for duplicates would take as long
+	// as the rest of the parsing.
 	if err := json.Unmarshal(data, f, jsontext.AllowDuplicateNames(true)); err != nil {
 		return nil, decodeError(err)
 	}
@@ -239,9 +239,9 @@ func (f *tokenizerFile) buildTokenizer(foreign bool) (*Tokenizer, error) {
 	return t, nil
 }
 
-// collectIDs returns the id of every token of the vocabulary, and of these and the added
-// ones together: the same map if none is new. Each has its own id; size is set to 1
-// + the largest.
+// collectIDs returns the ids of the tokens of the vocabulary in known, and the ids of these and the
+// added tokens in all; both are the same map if no added token is new. Two tokens with the same id
+// are an error. size is set to the largest id plus 1.
 func (f *tokenizerFile) collectIDs(size *int) (known, all map[string]int64, err error) {
 	tokens := f.Model.Vocab.tokens
 	if len(tokens) == 0 {

@@ -32,8 +32,9 @@ type templatePart struct {
 	} `json:"Sequence"`
 }
 
-// parseFrame returns the ids before and after a text and marks their tokens as
-// special. A file without post_processor gets the usual ones that it knows.
+// parseFrame returns the token ids before and after a text, and marks their tokens as special. For
+// a file without post_processor, these are the ids of [CLS] and [SEP], or of <s> and </s>, if the
+// vocabulary contains them.
 func parseFrame(raw jsontext.Value, ids map[string]int64, special map[string]bool) (prefix, suffix []int64, err error) {
 	if raw.Kind() == 'n' || raw.Kind() == 0 {
 		for _, pair := range [][2]string{{"[CLS]", "[SEP]"}, {"<s>", "</s>"}} {
@@ -86,7 +87,8 @@ func parseTokenPair(raw jsontext.Value) ([]int64, error) {
 	return []int64{id}, nil
 }
 
-// parseTemplate reads what is before and after the one sequence.
+// parseTemplate returns the ids of the special tokens before and after the text, from the template
+// for a single text.
 func (f *processorFile) parseTemplate() (prefix, suffix []int64, err error) {
 	at, seen := &prefix, false
 	for _, part := range f.Single {

@@ -136,8 +136,9 @@ func (f *normalizerFile) newStripper() normalizer {
 	}
 }
 
-// newReplacer follows plain texts and the one pattern that files have in use: two
-// dialects of regular expressions agree on little more for certain.
+// newReplacer returns a normalizer that replaces text. It supports literal patterns and the one
+// regular expression that tokenizer files use in practice, since different dialects of regular
+// expressions agree on little more.
 func (f *normalizerFile) newReplacer() (normalizer, error) {
 	if len(f.Content) > 16 {
 		return nil, errors.New("the normalizer Replace by more than 16 bytes is not supported")
@@ -179,8 +180,8 @@ func (f *normalizerFile) newCharsmapNormalizer() (normalizer, error) {
 	return m.normalize, nil
 }
 
-// newBERTNormalizer is BERT's normalizer. Accents go, unless the file says otherwise, where
-// letters become small.
+// newBERTNormalizer returns BERT's normalizer. Unless the file sets strip_accents, it removes
+// accents exactly if it also converts letters to lower case.
 func (f *normalizerFile) newBERTNormalizer() normalizer {
 	is := func(b *bool) bool { return b == nil || *b }
 	clean, chinese, small := is(f.CleanText), is(f.Chinese), is(f.Lower)

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A packedHeader tokenizer begins with this line, in JSON; the slots of its [words]
-// follow, and their texts.
+// A packedHeader is the first line of a packed tokenizer, in JSON. The hash slots and the entries
+// of its [packedVocab] follow.
 type packedHeader struct {
 	Size          int            `json:"size"`
 	Pad           int64          `json:"pad"`

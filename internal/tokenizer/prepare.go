@@ -43,8 +43,9 @@ func Prepare(text string) string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// preparedPrefix returns how much of text is ASCII that Prepare keeps, short of
-// a last space, which it would keep only before something else.
+// preparedPrefix returns the length of the beginning of text that [Prepare] leaves unchanged: ASCII
+// characters without upper case, control characters and repeated spaces. A space at the end of text
+// is not included, since Prepare removes it.
 func preparedPrefix(text string) int {
 	space := true
 	for i := 0; i < len(text); i++ {
@@ -111,7 +112,7 @@ func prepareRunes(rest string, w *spacedWriter) string {
 	return norm.NFC.String(strings.TrimSuffix(w.b.String(), " "))
 }
 
-// isDropped reports a rune, not white space, that leaves no trace.
+// isDropped reports whether [Prepare] removes a character that is not white space.
 func isDropped(r rune) bool {
 	if unicode.IsLetter(r) || unicode.IsPunct(r) || unicode.IsNumber(r) || unicode.IsSymbol(r) {
 		// Fillers are letters without ink.
@@ -120,13 +121,13 @@ func isDropped(r rune) bool {
 	return !unicode.Is(unicode.Mc, r)
 }
 
-// isStandalone reports a rune that Prepare puts between spaces.
+// isStandalone reports whether [Prepare] puts spaces around a character.
 func isStandalone(r rune) bool {
 	return r > 0xFFFF || isIdeograph(r) || unicode.Is(unicode.So, r)
 }
 
-// isIdeograph reports a Chinese character, as BERT's tokenizers define it, with the
-// gap that theirs has.
+// isIdeograph reports whether HuggingFace's BERT tokenizer treats a character as Chinese. Like that
+// tokenizer, it leaves out U+2B820 to U+2B91F.
 func isIdeograph(r rune) bool {
 	return r >= 0x3400 && (r <= 0x4DBF || 0x4E00 <= r && r <= 0x9FFF || 0xF900 <= r && r <= 0xFAFF ||
 		0x20000 <= r && r <= 0x2A6DF || 0x2A700 <= r && r <= 0x2B81F || 0x2B920 <= r && r <= 0x2CEAF || 0x2F800 <= r && r <= 0x2FA1F)

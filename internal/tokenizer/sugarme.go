@@ -1,4 +1,5 @@
-// The library needs integers of 64 bits.
+// The library github.com/sugarme/tokenizer needs 64-bit integers, so this file is not built for 386
+// and arm.
 
 //go:build !386 && !arm
 
@@ -11,8 +12,8 @@ import (
 	"github.com/sugarme/tokenizer/model/wordpiece"
 )
 
-// maxVocabLookups bounds how often sugarme looks into its vocabulary for one text: it
-// tries every part of a word that its letters leave it.
+// maxVocabLookups limits how many vocabulary lookups the library sugarme makes for one text. For a
+// word of n letters it makes up to n*(n+1)/2 lookups.
 const maxVocabLookups = 1 << 19
 
 // A libraryWordPiece divides words as [wordPiece] does, by the library of that name.

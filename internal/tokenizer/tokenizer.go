@@ -63,7 +63,7 @@ const maxUnpreparedBytes = 4 * MaxBytes
 // ErrTooLong means that a text was too long to be read to its end.
 var ErrTooLong = errors.New("text is too long for the tokenizer")
 
-// A Tokenizer is what a tokenizer.json says. Goroutines may share it.
+// A Tokenizer splits text into tokens as a tokenizer.json file specifies. Goroutines may share it.
 type Tokenizer struct {
 	idCount   int
 	padID     int64
@@ -80,15 +80,16 @@ type wordModel interface {
 	appendTokens(dst []int64, word string) []int64
 }
 
-// A boundedModel model says whether it can divide words within its bounds.
+// A boundedModel reports whether it can divide words without exceeding its limit of vocabulary
+// lookups.
 type boundedModel interface{ fitsLookupLimit(words []textPart) bool }
 
 // Open reads a tokenizer.json of at most 64 MiB. What it cannot follow exactly,
 // such as an unknown normalizer, is an error that names it.
 func Open(data []byte) (*Tokenizer, error) { return openTokenizer(data, false) }
 
-// OpenUserModel is [Open] for the tokenizer of a user's model: see above whose code
-// runs.
+// OpenUserModel is [Open] for the tokenizer of a model that the user names. There the library
+// sugarme divides the words of a WordPiece tokenizer, see the package documentation.
 func OpenUserModel(data []byte) (*Tokenizer, error) { return openTokenizer(data, true) }
 
 func openTokenizer(data []byte, foreign bool) (t *Tokenizer, err error) {

@@ -22,7 +22,8 @@ type unigram struct {
 	byteTokenIDs  *[256]int64 // tokens that spell an unknown character, or nil
 }
 
-// newUnigram takes over known, the ids of the vocabulary.
+// newUnigram returns the unigram model in a model file. It keeps the map known, the ids of the
+// vocabulary, and deletes the special tokens from it.
 func newUnigram(m *modelFile, known map[string]int64, special map[string]bool) (*unigram, error) {
 	tokens := m.Vocab.tokens
 	if m.UnkID == nil || *m.UnkID < 0 || *m.UnkID >= int64(len(tokens)) {

@@ -10,7 +10,7 @@ import (
 // word that leaves a rest is one unknown token as a whole.
 type wordPiece struct {
 	wordTable          packedVocab
-	continuationPrefix string // of the tokens that continue a word
+	continuationPrefix string // prefix of tokens that continue a word
 	prefixHash         uint32 // its hash
 	maxTokenBytes      int    // bytes of the longest token
 	maxChars           int    // a longer word is unknown
@@ -69,10 +69,11 @@ func (w *wordPiece) appendTokens(dst []int64, word string) []int64 {
 	return dst
 }
 
-// longestToken returns the longest token that is prefix, whose hash is h, and the
-// beginning of word, and how much of word that is; 0 if there is none.
+// longestToken finds the longest token that consists of prefix and a non-empty beginning of word.
+// It returns the id of the token and the length of that beginning; 0, 0 if there is no such token.
+// h is the hash of prefix.
 func (w *wordPiece) longestToken(prefix string, h uint32, word string) (id int64, n int) {
-	var hashes [maxTokenBytes]uint32 // of prefix and each beginning of word
+	var hashes [maxTokenBytes]uint32 // hashes of prefix followed by the first i+1 bytes of word
 	end := min(len(word), w.maxTokenBytes-len(prefix))
 	for i := range end {
 		h = hashByte(h, word[i])

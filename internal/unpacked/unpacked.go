@@ -23,7 +23,7 @@ var errChanged = errors.New("the unpacked file was changed; delete the folder wi
 
 // A File is one file that the program carries.
 type File struct {
-	Name   string                 // in the folder, behind the start of Sum
+	Name   string                 // file name in the cache folder, after the first digits of Sum and a hyphen
 	Size   int64                  // in bytes
 	Sum    string                 // SHA-256 of the content, in hex
 	Unpack func() ([]byte, error) // returns the content; it need not check size and sum
@@ -146,7 +146,7 @@ func (f *File) write(dir, path string) error {
 	if err := os.Rename(tmp.Name(), path); err != nil && !f.at(path) {
 		return err
 	}
-	debug.FreeOSMemory() // once for each release of shield; otherwise a stream keeps it
+	debug.FreeOSMemory() // return the memory used for unpacking, which a long-running process would keep
 	return nil
 }
 

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A Host is an agent program whose hooks are handled before the rest of shield is initialized. Neutral
-// is the response that leaves an action to the host's own permissions, one JSON text, in which [IDPlaceholder] is
-// replaced by the action's id.
+// A Host is an agent host whose hook events are handled before the rest of shield is initialized.
+// NeutralResponse is the response, one JSON text, that leaves an action to the host's own
+// permissions; the action's id replaces [IDPlaceholder] in it.
 type Host struct{ Name, NeutralResponse string }
 
 // IDPlaceholder is the placeholder for an action's id.

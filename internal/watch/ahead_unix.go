@@ -11,14 +11,14 @@ import (
 	"github.com/shieldcli/shield/internal/peer"
 )
 
-// earlyWait is how long a process that begins ahead waits for its judge. One that
-// asks a person or a language model is waited for by the whole program.
+// earlyWait is how long a hook process waits for its judge during package initialization. If the
+// judge asks a person or a language model, the fully initialized program continues to wait.
 const earlyWait = 250 * time.Millisecond
 
-// init begins before the packages that shield judges with are there: an action that
-// is allowed needs nothing of them here. A process that judges by itself begins only to
-// ask the service. Whatever else comes, and whatever is
-// unclear, is left to the whole program, which finds it in [EarlyWatch].
+// init handles a hook event before the other packages of shield are initialized, because an allowed
+// action needs none of them in this process. A process that judges by itself only asks the running
+// service here. For any other answer, a signal or a timeout, the main program continues with
+// [EarlyWatch].
 func init() {
 	program, err := os.Executable()
 	if err != nil || len(os.Args) == 0 || !isInstalledLine(os.Args[1:]) || onTerminal(os.Stdin) {
@@ -56,8 +56,9 @@ func init() {
 			if lined {
 				answer = "0" + answer
 			}
-			// Unlike with os.Stdout, a reader that is gone is an error, which the
-			// whole program denies for, and no death by a signal.
+			// Writing to os.Stdout would end the process with SIGPIPE if the reader has exited.
+			// syscall.Write returns an error instead, for which the fully initialized program
+			// denies the action.
 			if n, err := syscall.Write(1, []byte(answer)); n == len(answer) && err == nil {
 				if lined {
 					WaitUntilRead(1, AskingPID(os.Args))
@@ -72,7 +73,9 @@ func init() {
 	}
 }
 
-// onTerminal reports whether a person may have to be told what to type.
+// onTerminal reports whether a file is a terminal or another character device, or cannot be
+// examined. Then a person may have started the hook by hand, and the main program prints what to
+// type instead.
 func onTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err != nil || info.Mode()&os.ModeCharDevice != 0

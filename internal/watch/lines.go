@@ -7,14 +7,15 @@ import (
 	"sync"
 )
 
-// LineOutput are the streams of a shield that an installed command line started. The reader of
-// that line prints a line that begins with "!" on standard error, and one that begins with
-// an exit status and holds a JSON object on standard output: it ends with that one.
+// LineOutput writes the output of shield as lines for the shell script of an installed hook. The
+// script prints a line that begins with "!" on standard error. A line with an exit status and a
+// JSON object is the answer: the script prints the object on standard output and exits with the
+// status.
 type LineOutput struct {
 	mu               sync.Mutex
 	output           io.Writer
 	answer           bytes.Buffer
-	partialErrorLine []byte // that no line feed has ended yet
+	partialErrorLine []byte // the end of the error output that has no line feed yet
 }
 
 // NewLineOutput returns lines that are written to w.

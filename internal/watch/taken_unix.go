@@ -17,10 +17,10 @@ const (
 	shellEndTimeout   = 2 * time.Second // for the shell that the host waits for, once its reader has ended
 )
 
-// WaitUntilRead waits until no one reads from a pipe any more: the shell that reads the answer has
-// ended; and then for a moment until the process with the ID asker has, the shell that the
-// host waits for. What is stopped is continued, with the others of the process group, for
-// the host takes a hook that does not end for permission.
+// WaitUntilRead waits until the process that reads the pipe has exited. Then it waits up to two
+// seconds until the process with the PID asker has exited, which is the shell that the host waits
+// for. Meanwhile it sends SIGCONT to the process group, so that stopped processes continue, since
+// the host treats a hook that does not exit as permission.
 func WaitUntilRead(pipe, asker int) {
 	var info unix.Stat_t
 	if unix.Fstat(pipe, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {

@@ -37,10 +37,10 @@ const (
 	GuardGrace    = 4 * time.Second
 )
 
-// Flag marks a process as the judge that its watchdog started. Line makes it judge in the process that
-// an installed command line started, whose shell has the PID that follows; it answers in [LineOutput].
-// Alone was installed by older versions: shield judges in the process that the host waits for, limited
-// by timeout(1).
+// [JudgeFlag] marks a process as the judge that its watchdog started. With [InstalledLineFlag],
+// shield judges in the process that an installed command line started, whose shell has the PID that
+// follows the flag, and answers in [LineOutput]. Older versions installed [InProcessFlag]: shield
+// judges in the process that the host waits for, limited by timeout(1).
 const (
 	JudgeFlag         = "judge"
 	InProcessFlag     = "alone"
@@ -88,7 +88,7 @@ type EventWatch struct {
 	eventIncomplete atomic.Bool           // the judge has started, but the event is incomplete
 	replies         chan judgeReply
 	askingPID       int            // PID of the asking process
-	earlySignals    chan os.Signal // signals received before the rest of shield was initialized; nil if it was
+	earlySignals    chan os.Signal // signals received during package initialization; nil if judging started only after it
 }
 
 type judgeReply struct {

@@ -21,8 +21,8 @@ func (p Pos) Errorf(format string, args ...any) *Error {
 
 // An Error says what is wrong with a file, and where.
 type Error struct {
-	Kind string // of the file, as in "policy"
-	Name string // of the file
+	Kind string // kind of the file, as in "policy"
+	Name string // name of the file
 	Pos
 	Msg string
 }
@@ -58,8 +58,8 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-// maxErrors is how many errors of one file are told: a file with more of them
-// is of another kind.
+// maxErrors is how many errors of one file are reported. A file with more errors is probably not a
+// file of the expected kind.
 const maxErrors = 50
 
 // Add adds an error, or all that err consists of, unless it is nil.

@@ -35,7 +35,7 @@ func tokenizeFile(data []byte, what string) (token.Tokens, error) {
 	g := tokenChecker{fileKind: what}
 	for {
 		found, err := s.Scan()
-		if err != nil { // always the end of the text; syntax errors are tokens
+		if err != nil { // Scan returns an error only at the end of the text; syntax errors are tokens
 			return all, nil
 		}
 		for _, tk := range found {
@@ -83,7 +83,7 @@ func (g *tokenChecker) check(tk *token.Token) error {
 		}
 	case token.MappingValueType:
 		g.lineEntries++
-	default: // what stands for itself
+	default: // other tokens do not change the nesting
 	}
 	if g.bracketDepth > maxDepth || g.lineEntries > maxDepth && g.bracketDepth == 0 {
 		return at.Errorf("the YAML is nested deeper than %d levels; flatten it", maxDepth)

@@ -93,7 +93,7 @@ func KindOf(n ast.Node) string {
 type Field struct {
 	Key   string
 	Value ast.Node
-	Pos   Pos // of the key
+	Pos   Pos // position of the key
 }
 
 // Fields returns a mapping's keys in order. If keys are unknown or not text, it returns an error and

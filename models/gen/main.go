@@ -1,8 +1,8 @@
-// Command gen writes down what of the default model need not be found out at each
-// start: its digest, its tokenizer in the form that is looked up as it lies, and
-// where in its packed graph the table of n-grams stands. gen looks for every weight of
-// the model in that graph, which training/pack.py makes. With -graph FILE gen takes it
-// from there and compresses it by the program zstd.
+// Command gen computes values of the default model that would otherwise be computed at each start:
+// its digest, its tokenizer in the packed format that needs no parsing, and the position of the
+// n-gram table in its packed graph. gen checks that this graph, which training/pack.py makes,
+// contains every weight of the model. With -graph FILE gen takes the graph from FILE and compresses
+// it with the program zstd.
 package main
 
 import (

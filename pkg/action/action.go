@@ -30,7 +30,7 @@ type Action struct {
 	Hash string         // "sha256:" and hex, over the canonical JSON of type and payload as given
 	Raw  jsontext.Value // the record as received: one JSON object
 
-	canonical []byte // of Raw; nil if Raw is large
+	canonical []byte // canonical JSON of Raw; nil if Raw is large
 }
 
 // Canonical returns the canonical JSON of Raw, or nil if it was not stored.

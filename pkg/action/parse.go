@@ -20,7 +20,7 @@ const MaxDepth = 64
 // Maximum lengths of the fields other than the payload, in bytes.
 const (
 	maxType = 256
-	maxID   = 1024 // also of the session
+	maxID   = 1024 // also the limit for the session ID
 	maxCWD  = 4096
 )
 

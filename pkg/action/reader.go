@@ -37,7 +37,7 @@ type Record struct {
 type Reader struct {
 	source io.Reader
 	opts   ReaderOptions
-	err    error // error of src, returned when the buffer is empty
+	err    error // error of source, returned when the buffer is empty
 
 	buf        []byte // buf[start:end] has been read but not returned
 	start, end int

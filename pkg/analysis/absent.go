@@ -16,8 +16,8 @@ type absenceCache struct {
 	lastList absentList
 }
 
-// An absentList is the list of files that was looked up last, with the few folders whose stamps prove that
-// they do not exist. The list is identified by its address in memory.
+// An absentList is the list of files that was looked up last, with the few folders whose stamps
+// prove that these files still do not exist. The list is identified by its address in memory.
 type absentList struct {
 	paths          []string
 	folders        []absence
@@ -43,9 +43,9 @@ const (
 	maxProvingFolders = 64
 )
 
-// isSettled reports whether a stamp of an age can be trusted: a file created in the same clock tick of the file
-// system does not change the stamp. A tick of Linux is at most 10 ms; for file systems with times in whole
-// seconds, settled assumes a tick of 2 s.
+// isSettled reports whether a stamp of an age can be trusted: a file created in the same clock tick
+// of the file system does not change the stamp. A tick of Linux is at most 10 ms; for file systems
+// with times in whole seconds, isSettled assumes a tick of 2 s.
 func (s folderStamp) isSettled(age time.Duration) bool {
 	tick := 2 * time.Second
 	if s.changedAtNanos%int64(time.Millisecond) != 0 {
@@ -60,7 +60,7 @@ type folderStamps map[string]cachedFolder
 type cachedFolder struct {
 	folderStamp
 	isFolder  bool // it is a folder
-	isSettled bool // the stamp is settled
+	isSettled bool // the stamp is old enough to be trusted, see [folderStamp.isSettled]
 }
 
 func (s folderStamps) cachedStamp(folder string) cachedFolder {

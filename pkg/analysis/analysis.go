@@ -15,7 +15,7 @@ type Case struct {
 	Effects       []effect.Effect
 	EarlierSteps  []verdict.Step // the results of earlier tiers and classifiers
 	MinTier       int            // lowest tier that may allow: the strictest of action, type and policy, 0–3
-	Memory        Memory         // of the action's session; nil: no earlier actions are known
+	Memory        Memory         // earlier actions of the action's session; nil: none are known
 	LabelledFiles []effect.File  // files that the action leaves behind and that carry labels
 
 	// TextsWithoutEffect are the words, inputs and fields that no effect covers and that no table declares to be
@@ -41,7 +41,7 @@ type Case struct {
 	fileAnalyzer      FileAnalyzer
 	place             effect.Place
 	commandWords      string    // the resolved words of the command
-	askedVerbList     string    // the list of verbs with the verb that the payload of an unknown tool contains, if the tool's name has none
+	askedVerbList     string    // for an unknown tool without a verb in its name: the list of the verb in its payload
 	class             ToolClass // class that the user has given to the tool; "" if none
 	views             []View
 	fieldViewCache    []fieldViews
@@ -107,7 +107,8 @@ type Analyzer struct {
 	container Container // container in which actions run; nil for none
 }
 
-// Limits of one analysis. A case that exceeds them is dynamic or unexamined.
+// Limits of one analysis. If a case exceeds them, it gets an unknown effect ([effect.Dynamic]) or
+// is marked as unexamined.
 const (
 	maxCommandBytes  = 64 << 10 // bytes
 	maxDepth         = 200      // nested brackets

@@ -106,7 +106,7 @@ func contentAfterEdits(payload map[string]any, old string) (text string, known b
 		return text, known
 	}
 	if slices.ContainsFunc(parseEdits(payload), func(e edit) bool { return len(e.oldTexts) == 0 }) {
-		return "", false // an edit of another form
+		return "", false // an edit without old text cannot be applied
 	}
 	return applyEdits(list, old)
 }

@@ -178,8 +178,9 @@ func commandField(field string) fieldRole {
 	return otherField
 }
 
-// addPayloadCode adds the effects of the code in the payload, which is Python unless the payload names another
-// language. Other interpreters are started by a command.
+// addPayloadCode adds the effects of the code in the payload, which is Python unless the payload
+// names another language. If the payload also contains a command, it adds the effects of the
+// command.
 func (c *Case) addPayloadCode() {
 	text := c.Action.Text("code")
 	if strings.TrimSpace(text) == "" {
@@ -321,7 +322,7 @@ func argumentWords(v any) string {
 	case []any:
 		return quoteArgs(v)
 	}
-	return "" // an object holds settings of the tool, which are judged by their form
+	return "" // an object contains settings of the tool instead of command words
 }
 
 // powerShell makes the next word run as PowerShell code.

@@ -9,7 +9,8 @@ import (
 
 // A Container describes the container in which actions run, as the kernel reports it.
 type Container interface {
-	// Holds reports whether a canonical path and everything below it are on the container's own disk.
+	// IsOnOwnDisk reports whether a canonical path and everything below it are on the container's
+	// own disk.
 	IsOnOwnDisk(path string) bool
 }
 
@@ -41,8 +42,8 @@ func (c *Case) markContained(in Container) {
 	c.Effects = kept
 }
 
-// onlyInstallsPackages reports whether all changes a program makes to the system are packages from its configured
-// sources.
+// onlyInstallsPackages reports whether a program changes the system, and does so only by installing
+// packages from its configured sources or by changes that vanish with the container.
 func (c *Case) onlyInstallsPackages(program *effect.Effect) (yes bool) {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.ChangeSystem && e.Program == program.Program && e.Span == program.Span {
@@ -88,7 +89,7 @@ func (c *Case) isDisposable(e *effect.Effect, in Container) bool {
 	if rights || sources {
 		return false
 	}
-	// The top-level folders of the system are not an agent's to change.
+	// An agent may not change folders above this depth, such as /data, /usr and /usr/lib.
 	least := 2
 	for _, top := range [...]string{"/usr/", "/var/", "/etc/", "/lib/", "/bin/", "/sbin/", "/run/"} {
 		if strings.HasPrefix(path, top) {

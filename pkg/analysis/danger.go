@@ -119,9 +119,10 @@ type Doubt struct {
 // NeedsMoreThanModel reports whether no confidence of the model can clear a doubt.
 func (d Doubt) NeedsMoreThanModel() bool { return d.MinAuthority > verdict.Classifier }
 
-// WorstDoubt returns the most severe doubt about the case. clears, from a model's card, maps names of dangers to
-// the confidence that clears them; the model clears no others. nil means the confidences of the table. An
-// unknown effect is more severe than an unusual one.
+// WorstDoubt returns the most severe doubt about the case; an unknown effect is more severe than an
+// unusual one. clears, from a model's card, maps causes of doubt [Doubt.Cause] to the confidence
+// from which the model's SAFE removes the doubt; it removes no doubt with another cause. If clears
+// is nil, the confidences in policies/dangers.yaml apply.
 func (c *Case) WorstDoubt(clears map[string]float64) (worst Doubt) {
 	if c.Unexamined != "" {
 		worst = c.doubtAbout(&effect.Effect{Kind: kindUnexamined, Reason: c.Unexamined}, clears)

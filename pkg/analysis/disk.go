@@ -62,7 +62,7 @@ func (d disk) ReadDir(name string, most int) ([]fs.DirEntry, error) {
 	return readDir(name, most)
 }
 
-// readDir returns the entries of a folder on disk, at most as many as most says.
+// readDir returns the entries of a folder on disk. most is the maximum number of entries.
 func readDir(name string, most int) ([]fs.DirEntry, error) {
 	dir, err := os.Open(name)
 	if err != nil {

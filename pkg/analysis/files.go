@@ -9,9 +9,10 @@ import (
 	"github.com/shieldcli/shield/internal/packed"
 )
 
-// fileAccess looks at local files for an analysis: it follows symbolic links and reads scripts. All its work is
-// bounded. It avoids file systems that may block, except those of the user's home folder and workspace.
-// Goroutines share it: only absent changes once it is in use.
+// fileAccess looks at local files for an analysis: it follows symbolic links and reads scripts. All
+// its work is bounded. It avoids file systems that may block, except those of the user's home
+// folder and workspace. Goroutines can share it: after its creation, only its cache of absent files
+// changes.
 type fileAccess struct {
 	trustedDevices []uint64 // file systems that are trusted whatever their type
 	resolvedRoots  []string // the workspace with links resolved once, each with a final slash
@@ -32,7 +33,8 @@ func (f *fileAccess) resolveLinks(path string) string {
 	return real
 }
 
-// newCachingResolver returns a function like links that caches the folders it has looked up.
+// newCachingResolver returns a function that resolves symbolic links as [fileAccess.resolveLinks]
+// does, and that caches the folders it has looked up.
 func (f *fileAccess) newCachingResolver() func(path string) string {
 	known := folderCache{}
 	return func(path string) string {
@@ -54,7 +56,7 @@ func (f *fileAccess) resolvePath(path string) (real string, err error) {
 type folderCache map[string]lookupResult
 
 type lookupResult struct {
-	linkTarget string // of a symbolic link
+	linkTarget string // target of a symbolic link; "" for anything else
 	err        error
 }
 
@@ -71,7 +73,7 @@ func (known folderCache) lookupCached(f *fileAccess, look *localLookup, path str
 	return d.linkTarget, d.err
 }
 
-// resolvePathCached is follow with a cache of folders.
+// resolvePathCached is [fileAccess.resolvePath] with a cache of the folders that were looked up.
 func (f *fileAccess) resolvePathCached(path string, known folderCache) (real string, err error) {
 	if !mayLookUp(path) {
 		return path, errNotRead

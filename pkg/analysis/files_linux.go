@@ -47,7 +47,7 @@ func lastChangeTime(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// newFiles returns files that trust the file system of the root.
+// newFiles returns a fileAccess that trusts the file system of the root folder.
 func newFiles() *fileAccess {
 	f := &fileAccess{}
 	f.trustFileSystem("/")

@@ -22,7 +22,7 @@ func (c *Case) addGitEffects() {
 		c.addUnknownEffect(effect.CauseInvalidField, "the git tool call has more than "+strconv.Itoa(maxGitWords)+" field values")
 	}
 	from := len(c.Effects)
-	if sub == "set-working-dir" { // of the tool server, not of git
+	if sub == "set-working-dir" { // a command of the tool server, not of git
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.Execute, Program: "git", Args: []string{sub}, Class: effect.LocalWrite})
 	} else {
 		c.addShellEffects(g.shellText(), &c.place, false)
@@ -102,7 +102,7 @@ func (g *gitCall) addField(field string, v any) {
 		}
 	case map[string]any:
 		g.addFields(v)
-	default: // a number is a count, but 1 is a flag in a field that does not count
+	default: // a number sets a count; in a field without a count, 1 sets a flag
 		if fmt.Sprintf("%s", v) == "1" && !gitCountFields[last] {
 			g.addFlag(words)
 		}

@@ -301,5 +301,6 @@ func (c *Case) runsUnreadScript(program *effect.Effect) bool {
 	return false
 }
 
-// maxProgramEffects is the maximum number of effects after a program's that are searched for its own effects.
+// maxProgramEffects is how many of the effects that follow a program's Execute effect are searched
+// for effects of this program.
 const maxProgramEffects = 16

@@ -20,7 +20,7 @@ type Identifier struct {
 	stamps        folderStamps
 	identities    map[string]identifyResult
 
-	lastPaths   []string // argument of the last call of Perhaps
+	lastPaths   []string // argument of the last call of PossiblyPresent
 	lastPresent []string
 }
 

@@ -19,7 +19,7 @@ import (
 
 // Limits of the files that [Case.InputsDigest] hashes, so that it takes a fraction of a second.
 const (
-	maxInputBytes = 32 << 20 // of all files together
+	maxInputBytes = 32 << 20 // bytes of all files together
 	maxInputFiles = 1024     // folders included
 	maxInputWords = 256      // of arguments
 	maxInputDepth = 32       // of folders

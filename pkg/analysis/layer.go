@@ -18,11 +18,11 @@ type FileOverlay interface {
 	// Look returns the entry at a canonical path; known is false if the disk decides.
 	Look(path string) (e OverlayEntry, known bool)
 
-	// Names returns the names in a folder that the layer has added or deleted.
+	// Names returns the names in a folder that the overlay has added or deleted.
 	Names(folder string) []string
 
-	// Absent is called with a path that is neither in the layer nor on the disk. It reports whether to judge
-	// as if an empty file existed.
+	// Absent is called with a path that is neither in the overlay nor on the disk. It reports
+	// whether to judge as if an empty file existed at the path.
 	Absent(path string) bool
 }
 
@@ -35,7 +35,7 @@ type OverlayEntry struct {
 	Committed      bool // identical in the last commit of its repository
 }
 
-// overlayEntryAt returns the layer's entry at a path.
+// overlayEntryAt returns the overlay's entry at a path.
 func (f *fileAccess) overlayEntryAt(path string) (e OverlayEntry, known bool) {
 	if f.overlay == nil {
 		return e, false
@@ -43,7 +43,8 @@ func (f *fileAccess) overlayEntryAt(path string) (e OverlayEntry, known bool) {
 	return f.overlay.Look(path)
 }
 
-// lookupName is like [looker.at], but asks the layer before the disk.
+// lookupName looks up a name as [localLookup.linkTarget] does, but the overlay takes precedence
+// over the disk.
 func (f *fileAccess) lookupName(look *localLookup, path string) (target string, err error) {
 	e, known := f.overlayEntryAt(path)
 	switch {
@@ -59,7 +60,7 @@ func (f *fileAccess) lookupName(look *localLookup, path string) (target string, 
 	return target, err
 }
 
-// overlayText returns the text of a file in the layer; known is false if the disk decides.
+// overlayText returns the text of a file in the overlay; known is false if the disk decides.
 func (f *fileAccess) overlayText(path string) (text []byte, err error, known bool) {
 	e, known := f.overlayEntryAt(path)
 	switch {
@@ -74,13 +75,14 @@ func (f *fileAccess) overlayText(path string) (text []byte, err error, known boo
 		return nil, nil, false
 	}
 	look := f.newLocalLookup()
-	if _, err := look.linkTarget(path); errors.Is(err, fs.ErrNotExist) { // the layer may judge as if an empty file existed
+	if _, err := look.linkTarget(path); errors.Is(err, fs.ErrNotExist) { // the overlay decides whether to judge as if an empty file existed
 		return nil, nil, f.overlay.Absent(path)
 	}
 	return nil, nil, false
 }
 
-// readMergedDir returns the entries of a folder from disk and layer, sorted by name, at most as many as most says.
+// readMergedDir returns the entries of a folder from disk and overlay, sorted by name. It returns
+// at most as many entries as the parameter most says.
 func (f *fileAccess) readMergedDir(folder string, most int) ([]fs.DirEntry, error) {
 	names := f.overlay.Names(folder)
 	out, err := readDir(folder, most)
@@ -97,7 +99,7 @@ func (f *fileAccess) readMergedDir(folder string, most int) ([]fs.DirEntry, erro
 	return out, nil
 }
 
-// An overlayFileInfo is an entry of a layer as [fs.DirEntry] and [fs.FileInfo].
+// An overlayFileInfo is an entry of a [FileOverlay] as [fs.DirEntry] and [fs.FileInfo].
 type overlayFileInfo struct {
 	name  string
 	entry OverlayEntry

@@ -18,11 +18,11 @@ type Options struct {
 	Roots         []string     // folders that count as workspace
 	FoldCase      bool         // the file system ignores case
 	UseLocalFiles bool         // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
-	Overlay       FileOverlay  // with Files: files that replace those on the disk; nil for none
+	Overlay       FileOverlay  // with UseLocalFiles: files that replace those on the disk; nil for none
 	ApprovalPage  ApprovalPage // address of the approval page; nil if not known
 	Trusted       Trusted      // places to which data may go in ordinary work
 
-	Container Container // with Files: container in which actions run; nil for none
+	Container Container // with UseLocalFiles: container in which actions run; nil for none
 }
 
 // New returns an Analyzer for a place. It returns an error if a folder is not absolute, or if

@@ -23,7 +23,7 @@ import (
 type Losses struct {
 	List             []undo.FileLoss // the files to back up
 	WhyUnknown       string          // why the losses cannot be determined; "" if they can
-	NeedingBackup    []undo.FileLoss // losses of List that are permanent without a backup, though no rule asks
+	NeedingBackup    []undo.FileLoss // losses in List that are permanent without a backup, and about which no rule asks the user
 	OutsideWorkspace bool            // some losses are outside the workspace
 
 	restorableEffects map[int]bool // indexes of effects whose losses a backup of List restores
@@ -343,9 +343,9 @@ func differsFromIndex(f *committed.TrackedFile) bool {
 	return err != nil || f.Racy || uint32(info.Size()) != f.Size || info.ModTime().UnixNano() != f.MTime
 }
 
-// PermanentLoss returns one of the files that the action would lose permanently though no rule asks: it is not
-// identical in the last commit, and the session did not create it. "" means that there is none. The index
-// file does not count.
+// PermanentLoss returns the path of one file that the action would lose permanently without a rule
+// that asks the user: the last commit does not contain the same file, and the session did not
+// create it. "" means that there is none. It ignores git's file index.
 func (c *Case) PermanentLoss(l *Losses) string {
 	if c.files == nil || len(l.NeedingBackup) == 0 {
 		return ""
@@ -402,8 +402,9 @@ func (c *Case) AssumingBackup() *Case {
 	return &k
 }
 
-// markProgramBackedUp marks a program as kept if all its losses are backed up, and its destructive effects too.
-// stated says that it has losses of its own.
+// markProgramBackedUp marks the effect of a program as backed up if every file that it deletes or
+// moves is backed up or can be restored otherwise. Its effects that destroy data are then marked
+// too. stated means that the program itself loses data, which a backup restores.
 func (c *Case) markProgramBackedUp(i int, stated bool) {
 	e := &c.Effects[i]
 	kept, open := stated, false

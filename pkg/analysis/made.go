@@ -87,7 +87,7 @@ func (i *Identifier) AllChangedBetween(name string, from, to time.Time) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	if _, known := i.files.overlayEntryAt(real); known {
-		return real == name // the session has put the layer's entry there
+		return real == name // the entry of the overlay comes from an earlier action of the session
 	}
 	left := maxCheckedEntries
 	return real == name && i.files.allChangedBetween(name, from, to, &left)

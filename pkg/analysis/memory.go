@@ -18,15 +18,15 @@ type Memory interface {
 	// Origin returns the labels of a file, see [effect.Place].
 	Origin(path string) []effect.Label
 
-	// Brought returns the paths of files that the session downloaded, decoded, unpacked or cloned, see
-	// [effect.Place].
+	// ImportedPaths returns the paths of files that the session downloaded, decoded, unpacked or
+	// cloned, see [effect.Place].
 	ImportedPaths() *effect.PathList
 
-	// Made reports whether the session created a file, see [effect.Place].
+	// HasCreated reports whether the session created a file, see [effect.Place].
 	HasCreated(path string) bool
 
-	// After reports whether an action of one of the kinds came before, within a duration, or, if actions is
-	// not 0, within that number of actions.
+	// HasRecentAction reports whether an earlier action of the session was of one of the kinds,
+	// within a duration, or, if actions is not 0, within that number of actions.
 	HasRecentAction(kinds []string, within time.Duration, actions int) bool
 
 	// Err returns why the state of the session is not known, nil if it is. With an error, only plain reads

@@ -18,7 +18,7 @@ type OutgoingText struct {
 	Texts            []string // texts to send, as written and decoded
 	LoginCredentials []string // credentials for signing in
 	Truncated        bool     // there is more text than was read
-	MayNotLeave      bool     // it may not leave: typed into a page, put into a secret store, an argument of a network program, or a URL in a file
+	MayNotLeave      bool     // maybe not sent: typed into a page, put into a secret store, a program argument, or a URL in a file
 }
 
 // storesSecret reports whether a program is asked to store a secret, as the secret store of the user's own

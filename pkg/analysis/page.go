@@ -73,7 +73,8 @@ func mayConnect(e *effect.Effect) bool {
 	return command.IsCodeInterpreter(e.Program) || command.InterpreterLanguage(e.Program) == "awk" || command.Relays[e.Program] || connectingPrograms[e.Program]
 }
 
-// connectingPrograms are programs of other classes that may connect.
+// connectingPrograms are programs that can connect to other machines although their effect class
+// does not say so.
 var connectingPrograms = map[string]bool{"ssh": true, "xdg-open": true, "open": true, "gio": true, "sensible-browser": true, "x-www-browser": true, "wslview": true}
 
 // hasPort reports whether the action's text has a number long enough for an unprivileged port.
@@ -127,8 +128,9 @@ func (c *Case) reachesApprovalPage(e *effect.Effect, host, port string) bool {
 // curlPortRange matches a URL on this machine with several ports, in curl's glob syntax.
 var curlPortRange = prefilter.Lazy(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\.0\.0)[^/]*:\d*[\[{][^/$]*[\]}]`)
 
-// containsHostAndPort reports whether a text contains the page's port as a number and, anywhere, the page's host or a name
-// of this machine, or is only the port.
+// containsHostAndPort reports whether a text contains the approval page's port as a whole number
+// and also, in any place, the page's host or a name of this machine. A text that consists of the
+// port alone is enough.
 func containsHostAndPort(text, host, port string) bool {
 	i := indexNumber(text, port)
 	if i < 0 {

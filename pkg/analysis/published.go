@@ -20,8 +20,8 @@ import (
 // Limits of reading the files that git is told to stage.
 const (
 	maxStagedFiles     = 4096     // files that are read
-	maxStagedBytes     = 16 << 20 // of all files together
-	maxStagedFileBytes = 64 << 10 // of one file
+	maxStagedBytes     = 16 << 20 // bytes of all files together
+	maxStagedFileBytes = 64 << 10 // bytes of one file
 	maxStagingNames    = 20_000   // names that are looked at
 	maxIgnorePatterns  = 4096     // patterns in .gitignore files
 )

@@ -10,9 +10,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// loginForms match the credentials with which a command signs in: headers for authentication, options that
-// take credentials, and variables set before a program. A text can only match an expression if it has one of
-// its pieces.
+// loginForms match the credentials with which a command signs in: headers for authentication,
+// options that take credentials, and variables set before a program. An expression can match a text
+// only if the text contains one of the strings in pieces.
 var loginForms = [...]struct {
 	pieces []string
 	expr   func() *regexp.Regexp

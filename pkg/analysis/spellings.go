@@ -55,7 +55,7 @@ func uppercaseBase32(text string) string {
 const (
 	base64Byte = 1 << iota // a letter, a digit or one of + - _
 	partByte
-	base32Byte    // in upper or lower case
+	base32Byte    // a character of base32, in upper or lower case
 	separatorByte // can separate two parts
 )
 
@@ -163,7 +163,7 @@ type partCounter struct {
 
 const (
 	partCountShift = 8 * maxShortPartBytes
-	repeatLimit    = 3 // times; a part that was written gets this count too
+	repeatLimit    = 3 // occurrences from which on a part is dropped; a part that was written also gets this count
 )
 
 func (c *partCounter) slotOf(part uint64) *uint64 {

@@ -94,8 +94,9 @@ func (c *Case) addPayloadCredential(e effect.Effect) {
 	}
 }
 
-// addCredentialSend adds the effect of sending a credential as e describes, found by its form. If such an effect exists
-// already, that one gets the label.
+// addCredentialSend adds the effect that a credential is sent to the destination that e names;
+// where says where the credential was found. If the case already has an effect that sends data to
+// this destination, that effect gets the credential label instead.
 func (c *Case) addCredentialSend(e effect.Effect, where string) {
 	e.Kind, e.Labels, e.Reason = effect.SendData, []effect.Label{effect.LabelCredential}, where+" holds a credential"
 	for i := range c.Effects {
@@ -250,8 +251,9 @@ func hasEncodedText(values url.Values) bool {
 	return false
 }
 
-// verbOfPath returns a destructive verb that is a segment of a URL's path, unless an earlier segment shows
-// that the URL is of a document about it.
+// verbOfPath returns a destructive verb, such as delete, that begins a segment of a URL's path. It
+// returns none if the host or an earlier segment, such as docs, shows that the URL leads to
+// documentation.
 func verbOfPath(host, path string) (verb string, destroys bool) {
 	label, _, _ := strings.Cut(host, ".")
 	if knowledge.VerbIn(label, "papers") {
@@ -263,7 +265,7 @@ func verbOfPath(host, path string) (verb string, destroys bool) {
 		}
 		name, ending, _ := strings.Cut(part, ".")
 		if strings.ContainsAny(name, "-%") || strings.HasPrefix(ending, "htm") || ending == "md" {
-			continue // the title of a page
+			continue // the segment is the title of a document, and not an operation
 		}
 		if words := knowledge.Words(name); len(words) > 0 && len(words) < 5 && knowledge.VerbIn(words[0], "destroys") {
 			return words[0], true
@@ -315,7 +317,8 @@ func (c *Case) addPageCode() {
 	}
 }
 
-// Forms in code for a page: literals, calls and constructors, assignments, and names of the user's data.
+// Patterns that find parts of JavaScript code for a page: string literals, calls and constructors,
+// assignments, and names of the user's data.
 var (
 	jsStrings      = prefilter.Lazy(`'[^'\\\n]*'|"[^"\\\n]*"`)
 	jsCalls        = prefilter.Lazy(`([A-Za-z_$][\w$]*)\s*\(|([\]\x60])\s*\(|\bnew\s+([\w$.]+)`)

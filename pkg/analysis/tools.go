@@ -16,7 +16,7 @@ type tool struct {
 	fieldUses  []fieldUse
 	sentFields []string    // fields whose content is sent to the host of the tool's URL
 	kind       effect.Kind // an effect that does not depend on a field
-	reason     string      // reason of the effect kind
+	reason     string      // the Reason of the effect that kind adds
 	readOnly   bool        // changes nothing
 	minTier    int         // lowest tier that may allow it
 }

@@ -29,7 +29,7 @@ var grantFiles = sync.OnceValue(func() *effect.Globs {
 	return globs
 })
 
-var grantFormOfGlob []int // for each glob of grantFiles, the index of its form
+var grantFormOfGlob []int // for each glob of grantFiles, the index of its entry in knowledge.GrantForms
 
 // grantForms returns the indexes of the forms that apply to a file.
 func grantForms(file string) (out []int) {
@@ -141,7 +141,7 @@ func (c *Case) changedText(file string) (gone, come string, whole bool) {
 // contentAfter returns the content of a file after the action; known is false if that cannot be determined.
 func (c *Case) contentAfter(file, old string, was bool) (text string, known bool) {
 	if c.Action.Type != "execute_command" && c.Action.Type != "apply_patch" {
-		if text, known = contentAfterEdits(c.Action.Payload, old); !known { // an edit of another form hides none of those beside it
+		if text, known = contentAfterEdits(c.Action.Payload, old); !known { // apply the other edits if one has no old text
 			text, known = applyEdits(editsWithOldText(c.Action.Payload), old)
 		}
 		return text, known
@@ -152,7 +152,7 @@ func (c *Case) contentAfter(file, old string, was bool) (text string, known bool
 			continue
 		}
 		switch {
-		case w.PositionUnknown, w.ContentAfter != "" && known && w.ContentAfter != text: // After was computed from the file as it is on disk
+		case w.PositionUnknown, w.ContentAfter != "" && known && w.ContentAfter != text: // ContentAfter was computed from the file on disk, without earlier writes of this command
 			return "", false
 		case w.IsWholeContent:
 			text = w.Text

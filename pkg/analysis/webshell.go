@@ -51,7 +51,7 @@ var inputValidation = prefilter.Lazy(`(?i)\bescapeshell(?:arg|cmd)\s*\(|\bintval
 const (
 	maxPageBytes = 256 << 10
 	maxCalls     = 64
-	maxCallBytes = 600 // of one call, in bytes
+	maxCallBytes = 600 // bytes of one call
 	maxNames     = 64
 )
 
@@ -59,7 +59,7 @@ const (
 // is checked because the compiled program cannot be analysed.
 type reverseShellForm struct {
 	suffixes         []string
-	requiredText     string                  // a text that every match of all contains, for a cheap test
+	requiredText     string                  // a text that a file must contain for requiredPatterns to match, for a cheap test
 	requiredPatterns []func() *regexp.Regexp // expressions for the socket, the shell and their connection
 }
 

@@ -19,9 +19,9 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Store keeps what approvals share between processes. TakeApproval counts one
-// request, and returns an error that says when the next is free if max were
-// counted within the last hour. Get and Put keep remembered answers.
+// A Store keeps data that approvals share between processes. TakeApproval counts one request. If
+// max requests were already counted within the last hour, it returns an error that says when the
+// next request is allowed. Get and Put keep remembered answers.
 type Store interface {
 	TakeApproval(ctx context.Context, max int) error
 	Get(ctx context.Context, binding string) (value []byte, ok bool, err error)
@@ -59,8 +59,9 @@ type Options struct {
 	// Then the page's code is not printed either.
 	NotPersonReason func() error
 
-	// UnreachableReason returns why no user can learn of a question on the page, or nil if one
-	// can. The channels "auto" need it; nil means that one can.
+	// UnreachableReason returns why no user can notice a question on the approval page, or nil if a
+	// user can. Only the setting "auto" for the channels uses it; a nil function means that a user
+	// can.
 	UnreachableReason func() error
 
 	// MustAskItself reports whether shield asks about a case itself, even where the host
@@ -85,7 +86,7 @@ type Options struct {
 	OnInterrupt func()              // called when the user presses ^C at a question; may be nil
 	Environ     []string            // environment of the program of channel "command"
 	Redactor    *redact.Redactor    // redacts secrets in output to the command, the desktop, the state and the screen; nil redacts only what has the form of a secret
-	Notice      io.Writer           // receives the page's link, unless Hosted or NoLink, and errors, unless Hosted; nil discards them
+	Notice      io.Writer           // receives errors, and the page's link unless NoLink; nothing if StartedByProgram; nil discards both
 	Clock       func() time.Time    // nil: the system's clock
 }
 
@@ -120,8 +121,8 @@ const (
 	defaultPerHour      = 60
 	maxRememberDuration = time.Hour
 	maxReasonBytes      = 500             // bytes
-	maxTerminalWait     = time.Hour       // for a terminal that another process uses
-	withdrawTimeout     = 3 * time.Second // for a channel to clean up
+	maxTerminalWait     = time.Hour       // how long to wait for a terminal that another process uses
+	withdrawTimeout     = 3 * time.Second // how long a channel may take to clean up
 )
 
 // An Approver puts cases to people. Goroutines may share it.
@@ -131,8 +132,8 @@ type Approver struct {
 	firstChannelOnly bool        // ask only the first channel that is usable
 	interrupted      atomic.Bool // the user pressed ^C
 
-	// unattendedWait is how long a question waits on page if no channel can be used; 0 denies
-	// at once.
+	// unattendedWait is how long a question waits on the approval page if no channel can be used; 0
+	// denies the question at once.
 	unattendedWait time.Duration
 	pageChannel    Channel
 }
@@ -385,7 +386,7 @@ func (a *Approver) askChannels(ctx context.Context, r *Request, channels []Chann
 		go func() { replies <- askChannel(asking, ch, r) }()
 	}
 	open := len(channels)
-	var why error // nil if this process stops asking
+	var why error // reason of the withdrawal, for the channels; nil if this process stops asking
 	defer func() {
 		withdraw(why)
 		drainReplies(replies, open)

@@ -66,7 +66,7 @@ func HostSkippedQuestion(stateDir, key string, now time.Time) (q HostQuestion, u
 		return q, false
 	}
 	err := b.read(key, &q)
-	_ = os.Remove(b.path(key)) // if this fails, the same call stays a question for a day
+	_ = os.Remove(b.path(key)) // if this fails, the host's question about the same call stays recorded for a day
 	since := now.Sub(q.At)
 	return q, err == nil && since >= 0 && since < minAnswerDelay
 }

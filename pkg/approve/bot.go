@@ -52,7 +52,8 @@ func newBotClient() *http.Client {
 	}
 }
 
-// A tokenFormat describes the token of a bot: the setting with its file, and its form.
+// A tokenFormat describes the token of a chat bot: the setting that names the token's file, a
+// regular expression that the token matches, and an example.
 type tokenFormat struct {
 	setting, pattern, example string
 }

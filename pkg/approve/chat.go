@@ -15,8 +15,8 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 )
 
-// chatNotifier are told that a question waits on the page. Nothing waits for them or depends
-// on them: if one fails, only the notice is missing.
+// chatNotifier sends notices that a question waits on the approval page. Nothing waits for these
+// notices or depends on them: if one fails, only the notice is missing.
 type chatNotifier struct {
 	notifying atomic.Int32
 	loadOnce  sync.Once
@@ -30,7 +30,7 @@ type NoticeTarget struct {
 	url     string // the URL, which contains credentials
 }
 
-// Limits of the file of places.
+// Limits of the file of notice targets, which approval.notify_file names.
 const (
 	maxNoticeTargets    = 16
 	maxTargetsFileBytes = 64 << 10
@@ -99,7 +99,7 @@ func (p NoticeTarget) secrets() []string {
 	return parts
 }
 
-// notify sends a notice of a waiting question to the places of a file.
+// notify sends a notice of a waiting question to each [NoticeTarget] in the file o.NotifyFile.
 func (n *chatNotifier) notify(o *Options, summary string) {
 	if o.NotifyFile == "" {
 		return

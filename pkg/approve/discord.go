@@ -135,7 +135,7 @@ func (b *discordBoard) readReactions(ctx context.Context, p postedMessage, choic
 			Count int  `json:"count"`
 			Me    bool `json:"me"`
 			Emoji struct {
-				ID   string `json:"id"` // of a custom emoji
+				ID   string `json:"id"` // ID of a custom emoji; "" for a standard emoji
 				Name string `json:"name"`
 			} `json:"emoji"`
 		} `json:"reactions"`

@@ -27,20 +27,20 @@ type keyInterpreter struct {
 
 	phase       inputPhase
 	lastKeyAt   time.Time // time of the last key; before the first, the time of the question
-	currentLine string    // keys since the gate opened
-	typedKeys   string    // like typed, but with keys from before: Enter after them is not an answer
+	currentLine string    // keys of the current line, typed after the terminal was quiet for a second
+	typedKeys   string    // keys since the last Enter, also ignored ones; Enter after ignored keys alone is no answer
 	invalidLine string    // the last line that was not an answer
 	wrongCodes  int       // number of wrong codes
 
-	answer Answer // the answer, once state is answered
+	answer Answer // the answer, once phase is phaseAnswered
 }
 
-// An inputPhase is what a gate is waiting for.
+// An inputPhase is the kind of input that a [keyInterpreter] waits for.
 type inputPhase int
 
 const (
 	phaseAwaitingQuiet    inputPhase = iota // waiting for the terminal to be quiet
-	phaseInvalidLine                        // the same, after an invalid line
+	phaseInvalidLine                        // waiting for the terminal to be quiet, after an invalid line
 	phaseTypingLine                         // a line is being typed
 	phaseTypingReason                       // the reason of a denial is being typed, as free text
 	phaseConfirmingDenial                   // Enter was pressed; wait until the terminal is quiet, so that no one is still typing
@@ -54,7 +54,7 @@ const quietPeriod = time.Second
 // maxTerminalWrongCodes is how many wrong codes deny, so that no one can go on guessing.
 const maxTerminalWrongCodes = 3
 
-// What a person types; see [gate.help].
+// Keys and words that a person types as an answer, which [keyInterpreter.helpLines] explains.
 const (
 	enterKey         = '\r'
 	otherKey         = '\x00' // a key that is not a character
@@ -89,14 +89,16 @@ func newCode() (string, error) {
 	}
 }
 
-// newKeyInterpreter returns the gate of a question that appears now.
+// newKeyInterpreter returns the interpreter of the keys for a question that appears now. remember
+// and kind say which approvals the question offers.
 func newKeyInterpreter(remember, kind bool, clock func() time.Time) (*keyInterpreter, error) {
 	code, err := newCode()
 	return &keyInterpreter{code: code, offersRemember: remember, offersKind: kind, clock: clock, lastKeyAt: clock()}, err
 }
 
-// checkQuiet does what is due when no key is pressed. The code that shows the
-// question calls it at least once per [quietPeriod].
+// checkQuiet changes the phase if no key was pressed for a [quietPeriod]: the person can now type
+// an answer, or a denial that waited for this becomes final. The code that shows the question calls
+// it at least once per quietPeriod.
 func (g *keyInterpreter) checkQuiet() {
 	if g.clock().Sub(g.lastKeyAt) < quietPeriod {
 		return
@@ -284,7 +286,8 @@ func (g *keyInterpreter) hintFor(said string) string {
 	return fmt.Sprintf("%q does not approve: type %s", said, g.code)
 }
 
-// choiceText says what would be answered now, and what the gate waits for.
+// choiceText returns the answer that the keys typed so far would give, and what the person can do
+// next, such as press Enter.
 func (g *keyInterpreter) choiceText() string {
 	switch {
 	case g.phase == phaseConfirmingDenial:

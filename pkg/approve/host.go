@@ -14,8 +14,8 @@ import (
 // calls shield. Its verdict is ESCALATE, for shield does not see what the person says.
 const HostChannel = "host"
 
-// A hostChannel is that channel. Where it is usable no other is asked: the host asks
-// when shield has answered.
+// A hostChannel is the channel named [HostChannel], by which the agent host asks its user. If it is
+// usable, shield asks no other channel: the host asks after shield has answered.
 type hostChannel struct{ options *Options }
 
 func newHostChannel(o *Options) Channel { return &hostChannel{o} }

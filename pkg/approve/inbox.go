@@ -35,7 +35,7 @@ type inbox struct {
 	readQuestions map[string]*inboxQuestion // questions that were read, by ID; nil for a file that cannot be trusted
 }
 
-// An entry is a question in the inbox.
+// An inboxQuestion is a question in the inbox.
 type inboxQuestion struct {
 	Number    int       `json:"number"` // number of the question, from 1
 	Asked     time.Time `json:"asked"`
@@ -53,7 +53,8 @@ func (e *inboxQuestion) isSameQuestion(o *inboxQuestion) bool {
 		e.Request.ToolText == o.Request.ToolText
 }
 
-// groupIdentical groups questions that are one for the person, each group in the order of its first.
+// groupIdentical groups questions that the person can answer together
+// [inboxQuestion.isSameQuestion]. The groups are in the order of their first questions.
 func groupIdentical(list []*inboxQuestion) (groups [][]*inboxQuestion) {
 	for _, e := range list {
 		i := slices.IndexFunc(groups, func(g []*inboxQuestion) bool { return g[0].isSameQuestion(e) })
@@ -80,7 +81,7 @@ const (
 	maxWaitingQuestions = 100    // questions
 	maxInboxFiles       = 10_000 // files that are read
 	idLength            = 32     // characters
-	maxQuestionNumber   = 999    // of a question; the next one is 1
+	maxQuestionNumber   = 999    // highest number of a question; the question after it gets number 1
 )
 
 // lastNumberFile is the name of the file of the last number.
@@ -114,8 +115,8 @@ func (b *inbox) withOrderLock(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// addQuestion puts a question into the inbox. It stays there until the lock that is
-// returned is given to remove, or this process dies.
+// addQuestion puts a question into the inbox. The question stays there until the returned lock is
+// passed to [inbox.removeQuestion], or this process exits.
 func (b *inbox) addQuestion(ctx context.Context, r *Request, now time.Time) (alive *flock.Lock, err error) {
 	err = b.withOrderLock(ctx, func() error {
 		others, err := b.waitingQuestions()
@@ -228,7 +229,8 @@ func (b *inbox) loadQuestion(id string) *inboxQuestion {
 	return e
 }
 
-// questionIDs returns the ids for which there is a file, and whether it is a question.
+// questionIDs returns the ids for which the inbox contains a file. The value of an id is true if
+// one of its files is the question, with the extension .request.
 func (b *inbox) questionIDs() (map[string]bool, error) {
 	d, err := os.Open(b.dir)
 	if err != nil {
@@ -368,9 +370,10 @@ func fitToInbox(r *Request) *Request {
 	return short
 }
 
-// PageState returns a function that says where the page of a state folder was served last, as
-// HOST:PORT, "" if it never was, and whether a question waits on it. It reads two names and
-// at most a folder of names; what a process left behind that died counts for some minutes.
+// PageState returns a function that returns the address HOST:PORT at which the approval page of a
+// state folder was last served, "" if it never was, and whether a question waits on the page. The
+// function reads one small file and at most the names in one folder. A question of a process that
+// died counts as waiting for some minutes.
 func PageState(stateDir string) func() (address string, waits bool) {
 	if stateDir == "" {
 		return nil

@@ -9,7 +9,8 @@ import (
 // is there and nothing waits.
 const idlePollInterval = time.Second
 
-// idleCodeLifetime is how long a kept page's code is good after the last question is gone.
+// idleCodeLifetime is how long the code of the approval page stays valid after the last question is
+// gone, if the page is served permanently.
 const idleCodeLifetime = 10 * time.Second
 
 // ServePage serves the approval page until ctx ends, whether or not a question waits, so that the page

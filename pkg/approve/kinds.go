@@ -33,7 +33,7 @@ type AdvanceApproval struct {
 	What    string     `json:"what"`              // the approved action, redacted
 	Until   time.Time  `json:"until,omitzero"`    // end of a session's answer
 	Labels  string     `json:"labels,omitempty"`  // labels of the session when the person answered
-	Session string     `json:"session,omitempty"` // ID of the session; "" for an answer of the file
+	Session string     `json:"session,omitempty"` // ID of the session; "" for an approval in the approvals file
 	Project string     `json:"project,omitempty"` // folder of the project; "": everywhere
 }
 
@@ -45,8 +45,9 @@ const (
 	maxAnswersFileBytes   = 1 << 20 // bytes of the file
 )
 
-// hashedGroupName returns the group that holds a session's kinds. binding identifies the session, its
-// user, host and roots, and the policy, rules and model that judge it.
+// hashedGroupName returns the name of the group in the store that contains the approvals of one
+// session: the SHA-256 of binding in hexadecimal. binding identifies the session, its user, host
+// and roots, and the policy, rules and model that judge it.
 func hashedGroupName(binding string) []byte {
 	sum := sha256.Sum256([]byte(binding))
 	return []byte(hex.EncodeToString(sum[:]))

@@ -59,7 +59,8 @@ func (s *pageServer) pageHandler(decided func()) http.Handler {
 	})
 }
 
-// foreignRequest returns why a request does not come from this page, "" if it may.
+// foreignRequest returns why a request cannot come from the approval page, such as a cross-site
+// request or DNS rebinding; "" if it can come from the page.
 func (s *pageServer) foreignRequest(r *http.Request) string {
 	// With another name for this machine (DNS rebinding), the browser would treat an attacker's page
 	// as this one.
@@ -181,7 +182,7 @@ func (s *pageServer) handleAnswer(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "the answer is not one that the page shows; reload the page", http.StatusBadRequest)
 		return
 	}
-	s.answerLock.RLock() // this process may exit as soon as it has the answer
+	s.answerLock.RLock() // keeps this process from exiting before it has sent the response
 	defer s.answerLock.RUnlock()
 	given, err := s.takeAnswer(in.ID, in.Also, in.Choice, in.Reason)
 	if err != nil {

@@ -177,7 +177,8 @@ func (q *plainQuestion) handleKey(k rune) string {
 	return ""
 }
 
-// changeText returns what the terminal shows after a state change of the gate.
+// changeText returns what the terminal prints after the phase of the input has changed from was; ""
+// if it has not changed.
 func (q *plainQuestion) changeText(was inputPhase) string {
 	if q.interpreter.phase == was {
 		return ""

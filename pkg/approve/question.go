@@ -33,7 +33,8 @@ func newQuestion(r *Request, g *keyInterpreter, columns, lines int, bold bool) *
 	return q
 }
 
-// redrawInterval is how often the time left and the gate are checked.
+// redrawInterval is how often the question on the terminal shows the time left, and checks whether
+// the person has stopped typing.
 const redrawInterval = 200 * time.Millisecond
 
 type redrawTick time.Time
@@ -116,7 +117,7 @@ func (q *question) openInput() tea.Cmd {
 	return q.input.Focus()
 }
 
-// closeInput discards the reason once the gate no longer expects one.
+// closeInput discards the reason for a denial once the question no longer accepts a reason.
 func (q *question) closeInput() {
 	if q.interpreter.phase != phaseTypingReason && q.interpreter.phase != phaseConfirmingDenial && q.interpreter.phase != phaseAnswered {
 		q.input, q.reason = nil, ""

@@ -20,7 +20,7 @@ type chatService struct {
 	name, title                  string
 	url                          string
 	token                        tokenFormat
-	userIDPattern, chatIDPattern string // forms of the service's IDs of users and chats
+	userIDPattern, chatIDPattern string // regular expressions for the service's IDs of users and of chats
 	maxQuestionBytes             int    // most bytes of a question
 	settings                     func(*config.Approval) *config.Chat
 	connect                      func(chatBot) chatBoard
@@ -34,7 +34,8 @@ type chatBoard interface {
 	// directChat returns the chat with a user.
 	directChat(ctx context.Context, user string) (string, error)
 
-	// post posts a text without markup, and a word of shield below it.
+	// post posts text, without markup, in a chat, and below it word, a text of shield such as how
+	// to answer.
 	post(ctx context.Context, chat, text, word string) (postedMessage, error)
 
 	// edit replaces the word below a message of this bot.
@@ -56,7 +57,8 @@ type reactingUser struct {
 	bot      bool
 }
 
-// The reactions that answer. Each is one character with no variants.
+// choiceEmoji returns the emoji that a user adds as a reaction to a question to choose an answer.
+// Each emoji is one character with no variants.
 func choiceEmoji(choice string) string {
 	switch choice {
 	case choiceDeny:

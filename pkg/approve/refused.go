@@ -33,18 +33,18 @@ type Refusal struct {
 	Subject             string           `json:"what"`    // the part of the action that the refusal is about, for people
 	Why                 string           `json:"why"`
 	Rule                string           `json:"rule,omitempty"`
-	KindApproval        *AdvanceApproval `json:"kind,omitempty"`   // the kind that an answer for more than this action would cover; nil: none
-	ExactActionApproval *AdvanceApproval `json:"exact,omitempty"`  // the kind of exactly this action and its files
-	KindSession         string           `json:"within,omitempty"` // the session of Kind
-	NoKindReason        string           `json:"alone,omitempty"`  // why Kind is nil
-	QuestionText        string           `json:"-"`                // the text of the question; "" for an approval once
-	KindExamples        []string         `json:"near,omitempty"`   // examples of other actions that Kind covers
+	KindApproval        *AdvanceApproval `json:"kind,omitempty"`   // approval that covers this kind of action, which the user can grant; nil: none
+	ExactActionApproval *AdvanceApproval `json:"exact,omitempty"`  // approval that covers only this exact action, while its files do not change
+	KindSession         string           `json:"within,omitempty"` // the session to which KindApproval is limited if it is given for a session
+	NoKindReason        string           `json:"alone,omitempty"`  // why KindApproval is nil
+	QuestionText        string           `json:"-"`                // the question to the user; "" means "Allow this once"
+	KindExamples        []string         `json:"near,omitempty"`   // examples of other actions that KindApproval covers
 	Roots               []string         `json:"roots,omitempty"`  // roots of the workspace, the project's folder first
-	Tool                *ToolClass       `json:"tool,omitempty"`   // the answer about its unknown tool, without the class; nil: none
+	Tool                *ToolClass       `json:"tool,omitempty"`   // the answer that classifies the action's unknown tool, with Class still empty; nil: none
 	ToolDescription     string           `json:"about,omitempty"`  // description of the unknown tool
 	DeniedByRule        bool             `json:"denied,omitempty"` // a deny or blocking rule refused the action
 
-	ToolKey string `json:"tool_binding,omitempty"` // binding of that answer
+	ToolKey string `json:"tool_binding,omitempty"` // key under which the answer in Tool is stored
 
 	Closed bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
 }

@@ -98,7 +98,7 @@ func isRememberable(c *analysis.Case) bool {
 		case effect.Dynamic, effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell:
 			return false
 		case effect.Execute:
-			if e.Class == effect.UnknownClass || programs.IsCodeInterpreter(e.Program) || slices.Contains(workspaceCodeRunners, e.Program) { // a script, a build
+			if e.Class == effect.UnknownClass || programs.IsCodeInterpreter(e.Program) || slices.Contains(workspaceCodeRunners, e.Program) { // runs code that can change before the next run, such as a script or a build
 				return false
 			}
 		default:
@@ -107,8 +107,8 @@ func isRememberable(c *analysis.Case) bool {
 	return true
 }
 
-// workspaceCodeRunners are programs beside interpreters that run code from files of the workspace: the
-// same command does something else once such a file changes.
+// workspaceCodeRunners are programs, other than interpreters, that run code from files of the
+// workspace: the same command does something else once such a file changes.
 var workspaceCodeRunners = []string{
 	"make", "gmake", "just", "task", "rake", "ninja", "cmake", "bazel", "scons", "meson",
 	"npm", "npx", "pnpm", "yarn", "go", "cargo", "mvn", "gradle", "gradlew", "ant", "sbt", "dotnet",

@@ -25,7 +25,7 @@ type Request struct {
 	ID              string   `json:"id"`      // 128 random bits in hex; an answer must carry it
 	Summary         string   `json:"summary"` // one sentence: what would happen, and why shield asks
 	Type            string   `json:"type"`
-	Payload         []Field  `json:"payload"`       // without secrets, in full unless Cut; deciding fields first, long ones last
+	Payload         []Field  `json:"payload"`       // fields without secrets, in full unless Truncated; deciding fields first, long ones last
 	Truncated       bool     `json:"cut,omitempty"` // the action is too large for Payload: it can only be denied
 	CWD             string   `json:"cwd,omitempty"`
 	Session         string   `json:"session,omitempty"`
@@ -201,7 +201,8 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 	return out, cut
 }
 
-// cutFields returns a copy of a request with at most so many bytes of each field.
+// cutFields returns a copy of a request in which each payload field has at most as many bytes as
+// the parameter most.
 func (r *Request) cutFields(most int) *Request {
 	short := &Request{
 		ID: r.ID, Summary: r.Summary, Type: r.Type, Truncated: r.Truncated, CWD: r.CWD, Session: r.Session, Asker: r.Asker,

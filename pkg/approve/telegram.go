@@ -24,8 +24,8 @@ type telegramChannel struct {
 	options         *Options
 	client          *http.Client
 	baseURL         string        // URL of the service
-	requestTimeout  time.Duration // for an answer of the service
-	editTimeout     time.Duration // for updating the message of a question
+	requestTimeout  time.Duration // time limit of one request to the service
+	editTimeout     time.Duration // time limit for updating the message of a question
 	failureReported sync.Once
 }
 
@@ -148,8 +148,8 @@ func (b *inbox) awaitAnswer(ctx context.Context, id string) (pageAnswer, error) 
 	}
 }
 
-// readPresses reads button presses until ctx ends, whenever no other process or question of this process
-// does.
+// readPresses reads button presses until ctx ends. It first waits for a file lock, since only one
+// process, and only one question in it, can read them at a time.
 func (t *telegramChannel) readPresses(ctx context.Context, b *telegramBot) {
 	box, err := openInbox(t.options.StateDir, telegramInboxFolder)
 	if err != nil {

@@ -32,7 +32,7 @@ type ToolClass struct {
 	By      string             `json:"by"`
 	At      time.Time          `json:"at"`
 	Until   time.Time          `json:"until,omitzero"`    // end of a class that holds in one session
-	Session string             `json:"session,omitempty"` // "" for a class without an end
+	Session string             `json:"session,omitempty"` // ID of the session in which the class holds; "" if it holds in every session
 }
 
 // Limits of classes.

@@ -38,7 +38,7 @@ func (t *ttyChannel) Usable() error {
 	}
 	if t.options.StartedByProgram && d.IsRaw() {
 		if _, err := os.Lstat(t.queuePath(d) + ".asking"); err != nil {
-			return errTerminalOccupied // not because of another question of this process
+			return errTerminalOccupied // no question of shield is shown, so another program set raw mode
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (t *ttyChannel) showRequest(ctx context.Context, d *term.Device, r *Request
 	q := newQuestion(r, g, columns, lines, !t.options.NoBoldText)
 	p := tea.NewProgram(q, tea.WithInput(d.In), tea.WithOutput(d.Out),
 		tea.WithAltScreen(), tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithoutBracketedPaste())
-	// Given the context, the program would end while it is still reading.
+	// tea.WithContext would end the program while it is still reading from the terminal.
 	defer context.AfterFunc(ctx, p.Quit)()
 	// What was typed before the question appeared is not an answer to it.
 	if err := d.DiscardInput(); err != nil {

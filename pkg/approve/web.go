@@ -24,7 +24,7 @@ type webChannel struct {
 	mu             sync.Mutex
 	inbox          *inbox                      // nil until a question is asked
 	pendingByID    map[string]*pendingQuestion // by request ID
-	running        bool                        // a goroutine calls step
+	running        bool                        // a goroutine runs handleQuestions
 	closed         bool
 	server         *pageServer // nil unless this process serves the page
 	serveLock      *flock.Lock // held by the process that serves the page, or is about to
@@ -157,7 +157,8 @@ func (w *webChannel) openInboxOnce() (err error) {
 	return err
 }
 
-// addQuestion puts a question of this process on the page and starts run, which looks for its answer.
+// addQuestion puts a question of this process on the approval page. It starts the goroutine
+// handleQuestions, which looks for the answer, unless that is running.
 func (w *webChannel) addQuestion(ctx context.Context, r *Request) (*pendingQuestion, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,7 +190,7 @@ func (w *webChannel) removeQuestion(p *pendingQuestion) {
 	}
 }
 
-// wakeRun makes run check at once.
+// wakeRun makes the goroutine handleQuestions check for answers at once.
 func (w *webChannel) wakeRun() {
 	select {
 	case w.wakeSignal <- struct{}{}:
@@ -214,7 +215,8 @@ func (w *webChannel) handleQuestions() {
 	}
 }
 
-// endPending sends an error to all pending questions, and reports whether run can end.
+// endPending sends an error to all pending questions, and reports whether the goroutine
+// handleQuestions can end.
 func (w *webChannel) endPending(err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

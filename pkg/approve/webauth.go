@@ -36,7 +36,7 @@ type handshakeMessage struct {
 	Kind  string `json:"kind"` // kind of secret: code or key
 	Nonce string `json:"nonce"`
 	Proof string `json:"proof,omitempty"`
-	Salt  string `json:"salt,omitempty"` // of the code; only the server sends it
+	Salt  string `json:"salt,omitempty"` // salt of the code; only the server sends it
 }
 
 // codeHashRounds is how often PBKDF2 hashes a code, here and in app.js.

@@ -27,11 +27,12 @@ type pageRecord struct {
 	Address    string `json:"address"`       // host and port
 	Key        string `json:"key"`           // secret of the pages where the code was typed; 256 bits in hex
 	Code       string `json:"code"`          // a person types it into the page
-	Salt       string `json:"salt"`          // of the code; 128 bits in hex
+	Salt       string `json:"salt"`          // salt of the code; 128 bits in hex
 	OldAddress string `json:"was,omitempty"` // the previous address, which another program uses now
 }
 
-// Names of files in the inbox: of the page, and of the last receipts.
+// Names of files in the inbox: pageFile contains the [pageRecord], and historyFile the questions
+// that were answered last.
 const (
 	pageFile    = "page"
 	historyFile = "history"
@@ -81,7 +82,8 @@ func (p *pageRecord) renewCode() error {
 	return err
 }
 
-// A pageServer serves the page. See [server.pages] for who may see and answer.
+// A pageServer serves the approval page. See [pageServer.pageHandler] for who may see and answer
+// questions.
 type pageServer struct {
 	page         pageRecord // its address and key do not change
 	person       string     // name of the user at the page
@@ -365,7 +367,7 @@ func (s *pageServer) noteSent(b *subscriber, version int) {
 type pageStateJSON struct {
 	Waiting  []pageRequest      `json:"waiting"` // oldest first
 	Answered []answeredQuestion `json:"receipts"`
-	UndoHint string             `json:"kept,omitempty"` // files that can be restored
+	UndoHint string             `json:"kept,omitempty"` // a line about files that can be restored; "" if there are none
 }
 
 // A pageRequest is a request as sent to the page, with the seconds left.
@@ -403,8 +405,8 @@ func (s *pageServer) pageState() (p pageStateJSON, version int) {
 // maxShownFieldBytes is how many bytes of a field the page gets before it requests more.
 const maxShownFieldBytes = 16 << 10
 
-// shortenRequest returns a shortened request for the list of waiting questions; more means that fields
-// are cut, which [server.wholeFields] returns in full.
+// shortenRequest returns a shortened request for the list of waiting questions. more means that
+// fields are cut; [pageServer.wholeFields] returns them in full.
 func shortenRequest(r *Request) (short *Request, more bool) {
 	if !slices.ContainsFunc(r.Payload, func(f Field) bool { return len(f.Value) > maxShownFieldBytes }) {
 		return r, false

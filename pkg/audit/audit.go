@@ -102,12 +102,12 @@ type Log struct {
 	isWriting bool // a goroutine is writing the queue
 	isClosed  bool
 
-	// Used by that goroutine only:
+	// Only the goroutine that writes the queue uses these fields:
 	lock           *flock.Lock
 	file           *os.File
 	endOffset      int64 // the file's size after our last write, or -1
-	lastHead       Head  // the last entry before end
-	lastLineOffset int64 // offset of the line of that entry
+	lastHead       Head  // the last entry in the file before endOffset
+	lastLineOffset int64 // file offset of the line with the last entry
 }
 
 // Open returns the log at path. It creates the folder (mode 0700) if needed; the first entry creates
@@ -167,7 +167,7 @@ type PendingEntries struct {
 	written        chan struct{}
 }
 
-// Size returns the number of bytes that the ticket's entries take. It must be called before Queue.
+// Size returns the number of bytes of the encoded entries. Call it before [Log.Queue].
 func (t *PendingEntries) Size() int {
 	n := 0
 	for _, b := range t.encodedEntries {
@@ -213,8 +213,8 @@ func (l *Log) Submit(entries ...Entry) *PendingEntries {
 	return l.Queue(l.Prepare(entries...))
 }
 
-// Prepare does the part of Submit that does not depend on the order: redacting and encoding. Goroutines
-// can prepare entries in parallel; each Ticket must then be queued once.
+// Prepare redacts and encodes entries, the part of Submit that does not depend on the order of
+// entries. Goroutines can call Prepare in parallel; each result must then be passed to Queue once.
 func (l *Log) Prepare(entries ...Entry) *PendingEntries {
 	t := &PendingEntries{written: make(chan struct{})}
 	for i := range entries {
@@ -240,7 +240,7 @@ func (l *Log) Queue(t *PendingEntries) *PendingEntries {
 	return t
 }
 
-// maxBatchTickets bounds what is written at once, in tickets.
+// maxBatchTickets is the maximum number of [PendingEntries] that are written and synced together.
 const maxBatchTickets = 1024
 
 // writeQueue writes the queued entries in large batches until the queue is empty.

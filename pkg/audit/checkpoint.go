@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// A Checkpoint is the signed last entry of a log at a time. Stored where the log's writers cannot
-// change it, it later proves whether the log up to that entry is unchanged.
+// A Checkpoint is a log's last entry at the time of signing, with a signature. Stored where the
+// log's writers cannot change it, it later proves whether the log up to that entry is unchanged.
 type Checkpoint struct {
 	Head
 	Time      time.Time `json:"time"`
-	Key       string    `json:"key"`       // the public key, in base64, by which the right key is found
+	Key       string    `json:"key"`       // the signer's public key, in base64; tells which key verifies the signature
 	Signature string    `json:"signature"` // the signature, in base64
 }
 
@@ -58,7 +58,7 @@ func ParseCheckpoint(data []byte) (Checkpoint, error) {
 	return c, nil
 }
 
-const maxKeyFile = 4 << 10 // bytes; also of a checkpoint
+const maxKeyFile = 4 << 10 // maximum size of a key file or a checkpoint file, in bytes
 
 // LoadCheckpoint reads a checkpoint from a file. It does not check the signature.
 func LoadCheckpoint(path string) (Checkpoint, error) {

@@ -39,7 +39,7 @@ func (e *Entry) encodeJSON() []byte {
 	b = appendOptional(b, `,"error":`, e.Error)
 	b = appendOptional(b, `,"action_hash":`, e.ActionHash)
 	if e.Payload != nil {
-		b, _ = appendValue(append(b, `,"payload":`...), e.Payload) // payload returned it as JSON, so it cannot fail
+		b, _ = appendValue(append(b, `,"payload":`...), e.Payload) // cannot fail: limitPayload has encoded the payload as JSON
 	}
 	for i := range e.Trail {
 		if i == 0 {

@@ -45,12 +45,12 @@ type Entry struct {
 	Confidence float64          `json:"confidence"`
 	Rule       string           `json:"rule,omitempty"`
 	Reasoning  string           `json:"reasoning,omitempty"`
-	Ref        string           `json:"ref,omitempty"` // reference for shield allow, of a refusal
+	Ref        string           `json:"ref,omitempty"` // reference of a refused action, for shield allow
 	Degraded   bool             `json:"degraded,omitempty"`
 	Error      string           `json:"error,omitempty"`
 	ActionHash string           `json:"action_hash,omitempty"`
 	Payload    any              `json:"payload,omitempty"` // a decoded JSON value
-	Trail      []verdict.Step   `json:"trail,omitempty"`   // without effects and views
+	Trail      []verdict.Step   `json:"trail,omitempty"`   // tiers' results, without their fields Effects and Views
 	Channel    string           `json:"channel,omitempty"` // the approval channel by which a person decided
 	By         string           `json:"by,omitempty"`      // the person who decided
 
@@ -84,11 +84,12 @@ type Caller struct {
 type Recovery struct {
 	Reason string `json:"reason"`
 	Bytes  int64  `json:"bytes,omitempty"`  // length of the removed incomplete line
-	SHA256 string `json:"sha256,omitempty"` // SHA-256 of that line, or of File, in hex
+	SHA256 string `json:"sha256,omitempty"` // SHA-256, in hex, of the removed incomplete line or of the file that was moved aside
 	File   string `json:"file,omitempty"`   // where the damaged log was moved
 
-	// After is the sequence number of the last entry before the damaged log, 0 if it began with
-	// the first; nil if an earlier version wrote the entry.
+	// After is the sequence number of the last entry before the damaged log file, or 0 if the
+	// damaged file was the log's first file; nil if an earlier version of shield wrote the recovery
+	// entry.
 	After *uint64 `json:"after,omitempty"`
 }
 
@@ -106,7 +107,7 @@ const (
 func (e *Entry) encodeRedacted(now time.Time, r *redact.Redactor) []byte {
 	c := e.redactedCopy(now, r)
 	b := c.encodeJSON()
-	if len(b) > maxEntryBytes { // also if encoding failed, which no verdict of shield causes
+	if len(b) > maxEntryBytes { // too long: drop payload and trail, and truncate the other texts
 		c.Payload, c.Trail = nil, nil
 		for _, s := range c.untrustedFields() {
 			*s = redact.Cut(*s, 256)

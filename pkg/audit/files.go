@@ -63,7 +63,7 @@ func Files(path string) ([]string, error) {
 type logFiles struct {
 	fullPaths []string
 	current   *os.File // nil before the first file
-	openFile  *os.File // the file that next returned last
+	openFile  *os.File // the file that nextFile returned most recently
 }
 
 // openLogFiles opens a log with all its files. The error is [fs.ErrNotExist] if there are none.

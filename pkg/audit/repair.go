@@ -134,8 +134,9 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 	return aside, nil
 }
 
-// describeMovedLog returns the record of the damaged log that was moved to aside: its name, its hash, and the
-// last entry of the full files before it, so that its removal is detected. It moves nothing.
+// describeMovedLog returns the recovery entry for a damaged log that was moved to aside: its name,
+// its hash, and the last entry of the full log files before it, so that a later removal of these
+// full files is detected. It moves nothing.
 func describeMovedLog(path, aside string) (*Recovery, error) {
 	full, err := fullFiles(path)
 	if err != nil {

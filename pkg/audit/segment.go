@@ -93,8 +93,8 @@ func VerifySegment(r io.Reader, key ed25519.PublicKey) (SegmentReport, error) {
 		return SegmentReport{}, ErrNoSegment
 	}
 	point := header.Checkpoint
-	// Reject duplicate keys, keys in other case and unknown keys, so that other parsers read the same
-	// values.
+	// Reject duplicate keys, unknown keys and keys in a different case, so that other JSON parsers
+	// read the same values.
 	if same, err := json.Marshal(header); err != nil || !bytes.Equal(same, line) || point.Seq == 0 {
 		return SegmentReport{}, ErrNoSegment
 	}

@@ -26,7 +26,7 @@ type Summary struct {
 	First, Last time.Time
 	Total       Counts
 	Days        []NamedCounts // by date in UTC, oldest first; without days that have no verdict
-	Rules       []NamedCounts // the rules that decided or were the first to ask, most stops first; "" if no rule did
+	Rules       []NamedCounts // by the rule that decided or first asked, most verdicts other than allowed first; "" if no rule did
 	Callers     []NamedCounts // shield commands and hooks that asked for verdicts
 	Sessions    []NamedCounts
 	Other       map[string]int  // entries that are not verdicts, by kind

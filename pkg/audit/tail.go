@@ -95,7 +95,7 @@ func copyFullFiles(w io.Writer, path string, last, now *os.File) error {
 		return err
 	}
 	older := fullFilesBefore(full, last)
-	if len(older) == len(full) { // the file was replaced by another file
+	if len(older) == len(full) { // last is not a full file that was renamed: another program replaced the log file
 		return nil
 	}
 	for _, name := range fullFilesBefore(full, now)[len(older)+1:] {
@@ -140,8 +140,8 @@ func openReplacement(path string, f *os.File) *os.File {
 	return g
 }
 
-// lastLines returns the offset of the last n lines of a file, which it reads from the end, and how
-// many lines fewer it has.
+// lastLines returns the offset at which the last n lines of a file begin, reading the file from its
+// end. missing is the number of lines that the file lacks if it has fewer than n.
 func lastLines(f *os.File, n int) (at int64, missing int, err error) {
 	info, err := f.Stat()
 	if err != nil {

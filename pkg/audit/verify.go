@@ -26,12 +26,12 @@ const (
 type Damage struct {
 	Line        int    `json:"line"` // counted from 1 in its file; for a removed line, the line now in its place
 	Seq         uint64 `json:"seq"`  // sequence number of the entry that should be there
-	Kind        string `json:"how"`  // Changed, Removed, Inserted, Reordered or DamageCutOff
+	Kind        string `json:"how"`  // DamageChanged, DamageRemoved, DamageInserted, DamageReordered or DamageCutOff
 	Explanation string `json:"note"`
 	File        string `json:"file,omitempty"` // path of the damaged file
 }
 
-// String returns the break as text for people, without the file.
+// String returns a description of the damage for people, without the file name.
 func (b *Damage) String() string {
 	return fmt.Sprintf("line %d: %s: %s", b.Line, b.Kind, b.Explanation)
 }
@@ -101,7 +101,7 @@ type chainLine struct {
 	hash       string
 	atLogEnd   bool     // end of the log
 	isRecovery bool     // it is a recovery entry
-	recovery   Recovery // of a recovery entry
+	recovery   Recovery // content of a recovery entry; zero for other entries
 	linePlace
 }
 
@@ -122,7 +122,7 @@ func (l chainLine) follows(h Head) bool {
 
 type verifier struct {
 	nextFile        func() (string, io.Reader, error) // returns the next file of the log, io.EOF at the end
-	currentLines    *lineReader                       // of the current file; nil before the first
+	currentLines    *lineReader                       // lines of the file that is being read; nil before the first file
 	lastRead        linePlace                         // position of the last line read
 	path            string
 	storedHead      *Head
@@ -130,7 +130,7 @@ type verifier struct {
 	report          Report
 	previousHead    Head      // the head before report.Head
 	headPlace       linePlace // position of the entry that is report.Head
-	foundStoredHead bool      // the entry of kept was found
+	foundStoredHead bool      // the log contains the entry of storedHead
 
 	isSegment bool // the first entry continues one that is not in the segment
 }
@@ -330,7 +330,7 @@ func (v *verifier) classifyDamage(cur chainLine) error {
 	case head.Seq > 0 && cur.follows(v.previousHead):
 		v.setDamage(v.headPlace, head.Seq, DamageInserted, "this line was inserted: the line after it has the hash of the line before it")
 	case cur.isValid && cur.seq == want && v.isUnchanged(cur, after):
-		// It contains the hash of the original line.
+		// The line after the replaced line is intact and contains the hash of the original line.
 		v.setDamage(v.headPlace, head.Seq, DamageChanged, "this line was replaced: the line after it has the hash of another line")
 	case !cur.isValid, cur.seq == want, after.isValid && after.seq == want+1, cur.prev == head.Hash:
 		v.setDamage(n, want, DamageChanged, "the line was changed after it was written")
@@ -357,7 +357,7 @@ func (v *verifier) isUnchanged(cur, after chainLine) bool {
 // changed, or after removed lines. It reads the rest of the log to decide.
 func (v *verifier) classifyHigherSequence(cur, after chainLine, want uint64) error {
 	line, follows := cur.linePlace, after.follows(v.report.Head)
-	var here, itself, next bool // found: the expected entry, another one with cur's number, and the one after cur
+	var here, itself, next bool // whether the rest of the log has an entry with the number want, cur.seq or cur.seq+1
 	for l := after; !l.atLogEnd; {
 		here = here || l.isValid && l.seq == want
 		itself = itself || l.isValid && l.seq == cur.seq

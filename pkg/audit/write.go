@@ -146,8 +146,9 @@ func hashLine(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// seekEnd updates the open file and l.last to the log's current end, and returns the offset to write at.
-// A line left incomplete by a crash is removed and described: its verdict was never returned.
+// seekEnd updates the open file and [Log.lastHead] to the log's current end, and returns the offset
+// to write at. It removes a line that a crash left incomplete, and describes it: the verdict in
+// that line was never returned.
 func (l *Log) seekEnd(kept Head) (at int64, repaired *Recovery, err error) {
 	info, err := l.reopen()
 	if err != nil {
@@ -220,7 +221,7 @@ func (l *Log) compareWithHead(kept Head, lines [][]byte) error {
 	return nil
 }
 
-// reopen opens the log, again if the file at the path was replaced.
+// reopen opens the log file if it is not open, or if another file has replaced it at its path.
 func (l *Log) reopen() (os.FileInfo, error) {
 	fail := func(err error) (os.FileInfo, error) {
 		return nil, &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
@@ -257,8 +258,8 @@ func (l *Log) reopen() (os.FileInfo, error) {
 	return info, nil
 }
 
-// otherUsersModeBits are the mode bits that must not be set: access for other users, except read access for the
-// group.
+// otherUsersModeBits are the mode bits that an audit file must not have: any access for other
+// users, and write and execute access for the group. Read access for the group (0o040) is allowed.
 const otherUsersModeBits = owner.OtherAccess &^ 0o040
 
 // rotateFile renames the full file and returns the offset for the next line, which is at if renaming

@@ -1,13 +1,12 @@
-// Package bundle reads and writes policies that an organisation signs for many
-// machines: a tar archive, compressed with gzip, of files in no folder.
+// Package bundle reads and writes signed policy bundles: policies that an organisation distributes
+// to many machines. A bundle is a tar archive, compressed with gzip, without folders.
 //
 //	manifest.json           what the bundle is, and the digest of every file
-//	manifest.json.minisig   its signature, in minisign's form
+//	manifest.json.minisig   its signature, in minisign's format
 //	policy.yaml             the policy
 //
-// Further files, such as cases for 'shield policy test', are carried along. [Open]
-// looks at nothing before the signature of the manifest holds, and at no file before its
-// digest does.
+// A bundle can contain further files, such as cases for 'shield policy test'. [Open] verifies the
+// signature before it parses the manifest, and the digest of each file before it uses the file.
 package bundle
 
 import (
@@ -31,7 +30,7 @@ const (
 	maxUnpackedBytes = 16 << 20 // bytes
 	maxFiles         = 64       // in addition to the manifest and its signature
 	maxNameBytes     = 80       // bytes
-	maxManifestBytes = 64 << 10 // bytes, also for a signature
+	maxManifestBytes = 64 << 10 // maximum size of the manifest, and of its signature, in bytes
 )
 
 // Names of the files that every bundle has.
@@ -56,7 +55,7 @@ type Manifest struct {
 // A Bundle is an opened bundle.
 type Bundle struct {
 	Manifest
-	Digest string // of the manifest, "sha256:" and hex; independent of how the archive is packed
+	Digest string // digest of the manifest: "sha256:" and hex; does not depend on how the archive is packed
 	Key    string // ID of the signing key, in hex as in minisign; "" if the signature was not checked
 	files  map[string][]byte
 }
@@ -93,7 +92,8 @@ func Open(archive []byte, keys Keys) (*Bundle, error) {
 	return b, nil
 }
 
-// newBundle returns the bundle that files form, without checking the signature.
+// newBundle returns a bundle that consists of the given files. It checks their digests against the
+// manifest, but not the signature.
 func newBundle(files map[string][]byte) (*Bundle, error) {
 	manifest := files[manifestFile]
 	b := &Bundle{Digest: sha256Digest(manifest), files: maps.Clone(files)}

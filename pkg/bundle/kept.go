@@ -22,7 +22,8 @@ type StoredBundle struct {
 	Grace  time.Duration
 }
 
-// ID returns the name of the source's file, without its extension.
+// ID returns the name, without the extension, of the file in which the bundle of this source is
+// stored.
 func (k *StoredBundle) ID() string {
 	sum := sha256.Sum256([]byte(k.Source))
 	return hex.EncodeToString(sum[:12])

@@ -41,22 +41,22 @@ var ErrTooLong = errors.New("the text is too long for the classifier model; spli
 // A Score is a model's answer.
 type Score struct {
 	Injection  bool    // the label: INJECTION or SAFE
-	Confidence float64 // of the label, 0.0–1.0
+	Confidence float64 // confidence of the model in the label, 0.0–1.0
 }
 
 // Options say which classifiers run. The zero value runs only the rules and fails closed.
 type Options struct {
-	NoHeuristic     bool               // only rules that always block run
+	NoHeuristic     bool               // run only the rules whose outcome is AlwaysBlock
 	Model           Scorer             // nil: no model
 	Threshold       float64            // least confidence at which the model blocks, 0.0–1.0; 0 means 0.85
 	Thresholds      map[string]float64 // overrides Threshold, by type of action
 	SafeThresholds  map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
-	DoubtThresholds map[string]float64 // by cause of doubt: least confidence at which the model's SAFE clears it; other causes are not cleared; nil: the values of policies/dangers.yaml
+	DoubtThresholds map[string]float64 // by [analysis.Doubt.Cause]: least confidence at which the model's SAFE removes the doubt; it removes no others; nil: the values of policies/dangers.yaml
 	DecideByEffects bool               // the model has no influence if every effect is known and ordinary and no rule matches
 	SkipTypes       []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
 	Home            string             // the canonical home folder; "~" in rules means it and the usual home folders
 	Roots           []string           // the canonical workspace folders
-	FailOpen        bool               // if a classifier fails, the action ESCALATEs instead of being blocked; without any classifier, one of known effects is allowed
+	FailOpen        bool               // on a classifier failure ESCALATE instead of BLOCK; without any classifier, allow actions with known effects
 	Clock           func() time.Time   // clock for the latency of each classifier; nil: not measured
 
 	// Exempt reports whether the policy exempts a case from a rule; nil: no exemptions.
@@ -191,8 +191,9 @@ func (k *Classifier) askWithoutData(ctx context.Context, c *analysis.Case, w *de
 	return m
 }
 
-// judgeRunCode asks rules and model about the code that an action runs, as if the action wrote it. The
-// model's earlier answer m stays unless it suspects a file.
+// judgeRunCode judges the code in the files that an action runs, by the rules and the model, as if
+// the action wrote these files. It returns m, the model's earlier result, unless a rule matches or
+// the model suspects one of the files.
 func (k *Classifier) judgeRunCode(ctx context.Context, c *analysis.Case, m result) result {
 	if r := k.rulesOnRunCode(c); r.Rule != "" {
 		return r
@@ -275,7 +276,7 @@ func (w *decisionInputs) verdict(c *analysis.Case, m *result) verdict.Verdict {
 	return v
 }
 
-// startTimer returns a function that stores in a result the time since timed was called.
+// startTimer returns a function that stores the time since the call of startTimer in a result.
 func (k *Classifier) startTimer(r *result) func() {
 	if k.opts.Clock == nil {
 		return func() {}

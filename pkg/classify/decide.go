@@ -12,9 +12,9 @@ type decisionInputs struct {
 	rulesResult result // the most severe finding of the rules; NoApproval if none matched
 
 	needsHigherTier  bool              // a higher tier must decide: Tier 1 may only block
-	minAuthority     verdict.Authority // with above: the lowest authority that may decide
-	askingStep       *verdict.Step     // with above: the rule of the policy that asks for it; nil for none
-	higherTierReason string            // with above: the reason if no rule asks
+	minAuthority     verdict.Authority // if needsHigherTier: the lowest authority that may decide
+	askingStep       *verdict.Step     // if needsHigherTier: the policy rule that asks for the higher tier; nil if no rule asks
+	higherTierReason string            // if needsHigherTier: the reason, if no policy rule asks for the higher tier
 	harmless         bool              // every effect is known, and none changes anything
 	permitted        bool              // a rule of the policy allows the case
 	reasonOrdinary   string            // why the case is ordinary; "" if it is not
@@ -117,7 +117,8 @@ func (w *decisionInputs) scope() ruleScope {
 	return scopeAll
 }
 
-// limitAnswer limits a model's answer: SAFE does not clear a final doubt, unless the policy allows the case.
+// limitAnswer limits a model's answer. SAFE does not clear a doubt that needs more than a model, or
+// more confidence than the model has, unless the policy allows the case.
 func (w *decisionInputs) limitAnswer(m result) result {
 	switch {
 	case m.err != nil:

@@ -23,10 +23,10 @@ type ruleEngine struct {
 	requires [][]compiledClause // by rule
 	unless   [][]compiledClause // by rule
 
-	byProgram               map[string]uint16        // 1 + index into named of the program's first clause
+	byProgram               map[string]uint16        // by program name: 1 + the index in programClauses of the program's first clause
 	programClauses          []namedClause            // linked lists of the clauses of each program
 	prefixes                []namedPrefix            // clauses that name programs by prefix
-	byKind                  map[effect.Kind][]uint16 // clauses without programs
+	byKind                  map[effect.Kind][]uint16 // by effect kind: clauses that name no program, no harm and no argument literal
 	byHarm                  map[effect.Harm][]uint16 // clauses with harms
 	argLiterals             *prefilter.LiteralSet    // literals of the clauses' args
 	argsOnlyClauses         []uint64                 // clauses of execute effects that are selected only by their args
@@ -50,7 +50,7 @@ type compiledClause struct {
 	*clause
 	rule      int
 	args, not lazyRegexp
-	hosts     []string // with lists expanded
+	hosts     []string // host patterns of the clause; names of knowledge lists are replaced by their entries
 	paths     *lazyGlobs
 	notPaths  *lazyGlobs
 }
@@ -82,13 +82,13 @@ func (l *lazyValue[T]) get(compile func(expr string) *T) *T {
 
 type (
 	lazyRegexp = lazyValue[regexp.Regexp]
-	lazyFinder = lazyValue[prefilter.Finder] // for the whole text
+	lazyFinder = lazyValue[prefilter.Finder] // finder that searches a whole text for a pattern
 )
 
 // A lazyGlobs is a glob set that is built on first use.
 type lazyGlobs struct {
 	list             []string
-	hasKnowledgeList bool // it contains a list of package knowledge
+	hasKnowledgeList bool // list contains the name of a list in package knowledge
 	compileGlobs     func() (all, tails *effect.Globs)
 }
 
@@ -163,9 +163,10 @@ func (l *lazyGlobs) touches(e *effect.Effect) bool {
 	return ok
 }
 
-// isUncertainMatch reports whether a match of the globs is uncertain: part of the last name is unknown, the path of a
-// read does not name a matching file, or only a folder above is read recursively or is the target of a
-// recursive copy.
+// isUncertainMatch reports whether it is uncertain that a matching effect touches a file that the
+// globs match. That is so if a part of the last name in its path is unknown, if the path of a read
+// does not name a matching file, or if only a parent folder of such a file is read recursively or
+// is the target of a recursive copy.
 func (l *lazyGlobs) isUncertainMatch(e *effect.Effect) bool {
 	last := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
 	partly := e.Pattern && !e.Tree && effect.HasLiteralText(last) && strings.Contains(last, "**")
@@ -387,7 +388,8 @@ func (b *compiledClause) holds(s *runBuffers, e *effect.Effect, args []byte) boo
 	return (b.paths == nil || b.paths.touches(e)) && (b.notPaths == nil || !b.notPaths.covers(e))
 }
 
-// isUncertain reports whether a matching clause is uncertain to match what really happens.
+// isUncertain reports whether a clause that matches an effect may not match what the action really
+// does: the effect is only possible, or its path may name other files.
 func (b *compiledClause) isUncertain(e *effect.Effect) bool {
 	return e.Certainty == effect.Possible || b.paths != nil && b.paths.isUncertainMatch(e)
 }

@@ -31,8 +31,8 @@ type graph struct {
 const (
 	maxGraphDepth  = 8 // nested graphs
 	maxGraphInputs = 16
-	maxDimension   = 1 << 31 // of one tensor
-	maxElements    = 1 << 31 // of one tensor, all dimensions multiplied
+	maxDimension   = 1 << 31 // maximum size of one dimension of a tensor
+	maxElements    = 1 << 31 // maximum number of elements of one tensor
 )
 
 // builtinOperatorDomains are the domains of ONNX Runtime's built-in operators.

@@ -41,8 +41,8 @@ func (sc ruleScope) covers(o Outcome) bool {
 // A ruleHit is a rule that matched.
 type ruleHit struct {
 	rule        int
-	where       string // for people: the program, or the field and view; "" for effects that are not of commands
-	isUncertain bool   // it is uncertain whether the text is read, or the effect happens: at most ESCALATE
+	where       string // for people: the program, or the field and view of the matching text; "" for other effects
+	isUncertain bool   // the effect may not happen, or the text may not be read or run, so the rule can only ESCALATE
 }
 
 // authority returns who may allow an action that a rule matches.
@@ -55,7 +55,7 @@ func (h ruleHit) authority(r *Rule) verdict.Authority {
 
 // A runBuffers holds the buffers of one run. It is used by one goroutine at a time.
 type runBuffers struct {
-	buf               []byte // bytes of lines
+	buf               []byte // text of all commands in lines
 	lines             []commandLine
 	foundArgLiterals  []uint64 // literals of clauses that occur
 	foundTextLiterals []uint64 // literals of patterns that occur
@@ -85,7 +85,7 @@ func (s *runBuffers) matchString(f *lazyFinder, text string) bool {
 		return false
 	}
 	found, read := f.get(prefilter.NewFinder).Match(text)
-	if read > len(text) { // the places where a match may begin were read first
+	if read > len(text) { // Match read parts of the text more than once: charge the budget for that, too
 		s.spendBudget(read - len(text))
 	}
 	return found
@@ -122,7 +122,7 @@ func (eng *ruleEngine) run(s *runBuffers, c *analysis.Case, sc ruleScope) {
 	}
 	eng.runTexts(s, c, sc)
 	c.EachWrittenFile(func(w *analysis.Case) {
-		s.lines, s.scannedViews = s.lines[:0], s.scannedViews[:0] // both refer to the command
+		s.lines, s.scannedViews = s.lines[:0], s.scannedViews[:0] // both belong to the command, not to the file that it writes
 		eng.runTexts(s, w, sc)
 	})
 }
@@ -184,7 +184,7 @@ func (eng *ruleEngine) scanField(s *runBuffers, c *analysis.Case, sc ruleScope, 
 	eng.scan(s, c, sc, noEffect, v, textIsRead)
 }
 
-// noEffect is the index of the effect of a text that belongs to no effect.
+// noEffect is the index for a text that belongs to the whole action, not to one effect.
 const noEffect = -1
 
 // scan matches the patterns with one text, of an effect or of the whole action.

@@ -4,7 +4,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A commandLine is one command as rules match it: the program and its arguments, in buf[start:end] of the scratch.
+// A commandLine is one command in the form that rules match: the program and its arguments, in
+// buf[start:end] of [runBuffers].
 type commandLine struct {
 	effectIndex int // index into the effects of the case
 	start, end  int

@@ -31,8 +31,8 @@ const (
 	textGoesToUnknown                        // passed to an unknown program, which may run or send it
 )
 
-// satisfies reports whether a match counts in a text of this liveness (ok), and whether that is uncertain
-// (perhaps).
+// satisfies reports whether a pattern's match counts in a text that is used this way (ok), and
+// whether that is uncertain (perhaps).
 func (l textUse) satisfies(n matchCondition) (ok, perhaps bool) {
 	switch n {
 	case needNothing:
@@ -46,8 +46,9 @@ func (l textUse) satisfies(n matchCondition) (ok, perhaps bool) {
 	return l&(textIsRead|textGoesToUnknown) != 0, l&textIsRead == 0
 }
 
-// commandTextUse returns the liveness of the whole text of a command: parts that could not be analysed may
-// run or send it, and text that is sent as a message or written to an instructions file for agents is read.
+// commandTextUse returns how the whole text of a command is used. Parts that could not be analysed
+// may run or send the text; a text that is sent as a message or written to an instructions file for
+// agents is read.
 func commandTextUse(c *analysis.Case) textUse {
 	var l textUse
 	for i := range c.Effects {
@@ -64,7 +65,8 @@ func commandTextUse(c *analysis.Case) textUse {
 	return l
 }
 
-// argumentTextUse returns the liveness of the arguments of one program.
+// argumentTextUse returns whether the arguments of a program are run, read, parsed by a server, or
+// passed to an unknown program.
 func argumentTextUse(e *effect.Effect) textUse {
 	var l textUse
 	if e.Class == effect.UnknownClass {

@@ -34,15 +34,15 @@ type Card struct {
 	Threshold       float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
 	Thresholds      map[string]float64 `json:"thresholds,omitzero"`      // overrides Threshold, by type of action
 	SafeThresholds  map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
-	DoubtThresholds map[string]float64 `json:"doubts,omitzero"`          // by cause of doubt: least confidence at which SAFE clears it
+	DoubtThresholds map[string]float64 `json:"doubts,omitzero"`          // by [analysis.Doubt.Cause]: least confidence at which SAFE removes the doubt
 	SkipTypes       []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
 	MaxLength       int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
 	MaliciousLabel  string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
 	Optimized       bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
 	LinearModel     *LinearModelCard   `json:"wide,omitzero"`            // a fast linear model that answers alone if it is certain; nil: there is none
 	Licence         string             `json:"licence,omitzero"`
-	Sources         jsontext.Value     `json:"sources,omitzero"`  // what it was trained on
-	Measured        jsontext.Value     `json:"measured,omitzero"` // what it was measured on
+	Sources         jsontext.Value     `json:"sources,omitzero"`  // the data sets that the model was trained on
+	Measured        jsontext.Value     `json:"measured,omitzero"` // results of the measurements of the model
 }
 
 // A config holds the fields of a HuggingFace config.json that shield reads.
@@ -61,7 +61,7 @@ const (
 	maxLength    = 512 // tokens per window
 	minLength    = 16
 	maxWindows   = 32      // per text
-	maxTokens    = 4 << 10 // of all windows of a text; the time for a window grows faster than its length
+	maxTokens    = 4 << 10 // maximum for all windows of a text together; the time for a window grows faster than its length
 )
 
 // modelFiles are the paths at which exports store the graph.
@@ -78,18 +78,18 @@ type Model struct {
 	files         fs.FS
 	isShieldModel bool              // shield's own model, whose tokenizer shield implements itself
 	preprocessed  preprocessedFiles // preprocessed parts of shield's own model; nil: all files are parsed
-	graphFile     string            // "" if packed
-	malicious     int               // index of the label
+	graphFile     string            // name of the file with the graph; "" if the model is preprocessed
+	malicious     int               // index of the label for malicious text in the model's output
 	labels        int
 	length        int // tokens of a window, including special tokens
 	vocab         int
 	runtime       func() (string, error)
 	tokens        func() (*tokenizer.Tokenizer, error)
-	linearWeights func() ([]byte, error) // weights of the wide model
+	linearWeights func() ([]byte, error) // reads the weights of the linear model
 	load          func() (*loadedModel, error)
 }
 
-// A loadedModel model holds what scoring needs.
+// A loadedModel holds the tokenizer and the graph that scoring needs.
 type loadedModel struct {
 	tokens  *tokenizer.Tokenizer
 	session runner
@@ -192,7 +192,7 @@ func (m *Model) readConfig() error {
 		m.length = min(m.length, c.Positions)
 	}
 	if c.Type == "roberta" || c.Type == "xlm-roberta" {
-		m.length -= 2 // its position numbers start after that of the padding token
+		m.length -= 2 // RoBERTa numbers positions from the number after the padding token's, so two positions are unused
 	}
 	if m.Card.MaxLength > 0 {
 		m.length = min(m.length, m.Card.MaxLength)
@@ -272,8 +272,8 @@ func (m *Model) loadParts() (*loadedModel, error) {
 	return &l, nil
 }
 
-// preprocessedFiles is implemented by a folder whose large parts are preprocessed: tokenizer.json, the graph, and the
-// table of the wide model.
+// preprocessedFiles is implemented by a model folder that contains its large parts in preprocessed
+// form: the tokenizer, the graph, and the weights of the linear model.
 type preprocessedFiles interface {
 	PackedTokenizer() string
 	PackedGraph() ([]byte, error)
@@ -365,13 +365,13 @@ func (m *Model) Runtime() (path, version string, err error) {
 	return path, runtimeVersion(), err
 }
 
-// Score implements [Scorer]. A text longer than the model's window is read in overlapping windows, and the
-// most suspicious window counts. The wide model ranks the windows, and so decides which of them the full
-// model reads.
+// Score implements [Scorer]. A text longer than the model's window is split into overlapping
+// windows, and the most suspicious window counts. The linear model ranks the windows, and so
+// decides which of them the full model reads.
 func (m *Model) Score(ctx context.Context, text string) (Score, error) {
 	tokens, err := m.tokens()
 	if err != nil {
-		_, all := m.load() // load also reports errors of the graph
+		_, all := m.load() // load also reports errors of the graph, which take precedence
 		return Score{}, cmp.Or(all, err)
 	}
 	ids, err := tokens.Encode(ctx, text)

@@ -6,8 +6,8 @@ package classify
 // #ifdef __GLIBC__
 // #include <malloc.h>
 //
-// // Before any thread has an arena of its own: one that is not the first grows by a
-// // page a call of the system, two thousand of them while the runtime starts.
+// // Limit malloc to one arena before any thread creates its own: an arena other than the first grows by
+// // one page per system call, which takes 2,000 system calls while ONNX Runtime starts.
 // __attribute__((constructor)) static void one_arena(void) { mallopt(M_ARENA_MAX, 1); }
 // #endif
 import "C"
@@ -60,14 +60,15 @@ type session struct {
 	inputs []tensorInfo
 }
 
-// used is the memory of Go that the runtime uses in place, as long as the process lives.
+// used pins the Go memory that ONNX Runtime uses in place as long as the process lives.
 var used struct {
 	sync.Mutex
 	runtime.Pinner
 }
 
-// newSession loads a graph. Data in form packed must stay unchanged as long as the process lives: the runtime
-// uses it in place. single is for a process that runs the graph once.
+// newSession loads a graph. Data in the format ortFormatGraph must stay unchanged as long as the
+// process lives: ONNX Runtime uses it in place. single is true for a process that runs the graph
+// once.
 func newSession(library string, data []byte, g *graph, f graphFormat, single bool) (runner, error) {
 	inputs, err := g.supportedInputs()
 	if err != nil {

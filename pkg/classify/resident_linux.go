@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// releaseFiles unmaps the pages of programs and libraries that were used until now: starting ONNX Runtime uses
-// almost all of its 27 MB of code, once. The kernel maps a page again when it is used again. Mappings that can be
-// written, or of which a page was changed, as by the loader's relocations, or is in the swap, keep theirs, so no content changes. After
-// an error the memory stays in use.
+// releaseFiles unmaps the memory pages of program and library files that were used until now:
+// starting ONNX Runtime uses almost all of its 27 MB of code, once. The kernel maps a page again
+// when it is used again. Mappings that are writable, or that have a changed page (as by the
+// loader's relocations) or a page in the swap, stay mapped, so no content changes. After an error
+// the memory stays in use.
 func releaseFiles() {
 	f, err := os.Open("/proc/self/smaps")
 	if err != nil {
@@ -21,7 +22,7 @@ func releaseFiles() {
 	}
 	defer f.Close()
 	program, _ := os.Readlink("/proc/self/exe")
-	var start, size uintptr // of a mapping that may be released; otherwise size is 0
+	var start, size uintptr // address and size of a mapping that can be released; size is 0 for other mappings
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
 		switch {
@@ -36,9 +37,10 @@ func releaseFiles() {
 	}
 }
 
-// constantFile returns the place of a private mapping of a file that cannot be written, from the first line of its
-// entry in smaps: addresses, mode, offset, device, inode, path. For others, size is 0.
-// Only the program, ONNX Runtime and the model count: another thread may be loading another library.
+// constantFile returns the address and the size of a private, read-only mapping of a file, from the
+// first line of its entry in smaps: addresses, mode, offset, device, inode, path. It returns size 0
+// for every mapping other than those of the shield program, ONNX Runtime and the model: another
+// thread may be loading another library.
 func constantFile(fields []string, program string) (start, size uintptr) {
 	if len(fields) < 6 || fields[1] != "r--p" && fields[1] != "r-xp" || !strings.HasPrefix(fields[5], "/") {
 		return 0, 0

@@ -25,8 +25,8 @@ const (
 	AlwaysBlock Outcome = "always_block" // like Block, also with heuristics switched off
 )
 
-// A Severity says how certain a match is an attack of the rule's class. It does not decide what happens to
-// the action.
+// A Severity says how likely it is that a match is really an attack of the rule's class. It does
+// not decide what happens to the action.
 type Severity string
 
 // The severities.
@@ -67,9 +67,9 @@ type Rule struct {
 	Pass        []string `json:"pass"`             // similar actions that it does not match
 
 	types    []string       // action types; empty: all
-	fields   []string       // for patterns; empty: the six fields of the specification
+	fields   []string       // fields that patterns read; empty: command, path, source, destination, url and pattern
 	views    []string       // for patterns; empty: all
-	needs    matchCondition // for patterns in commands
+	needs    matchCondition // how a command's text must be used for a pattern match to count
 	patterns []pattern
 	except   pattern // a text that it matches is skipped by patterns
 	clauses  []clause
@@ -82,8 +82,8 @@ type Rule struct {
 type pattern struct {
 	expr  string
 	lits  []string   // every match contains one of them
-	also  [][]string // and one of each of these
-	bytes string     // and all of these bytes
+	also  [][]string // every match contains one literal of each of these sets
+	bytes string     // every match contains all of these bytes
 }
 
 // A clause holds for an effect that meets all of its conditions.

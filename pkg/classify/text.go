@@ -17,7 +17,7 @@ import (
 // file.
 func Text(a *action.Action) (string, error) {
 	name, fields := a.Type, a.Payload
-	if line, ok := analysis.CodeLine(a); ok { // as a command, of which models have seen more than of code
+	if line, ok := analysis.CodeLine(a); ok { // written as a command: the training data has more commands than code
 		name, fields = "execute_command", map[string]any{"command": line}
 	}
 	if _, ok := fields["old_string"]; ok && a.Type == "write_file" {

@@ -11,9 +11,9 @@ import (
 	"github.com/shieldcli/shield/internal/tokenizer"
 )
 
-// A LinearModelCard describes the wide model: a linear model over hashed n-grams of tokens (Weinberger et al.,
-// Feature Hashing, 2009), made by training/wide.py. With w, its log odds of an injection, those of the full
-// model are Slope·w + Offset, plus or minus Margin.
+// A LinearModelCard describes a linear model over hashed n-grams of tokens (Weinberger et al.,
+// Feature Hashing, 2009), made by training/wide.py. It estimates the log odds of an injection that
+// the full model would return: if its own are w, they are Slope·w + Offset, plus or minus Margin.
 type LinearModelCard struct {
 	Table       string  `json:"table"`  // name of the graph's initializer with the weights: int8, one for each slot
 	WeightScale float64 `json:"scale"`  // log odds per unit of a weight; over 0
@@ -23,7 +23,8 @@ type LinearModelCard struct {
 	Margin      float64 `json:"margin"` // log odds; 0 or more
 }
 
-// The slots of the table; see slots in training/wide.py.
+// The size of the linear model's weight table, and the multiplier that hashes n-grams to its
+// entries; the function slots in training/wide.py uses the same values.
 const (
 	linearModelSlots    = 1048573
 	ngramHashMultiplier = 100003
@@ -52,7 +53,8 @@ func (w *LinearModelCard) checkNumbers() error {
 	return nil
 }
 
-// readLinearWeights returns the table of the wide model; nil if there is none.
+// readLinearWeights returns the weights of the linear model that [LinearModelCard] describes, one
+// byte each; nil if the model has none.
 func (m *Model) readLinearWeights() ([]byte, error) {
 	if m.Card.LinearModel == nil {
 		return nil, nil

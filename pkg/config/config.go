@@ -47,7 +47,7 @@ type Settings struct {
 	Serve         Serve      `yaml:"serve" json:"serve"`
 	Telemetry     Telemetry  `yaml:"telemetry" json:"telemetry"`
 	Store         string     `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
-	StoreKeyFile  string     `yaml:"store_key_file" json:"store_key_file"`           // file that holds the key of the store's machines, in hex
+	StoreKeyFile  string     `yaml:"store_key_file" json:"store_key_file"`           // file with the secret key, in hex, that all machines with the same store use
 	StorePassEnv  string     `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
 	StorePassFile string     `yaml:"store_password_file" json:"store_password_file"` // file with the server's password, readable by its owner only
 	StoreCAFile   string     `yaml:"store_ca_file" json:"store_ca_file"`             // PEM certificates to trust instead of the system's
@@ -61,7 +61,8 @@ type Bundle struct {
 	Grace  Duration `yaml:"grace" json:"grace"`   // how long an expired bundle is still used
 }
 
-// Layers name policy files below the policy, which only tighten. Each may be "".
+// Layers name policy files below the main policy. They can only make the policy stricter. Each may
+// be "".
 type Layers struct {
 	Team    string `yaml:"team" json:"team"`
 	User    string `yaml:"user" json:"user"`
@@ -115,7 +116,7 @@ type Price struct {
 // Approval settings are those of Tier 3.
 type Approval struct {
 	Channels   Channels `yaml:"channels" json:"channels"`         // auto, or a list of tty, web, command, telegram, slack, discord, host
-	Unattended string   `yaml:"unattended" json:"unattended"`     // what happens to a question that reaches no user: deny, or wait and a duration
+	Unattended string   `yaml:"unattended" json:"unattended"`     // what happens to a question that reaches no user: "deny", or "wait" and a duration, such as "wait 10m"
 	Timeout    Duration `yaml:"timeout" json:"timeout"`           // time for an answer, from when the question is shown
 	MaxPerHour int      `yaml:"max_per_hour" json:"max_per_hour"` // most questions in an hour
 	Command    []string `yaml:"command" json:"command"`           // the program and arguments of the channel "command"
@@ -123,7 +124,7 @@ type Approval struct {
 	Telegram   Telegram `yaml:"telegram" json:"telegram"`
 	Slack      Chat     `yaml:"slack" json:"slack"`
 	Discord    Chat     `yaml:"discord" json:"discord"`
-	NotifyFile string   `yaml:"notify_file" json:"notify_file"` // file with the URLs of chats that get a notice of a question on the page, readable by its owner only
+	NotifyFile string   `yaml:"notify_file" json:"notify_file"` // file, readable only by its owner, with the URLs of chats to notify of each question on the approval web page
 }
 
 // Web settings are those of the approval channel "web".
@@ -221,7 +222,7 @@ type MCPServer struct {
 	Command   []string `yaml:"command" json:"command,omitempty"`
 	URL       string   `yaml:"url" json:"url,omitempty"`
 	TokenFile string   `yaml:"token_file" json:"token_file,omitempty"` // file with the token that shield sends to the server
-	Contain   *Contain `yaml:"contain" json:"contain,omitempty"`       // containment of a command; nil starts it without
+	Contain   *Contain `yaml:"contain" json:"contain,omitempty"`       // how the server that Command starts is contained; nil: not contained
 }
 
 // Contain lists what a contained server can reach besides the workspace.
@@ -232,7 +233,7 @@ type Contain struct {
 	Require bool     `yaml:"require" json:"require,omitempty"` // the server does not start where it cannot be contained
 }
 
-// String returns the settings as a line of JSON, and nothing for none.
+// String returns the settings as one line of JSON; "" if c is nil.
 func (c *Contain) String() string {
 	if c == nil {
 		return ""
@@ -244,8 +245,8 @@ func (c *Contain) String() string {
 	return string(b)
 }
 
-// Serve settings are those of the service for other machines. No Listen means that it
-// answers at its socket alone.
+// Serve holds the settings of the service that judges actions of other machines. If Listen is "",
+// the service accepts connections only on its Unix socket.
 type Serve struct {
 	Listen     string `yaml:"listen" json:"listen"`           // HOST:PORT
 	TLSCert    string `yaml:"tls_cert" json:"tls_cert"`       // file of PEM certificates

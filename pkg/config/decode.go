@@ -211,7 +211,8 @@ func findField(v reflect.Value, name string, mapping bool) (field reflect.Value,
 // addUnknownKey records an unknown key, with the setting that is probably meant.
 func (d *decoder) addUnknownKey(prefix string, f yamlfile.Field) {
 	if prefix == "" && f.Key == "shield" {
-		// The specification uses this name for a section; each of its keys gets its own message.
+		// Users may write all settings in a section "shield", as the specification does: report
+		// each key in it by itself.
 		if fs, err := yamlfile.Fields(f.Value, nil); err == nil && len(fs) > 0 {
 			for _, sub := range fs {
 				d.addError(sub.Pos.Errorf("unknown key %s%s", yamlfile.Quote("shield."+sub.Key), suggestSetting("shield.", sub.Key)))

@@ -38,8 +38,8 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// AutoChannels lets shield choose the channel: the prompt of the calling agent host, the terminal, or
-// the page.
+// AutoChannels lets shield choose the channel: the prompt of the calling agent host, the terminal,
+// or the approval web page.
 const AutoChannels = "auto"
 
 // Channels are the ways to reach a person. In a file, [AutoChannels] may be a plain word.
@@ -48,8 +48,8 @@ type Channels []string
 // Auto reports whether shield chooses the channel.
 func (c Channels) Auto() bool { return len(c) == 1 && c[0] == AutoChannels }
 
-// Wait returns how long a question waits on the page when no user can be reached; 0 denies
-// at once.
+// Wait returns how long a question waits on the approval web page when no user can be reached; 0
+// denies the action at once.
 func (a *Approval) Wait() (time.Duration, error) {
 	if a.Unattended == "deny" || a.Unattended == "" {
 		return 0, nil

@@ -2,8 +2,8 @@ package effect
 
 import "strings"
 
-// resolveAlias replaces the last segments of the walk if the file has several names: in /proc, as a descriptor, or
-// on volumes of resolveMacOSAlias.
+// resolveAlias replaces the last segments of the walked path by the file's usual name, if the file
+// has several names: in /proc, as a file descriptor in /dev, or on a macOS volume.
 func (w *pathWalk) resolveAlias() {
 	n := len(w.segs)
 	if w.root != "/" || n == 0 {
@@ -20,7 +20,8 @@ func (w *pathWalk) resolveAlias() {
 	}
 }
 
-// isNamed reports whether a segment is a name, in any case, or a pattern other than "*" that matches it.
+// isNamed reports whether a segment equals a name, ignoring case, or is a pattern other than "*"
+// that matches the name.
 func isNamed(s segment, name string) bool {
 	if s.kind == literalSegment {
 		return s.text == name || len(s.text) == len(name) && strings.EqualFold(s.text, name)
@@ -101,7 +102,7 @@ func (w *pathWalk) resolveMacOSAlias(first segment) bool {
 	case n == 3 && (isNamed(first, ".resolve") || isNamed(first, ".vol")):
 		last := w.segs[2]
 		if isNamed(first, ".vol") {
-			w.moveTo("") // a file by its inode number
+			w.moveTo("") // the path names a file by its inode number, so its folder is unknown
 			return true
 		}
 		w.segs = append(w.segs[:0], last)

@@ -9,7 +9,7 @@ type Cause string
 // The causes of unknown effects.
 const (
 	CauseVariable           Cause = "variable"   // a variable or parameter that the command does not set
-	CauseVariableCode       Cause = "held"       // code, or a program's name, is exactly the value of such a variable
+	CauseVariableCode       Cause = "held"       // code or a program's name consists only of variables that the command does not set
 	CauseOutput             Cause = "output"     // the output of a command or the result of an expression
 	CauseInput              Cause = "input"      // standard input
 	CauseFile               Cause = "file"       // the contents of a file
@@ -25,7 +25,7 @@ const (
 	CauseUnknownTool        Cause = "tool"       // an unknown tool or action type
 	CauseUnknownReadingTool Cause = "reader"     // an unknown tool whose name and fields say that it only reads
 	CauseUnknownPackage     Cause = "package"    // a package that is neither a dependency of the project nor on the list of widely used names
-	CauseUnparsedWord       Cause = "unread"     // a word or an input that shield does not parse names a path outside the workspace, or a command
+	CauseUnparsedWord       Cause = "unread"     // an argument or input that shield cannot interpret; it contains a command, or a path outside the workspace
 	CauseInvalidField       Cause = "field"      // a field of the action is missing or invalid
 	CauseArchive            Cause = "archive"    // the content of an archive was not read, or not all of it
 	CauseAnalysisFailure    Cause = "failure"    // the analysis failed
@@ -37,13 +37,13 @@ const (
 	CauseRecursion      Cause = "recursion" // StopProcess: endless recursion, as in a fork bomb
 	CauseScanningOff    Cause = "scanning"  // ChangeSystem: script scanning (AMSI) is turned off
 	CauseKnownInstaller Cause = "installer" // RunDownload: all code that runs is from installers of known tools, over https
-	CauseValuesNotShown Cause = "unshown"   // ReadFile: settings are loaded for a program, or only their names are shown
+	CauseValuesNotShown Cause = "unshown"   // ReadFile: a program loads the settings or key in the file, but their values are not printed
 	CauseProcessByName  Cause = "named"     // StopProcess: processes by name or port, whoever started them
 	CauseOutsideSandbox Cause = "unboxed"   // ChangePrivilege: the command runs outside the sandbox of the agent's host
 	CauseSessionValue   Cause = "value"     // SendSecret: a value that the session has read
 	CausePackageInstall Cause = "packages"  // ChangeSystem: packages are installed by name from the configured sources
 	CauseInContainer    Cause = "contained" // a program, or a change of files or the system, whose changes vanish with the container
-	CauseDeferred       Cause = "later"     // RunCode, Destroy: written now, happens when the written code runs
+	CauseDeferred       Cause = "later"     // RunCode, Destroy: the effect happens later, when code that the action writes is run
 )
 
 var causes = [...]Cause{

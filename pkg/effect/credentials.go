@@ -13,9 +13,9 @@ import (
 type credentialGlobs struct {
 	storePaths   *Globs   // folders and files that hold credentials, whatever their names
 	fileNames    *Globs   // files that hold credentials by their name
-	exceptions   *Globs   // exceptions from names: files without credentials
+	exceptions   *Globs   // exceptions from fileNames: files that contain no credentials
 	published    *Globs   // files that are made to be published
-	literalNames []string // the literal last names in names, in lower case
+	literalNames []string // the literal names in the globs of fileNames, in lower case
 }
 
 // Lists of package knowledge with paths of credential files.
@@ -51,9 +51,10 @@ var loadCredentialGlobs = sync.OnceValues(func() (s credentialGlobs, err error) 
 	return s, nil
 })
 
-// SecretPath reports whether a canonical path is a credential file or a folder of such files; true if the lists
-// cannot be read. Of a pattern only its literal folders and its last name count, see [IntendedPath]: "src/*/main.go"
-// could match a file in a folder of keys, but is not meant to.
+// SecretPath reports whether a canonical path is a credential file or a folder of such files; it is
+// true if the lists of these files cannot be read. In a pattern, it considers only the literal
+// folders and the last name, see [IntendedPath]: "src/*/main.go" could match a file in a folder of
+// keys, but is not meant to.
 func SecretPath(p string, pattern bool) bool {
 	known, err := loadCredentialGlobs()
 	if err != nil {

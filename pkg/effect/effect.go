@@ -26,7 +26,7 @@ const (
 	ChangePrivilege   Kind = "change_privilege"   // sudo, setuid, capabilities
 	ChangeSystem      Kind = "change_system"      // services, packages, users, firewall, kernel, devices
 	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database: Service, Verb, Target, Cause
-	ChangeGuard       Kind = "change_guard"       // answers, clears, repairs, stops or reconfigures shield itself
+	ChangeGuard       Kind = "change_guard"       // changes shield itself: answers its questions, clears or repairs its data, stops or reconfigures it
 	StopProcess       Kind = "stop_process"
 	ReadSecret        Kind = "read_secret"  // prints or sends credentials: environment, key store, token
 	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, keystrokes, memory of another process
@@ -55,7 +55,7 @@ const (
 	Unknown  Certainty = "unknown" // something happens that cannot be determined before it runs: Cause says why. It is never harmless
 )
 
-// CertainIf returns Does if sure, else May.
+// CertainIf returns Certain if sure, else Possible.
 func CertainIf(sure bool) Certainty {
 	if sure {
 		return Certain
@@ -88,7 +88,7 @@ type Effect struct {
 	Kind       Kind      `json:"kind"`
 	Path       string    `json:"path,omitempty"`      // canonical, see [Place.Path]
 	Pattern    bool      `json:"pattern,omitempty"`   // Path is a pattern: the effect touches all paths it matches, see [Overlap]
-	Tree       bool      `json:"tree,omitempty"`      // ** in Path matches searched folders, not text that may contain ".."
+	Tree       bool      `json:"tree,omitempty"`      // ** in Path stands for folders that a program searches, and cannot match ".."
 	Recursive  bool      `json:"recursive,omitempty"` // the effect also touches everything below Path
 	URL        string    `json:"url,omitempty"`
 	Host       string    `json:"host,omitempty"` // canonical, see [Host]
@@ -103,14 +103,14 @@ type Effect struct {
 	Certainty  Certainty `json:"certainty,omitempty"`  // whether it happens
 	Trusted    bool      `json:"trusted,omitempty"`    // the place that receives data or is changed is trusted in the settings
 	Restorable bool      `json:"restorable,omitempty"` // removing the file loses nothing: the last commit has it unchanged, the session created it, or it does not exist
-	BackedUp   bool      `json:"kept,omitempty"`       // the removed or overwritten file is backed up before
+	BackedUp   bool      `json:"kept,omitempty"`       // shield backs up the file before it is removed or overwritten
 	Cause      Cause     `json:"cause,omitempty"`      // why the effect is unknown, or the variant of its kind, see [Cause]
 	Reason     string    `json:"reason,omitempty"`     // for people: why, for unknown effects and data flows
 	Span       Span      `json:"from"`
 
-	// For backing up files that are lost.
-	Losses     Loss   `json:"-"` // of Execute; of WriteFile only LosesNothing
-	LossFolder string `json:"-"` // with Loses: canonical folder in which files are lost; "" if unknown
+	// Losses and LossFolder say which files to back up before a program deletes or overwrites them.
+	Losses     Loss   `json:"-"` // how an Execute effect loses files; for other kinds only LosesNothing and LosesLater
+	LossFolder string `json:"-"` // canonical folder in which the program loses files as Losses says; "" if unknown
 }
 
 // Destroys reports whether the effect destroys something on another machine that cannot be restored from
@@ -128,7 +128,7 @@ const (
 	LosesRefs                       // branches, tags and stashes
 	LosesDatabase                   // the content of the databases that it writes
 	LosesNothing                    // nothing is lost: the text is appended, or the content stays
-	LosesLater                      // effects next to or after the program happen at an unknown time
+	LosesLater                      // this effect and later ones happen at an unknown time: in the background, in a loop, or after a delay
 )
 
 // A Result is the analysis of a command line.
@@ -138,7 +138,7 @@ type Result struct {
 	Files         []File     // files that the command leaves behind and that carry labels
 	Writes        []FileText // contents that the command writes to files
 
-	TextsWithoutEffect []string // words and inputs that no effect covers and that no table declares to be without effect; they were judged by their form
+	TextsWithoutEffect []string // words and inputs that no effect covers and no table declares harmless; checked only for paths, URLs and commands
 }
 
 // A FileText is the content that a command writes to a file, as far as it is known.
@@ -150,7 +150,7 @@ type FileText struct {
 	IsWholeContent  bool   // Text is the whole content
 	IsAppended      bool   // Text is appended
 	ContentAfter    string // the new content of the file, if Text is only a part of it and the rest is known
-	PositionUnknown bool   // the position of Text and Gone in the file is unknown
+	PositionUnknown bool   // it is unknown where in the file Text replaces Replaced
 }
 
 // A File is a file or folder that holds labelled data.

@@ -19,8 +19,8 @@ import (
 // two. A trailing "/**" also matches the folder itself.
 type Globs struct {
 	sources                                 []source
-	compiled                                []atomic.Pointer[globRule] // of each source, on first use: most processes compare few paths
-	anchors                                 [][]segment                // folders that globs are below; the first is none
+	compiled                                []atomic.Pointer[globRule] // compiled rule of each source, compiled on first use: most processes compare few paths
+	anchors                                 [][]segment                // folders in which globs begin, such as the folder of a variable; index 0 is for globs without such a folder
 	absoluteRules, homeRules, anywhereRules ruleIndex
 	possibleHomes                           [][]segment // possible home folders
 	certainHomes                            [][]segment // home folders that are certain
@@ -28,7 +28,7 @@ type Globs struct {
 
 // A source is one valid glob after its braces and variables are expanded.
 type source struct {
-	rest    string // below the anchor
+	rest    string // the glob after its beginning: "/", "~/", "**/", or the folder in Globs.anchors
 	first   string // first segment, case folded, if it is literal
 	glob    int32  // index of the glob it came from
 	anchor  int32  // index in Globs.anchors
@@ -51,11 +51,11 @@ const (
 type globRule struct {
 	globIndex       int       // index of the glob it came from
 	foldedSegments  []segment // case folded; without the home folder or a leading "**"
-	exactSegments   []segment // segs without case folding
+	exactSegments   []segment // like foldedSegments, but with the original case
 	doubleStarBits  uint64    // bit set of segments that are "**"
-	startLoopBits   uint64    // 1 (state 0) if the glob starts with "**"
-	evidenceBits    uint64    // bit set of segments that are evidence, see [rule.match]
-	needsNoEvidence bool      // no segment is evidence, and "**" matches any depth
+	startLoopBits   uint64    // 1, the bit of state 0, if the glob starts with "**" and so can begin at every segment; else 0
+	evidenceBits    uint64    // bit set of the segments that are evidence for a match, see [globRule.findEvidence]
+	needsNoEvidence bool      // no name of the glob has to be in a path, since no segment is specific, and "**" matches any depth
 	anyDepth        bool      // matches at any depth below the start
 	isSingleSegment bool      // a single segment, which matches the last name of a path
 }
@@ -99,7 +99,7 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 type globBuilder struct {
 	globs          *Globs
 	vars           map[string][]string
-	folders        map[string]int32 // anchors of the folders of variables
+	folders        map[string]int32 // by the path of a variable's folder: its index in Globs.anchors
 	globIndex      int32
 	expansionCount int
 }
@@ -437,8 +437,8 @@ func (r *globRule) findEvidence(anchor int) {
 	r.isSingleSegment = r.startLoopBits != 0 && len(r.foldedSegments) == 1
 }
 
-// usualHomes are the home folders on Linux, BSD, resolveMacOSAlias and Windows, also as named by WSL, Cygwin and Git
-// Bash.
+// usualHomes are the home folders on Linux, BSD, macOS and Windows, also as named by WSL, Cygwin
+// and Git Bash.
 var usualHomes = [...]string{
 	"/home/*", "/root", "/Users/*", "/var/root", "/var/home/*", "/usr/home/*", "/export/home/*",
 	"?:/users/*", "?:/documents and settings/*",

@@ -2,9 +2,9 @@ package effect
 
 import "slices"
 
-// A Harm is damage that an effect does to the user or the machine, beyond its kind. The table of a program
-// gives it for certain words and options, or it follows from the verb of a change on another machine. Rules
-// match it.
+// A Harm is damage that an effect does to the user or the machine, in addition to its kind.
+// shield's tables of programs list the words and options that cause a harm; for a change on another
+// machine, the harm follows from the verb. Rules match it.
 type Harm string
 
 // The harms; each comment completes the word.
@@ -28,7 +28,7 @@ const (
 	ChangesAccounts    Harm = "accounts"  // changes accounts, passwords or login keys
 	ElevatesRights     Harm = "elevates"  // takes more rights, or a way out of a sandbox
 	GrantsAccess       Harm = "grants"    // access, or more of it: credentials, roles
-	ExposesPublicly    Harm = "exposes"   // something to everyone
+	ExposesPublicly    Harm = "exposes"   // a file, service or other resource to everyone
 	LeaksSecrets       Harm = "leaks"     // credentials, the clipboard or the screen to another machine
 	RunsRemotely       Harm = "runs"      // commands on another machine, or reaches files of a server
 	RedirectsTraffic   Harm = "redirects" // name lookups, proxies, or the sources and destinations of images and data
@@ -41,7 +41,7 @@ const (
 	ScansMachines      Harm = "scans"     // other machines
 	CracksPasswords    Harm = "cracks"    // passwords
 	CallsInternalAPI   Harm = "calls"     // the internal API of a service
-	Tunnels            Harm = "tunnels"   // into the machine or out of it
+	Tunnels            Harm = "tunnels"   // network traffic into or out of the machine
 	RunsOnWindowsHosts Harm = "reaches"   // runs commands on other Windows machines
 	LogsInWithPassword Harm = "logs-in"   // with a password in the arguments
 	FetchesFiles       Harm = "fetches"   // files with a program not meant for downloads

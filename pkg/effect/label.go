@@ -9,7 +9,7 @@ type Label string
 // The labels.
 const (
 	LabelSecret       Label = "secret"     // read from a place that holds credentials
-	LabelCredential   Label = "credential" // a variable whose name says that it is one
+	LabelCredential   Label = "credential" // value of a variable whose name is that of a credential, such as API_TOKEN
 	LabelPrivate      Label = "private"    // clipboard, screen, mail, messages
 	LabelNetwork      Label = "network"    // received from another machine
 	LabelDecoded      Label = "decoded"    // written by a decoder

@@ -17,8 +17,9 @@ func Loopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// ThisMachine reports whether a canonical host may be this machine: Linux and resolveMacOSAlias also connect to it for
-// the unspecified address, and /etc/hosts gives it more names. Use it to refuse actions on this machine.
+// ThisMachine reports whether a canonical host may be this machine: Linux and macOS also connect to
+// it for the unspecified address, and /etc/hosts gives it more names. Use it to refuse actions on
+// this machine.
 func ThisMachine(host string) bool {
 	return Loopback(host) || ParseAddr(host).IsUnspecified() || slices.Contains(loopbackNames[:], host)
 }

@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// Touches reports whether some path that an effect touches could match a glob, and the least index of such a
-// glob. path, pattern and recursive are fields of the [Effect]. Case is ignored, so that a rule protects its
-// files on every file system.
+// Touches reports whether some path that an effect touches could match a glob, and the least index
+// of such a glob. path, pattern and recursive are fields of the [Effect]. Case is ignored, so that
+// a rule protects its files on every file system.
 //
-// A pattern or a recursively read folder may contain any file, so two cases need evidence: at least one name
-// of the glob must also be in the path. These are a pattern with an unknown start ("**/id_rsa" matches
-// "~/.ssh/id_rsa", but not "~/.ssh/**"), and a glob with a free start (a recursive read of "/src" does not
-// match "**/.env", one of "/src/.git" matches "**/.git/hooks/**").
+// A pattern or a recursively read folder may contain any file. In two cases, at least one name of
+// the glob must therefore also be in the path: if the start of the pattern is unknown ("**/id_rsa"
+// matches "~/.ssh/id_rsa", but not "~/.ssh/**"), and if the glob begins with "**/" (a recursive
+// read of "/src" does not match "**/.env", but a recursive read of "/src/.git" matches
+// "**/.git/hooks/**").
 func (g *Globs) Touches(path string, pattern, recursive bool) (index int, ok bool) {
 	f := globMatcher{globs: g, lowestGlob: -1}
 	f.findTouched(path, pattern, recursive)
@@ -107,7 +108,7 @@ func clipPattern(path string, pattern bool) string {
 func (f *globMatcher) matchLiteralPath(path []segment) {
 	g := f.globs
 	f.tryIndexedRules(&g.absoluteRules, path)
-	entered := -1 // length of the last matched home folder, since several may name the same
+	entered := -1 // length of the home folder that matched last; another entry of this length names the same folder
 	for _, home := range g.possibleHomes {
 		if len(home) == entered || len(g.homeRules.allRules) == 0 {
 			continue
@@ -363,8 +364,9 @@ func (f *globMatcher) findCovering(path string, pattern, tree, recursive bool) {
 	f.tryAnywhereRules(segs)
 }
 
-// tryCovering is like [finder.try], but moves to the next state only if the rule matches every name that the
-// path's segment matches.
+// tryCovering records a match if the rule matches every path that the effect's path pattern
+// matches. It moves to the next state only if the rule's segment matches every name that the path's
+// segment matches.
 func (f *globMatcher) tryCovering(r *globRule, path []segment) {
 	segs := r.exactSegments
 	if f.caseFolded {

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// IntendedPath returns the intended part of a pattern: the last name, and the folders with wildcards replaced by a
-// letter. "src/*/a.go" could match a file in a folder of keys, but is not meant to; "~/.ssh/*" is. still says
-// that meant is a pattern, because its last name has text beside the wildcard.
+// IntendedPath returns the path that a pattern is meant to name: a wildcard in a folder name
+// becomes a letter, and so does a last name without literal text. "src/*/a.go" thus becomes
+// "src/x/a.go", which is in no folder of keys, and "~/.ssh/*" becomes "~/.ssh/x". still reports
+// whether the result is still a pattern, because its last name contains both text and wildcards.
 func IntendedPath(pattern string) (meant string, still bool) {
 	base := path.Base(pattern)
 	folder := strings.NewReplacer("*", "x", "?", "x", "[", "x", "]", "x").Replace(path.Dir(pattern))

@@ -29,7 +29,9 @@ func isSingleName(s string) bool {
 	return len(s) <= maxPathBytes && strings.IndexByte(s, '/') < 0 && !isMeta(s)
 }
 
-// segmentsOverlap is [Overlap] on segments, with the same algorithm as inside a segment.
+// segmentsOverlap reports whether two patterns, split into segments, match a common path [Overlap].
+// It advances through both patterns at the same time: row[j] says whether the first i segments of a
+// and the first j segments of b match a common path.
 func segmentsOverlap(a, b []segment) bool {
 	var rows [2][32]bool
 	row, next := rows[0][:], rows[1][:]

@@ -6,16 +6,17 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// Path returns the canonical form of a word of a command, or of a path in a payload: absolute, with slashes,
-// without "." and "..", and with its usual name where the system has several. Variables with known folders
-// and "~" are expanded. Paths of Windows start with a drive ("c:/users/me") or "unc:/" and are in lower case.
-// Path does not access files, except that it calls p.Links to resolve ".." after a symbolic link. The caller
-// must resolve other links.
+// Path returns the canonical form of a word of a command, or of a path in a payload: absolute, with
+// slashes, without "." and "..", and with its usual name where the system has several. Variables
+// with known folders and "~" are expanded. Paths of Windows start with a drive ("c:/users/me") or
+// "unc:/" and are in lower case. Path does not access files, except that it calls p.ResolveLinks to
+// resolve ".." after a symbolic link. The caller must resolve other links.
 //
-// pattern says that word is a pattern as in [Overlap]: a shell glob, or partly unknown text, in which "**"
-// matches the unknown part. Path may return a pattern for a word that is not one: "**/notes" if the folder of a
-// relative path is unknown, "/home/*" for an unknown home folder. The canonical form of a canonical path is
-// the path itself. A word without a path yields "", as a pattern a path that is completely unknown.
+// pattern says that word is a pattern as in [Overlap]: a shell glob, or partly unknown text, in
+// which "**" matches the unknown part. Path may return a pattern for a word that is not one:
+// "**/notes" if the folder of a relative path is unknown, "/home/*" for an unknown home folder. The
+// canonical form of a canonical path is the path itself. The result "" means that the word contains
+// no path or, if isPattern is true, that the path is completely unknown.
 func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
 	if isPlainPath(word, pattern) && !p.onWindows() {
 		if word[0] == '/' {
@@ -92,7 +93,7 @@ type pathWalk struct {
 	isWindowsFolder bool   // the current folder has Windows names
 	root            string // "/", unc or a drive; "" if unknown
 	segs            []segment
-	linkLookups     int // number of calls of Links
+	linkLookups     int // number of calls of Place.ResolveLinks
 }
 
 // maxParentLookups is the maximum number of ".." that are resolved through links.

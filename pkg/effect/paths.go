@@ -27,7 +27,7 @@ type selectionCache struct {
 }
 
 type selection struct {
-	version int // number of the change after which it was made
+	version int // number of the list's change after which the selection was made
 	paths   []string
 }
 
@@ -42,12 +42,14 @@ const (
 	maxAddedPaths = 4096 // paths added by all changes together
 )
 
-// NewPathList returns Paths of a sorted list. The caller must not change the list afterwards.
+// NewPathList returns a PathList with the paths of a sorted list. The caller must not change the
+// list afterwards.
 func NewPathList(sorted []string) *PathList {
 	return &PathList{all: sorted, cache: &selectionCache{selections: map[any]selection{}}}
 }
 
-// Update returns Paths of a sorted list that differs little from that of p. It reuses the cached selections.
+// Update returns a PathList with the paths of a sorted list that differs little from the paths of
+// p. It reuses the cached selections of p.
 func (p *PathList) Update(sorted []string) *PathList {
 	if p == nil {
 		return NewPathList(sorted)

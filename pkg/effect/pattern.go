@@ -110,7 +110,7 @@ func patternSegment(s string) segment {
 type token struct {
 	kind  tokenKind
 	r     rune
-	class string // of tokenClass: between the brackets
+	class string // of a tokenClass: the text between the brackets
 }
 
 type tokenKind uint8
@@ -372,7 +372,8 @@ func markNextStates(a, b []token, i, j int, row, next []bool) {
 	}
 }
 
-// isCoveredBy reports whether u certainly matches every name that s matches. It may return false although it does.
+// isCoveredBy reports whether u certainly matches every name that s matches. It may return false
+// although u matches them all.
 func (s *segment) isCoveredBy(u *segment) bool {
 	if s.kind == literalSegment {
 		if u.kind == literalSegment {

@@ -31,7 +31,8 @@ func PersistenceClass(path string, pattern, recursive bool) string {
 	return ""
 }
 
-// PersistenceClass is like the function Persists, but with the place's own home folder.
+// PersistenceClass calls the package function [PersistenceClass]. Paths in the place's home folder
+// are looked up as paths in /root, which the function knows as a home folder.
 func (pl *Place) PersistenceClass(path string, pattern, recursive bool) string {
 	if rest, ok := strings.CutPrefix(path, pl.Home+"/"); ok && pl.Home != "" {
 		path = "/root/" + rest

@@ -7,8 +7,9 @@ import (
 	"github.com/shieldcli/shield/internal/packed"
 )
 
-// PageAddressFile is the name of the file in the state folder with HOST:PORT of the approval page on one
-// line. It exists once the page has been served. Requests to that address answer questions.
+// PageAddressFile is the name of the file in the state folder that contains the address of the
+// approval page, HOST:PORT, on one line. It exists once the page has been served. An agent must not
+// send requests to this address, because they could answer questions.
 const PageAddressFile = "page.address"
 
 // A Place is the context in which an action is judged: it defines relative paths, "~" and the workspace. The
@@ -24,8 +25,8 @@ type Place struct {
 	// means that links are not resolved.
 	ResolveLinks func(path string) string
 
-	// NewCachedLinks returns a function like Links for a batch of paths: it looks up each folder only once. nil if
-	// Links is nil.
+	// NewCachedLinks returns a function that resolves links as ResolveLinks does, for a batch of
+	// paths: it looks up each folder only once. NewCachedLinks is nil if ResolveLinks is nil.
 	NewCachedLinks func() func(path string) string
 
 	// ReadScript reads a local script that would be executed, by canonical path. Its error is [io/fs.ErrNotExist]
@@ -33,25 +34,25 @@ type Place struct {
 	// KiB, or is not on a local file system. nil reads nothing.
 	ReadScript func(path string) ([]byte, error)
 
-	// ListArchive returns the members of an archive, by canonical path; its errors are those of Script and of
-	// [packed.Members]. nil reads nothing.
+	// ListArchive returns the members of an archive, by canonical path. Its errors are those of
+	// ReadScript and of [packed.Members]. nil reads nothing.
 	ListArchive func(path string, q packed.Query) ([]packed.Member, error)
 
 	// OriginLabels returns the labels of a file from earlier actions of the session, by its own or a parent's
 	// canonical path; nil if it has none. A nil function means that no earlier actions are known.
 	OriginLabels func(path string) []Label
 
-	// ImportedPaths returns the sorted canonical paths of files and folders that earlier actions of the session
-	// downloaded, decoded, unpacked or cloned: those that Origin labels [LabelNetwork], [LabelDecoded] or
-	// [LabelUntrusted]. A folder with everything in it ends in a slash. A nil function means that no earlier
-	// actions are known.
+	// ImportedPaths returns the sorted canonical paths of files and folders that earlier actions of
+	// the session downloaded, decoded, unpacked or cloned: those that OriginLabels labels
+	// [LabelNetwork], [LabelDecoded] or [LabelUntrusted]. A folder with everything in it ends in a
+	// slash. A nil function means that no earlier actions are known.
 	ImportedPaths func() *PathList
 
 	// MadeBySession reports whether earlier actions of the session created the file, or the folder with everything in
 	// it, and nothing else has changed it since. nil: no such files.
 	MadeBySession func(path string) bool
 
-	FoldCase   bool // the file system ignores case (Windows, resolveMacOSAlias)
+	FoldCase   bool // the file system ignores case, as on Windows and macOS
 	PowerShell bool // the payload or the tool's name says that the text is PowerShell
 }
 

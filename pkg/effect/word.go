@@ -5,7 +5,7 @@ import "slices"
 // The words for combinations of kind and other fields. Policies use them like kinds, but [Effect.Kind] never
 // holds one.
 const (
-	SendSecret  Kind = "send_secret"  // SendData with the harm Leaks
+	SendSecret  Kind = "send_secret"  // SendData with the harm LeaksSecrets
 	RunDownload Kind = "run_download" // RunCode of text from the network
 	RunDecoded  Kind = "run_decoded"  // RunCode of decoded text
 	RunInput    Kind = "run_input"    // RunCode of text that another part of the command writes
@@ -30,7 +30,7 @@ func (e *Effect) RuleKind() Kind {
 	return e.Kind
 }
 
-// WithRuleKind returns an effect that has a word.
+// WithRuleKind returns an effect for which [Effect.RuleKind] returns word.
 func WithRuleKind(word Kind) Effect {
 	switch word {
 	case SendSecret:

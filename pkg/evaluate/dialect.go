@@ -41,7 +41,7 @@ const (
 	limitCompletion
 )
 
-// The names of formats and limits in the memory and in messages.
+// Names of answer formats and token limits, in stored dialects and in messages.
 var (
 	formatNames = [...]string{formatNone: "none", formatObject: "json_object", formatSchema: "json_schema"}
 	limitNames  = [...]string{limitNone: "none", limitTokens: "max_tokens", limitCompletion: "max_completion_tokens"}
@@ -91,9 +91,9 @@ func dialectKey(baseURL, model string) string {
 	return "dialect:" + hex.EncodeToString(sum[:])
 }
 
-// LearnedForm returns the reply format that an endpoint's model was found to support instead of the first
-// guess: "json_schema", "json_object" or "none". It is "" if nothing was learned, which is so for services
-// that support the first guess.
+// LearnedForm returns the reply format that an endpoint's model supports if it does not support the
+// one that shield tries first: "json_schema", "json_object" or "none". It returns "" if the first
+// format works, or nothing is known yet.
 func LearnedForm(ctx context.Context, ep Endpoint) string {
 	service, ok := serviceOf(ep.Provider)
 	if !ok || ep.Memory == nil {

@@ -27,7 +27,7 @@ type service struct {
 	baseURL  string
 	keyEnv   string
 	needsKey bool
-	dialect  dialect // the first guess
+	dialect  dialect // API variant to try first
 }
 
 // serviceOf returns the description of a provider by its configured name. Its dialect is only a first guess:

@@ -1,8 +1,8 @@
-// Package evaluate is Tier 2: it asks a language model, which does not know the agent's conversation, whether
-// an action is safe.
+// Package evaluate is Tier 2: it asks a language model, which does not know the agent's
+// conversation, whether an action is safe.
 //
-// The model is not trusted either. It reads text that an attacker may have written (prompt injection), so an
-// [Evaluator]
+// The model is not trusted either. It reads text that an attacker may have written (prompt
+// injection), so an [Evaluator]
 //
 //   - quotes the action as inert data (quote.go) under a compiled-in prompt
 //     (prompt.txt), whose digest is in every verdict;
@@ -15,9 +15,10 @@
 //     a model that obeys the payload would also copy the canary (speech.go);
 //   - limits the size of requests and replies, the waiting time and the cost.
 //
-// A failure is a BLOCK, or an ESCALATE if only a person can still decide: no provider, a payload that is too
-// long, or a budget whose end asks. With fail-open configured, a few kinds of failure are an ALLOW with
-// confidence 0.5, marked as degraded.
+// A failure is a BLOCK. It is an ESCALATE if only a person can still decide: there is no provider,
+// the payload is too long, or the daily budget is spent and the settings say to ask then. With
+// fail-open configured, a few kinds of failure are an ALLOW with confidence 0.5, marked as
+// degraded.
 package evaluate
 
 import (
@@ -55,8 +56,8 @@ type Options struct {
 	Limits Limits // nil: neither rate nor budget is limited
 	Cache  Cache  // nil: no verdicts are cached
 
-	// Why returns the cause for which a tier asked, in fixed words that contain no text of an action, file or
-	// third-party policy; "" if unknown.
+	// Why returns the reason for which a tier did not allow an action and asked the next tier, in
+	// fixed words that contain no text of an action, file or third-party policy; "" if unknown.
 	Why func(*verdict.Step) string
 
 	// WhyUnlicensed returns why an ALLOW of the model cannot replace a person's approval; "" if it can. nil: it
@@ -109,7 +110,7 @@ func PromptHash() string { return actionPromptHash() }
 
 var actionPromptHash = sync.OnceValue(func() string { return promptHash(systemPrompt) })
 
-// PromptHash is [PromptHash], as every verdict has it.
+// PromptHash returns the hash of the compiled-in prompt, as the function [PromptHash] does.
 func (e *Evaluator) PromptHash() string { return PromptHash() }
 
 // Judge asks the model about one case. Failures are reported in the verdict; the error is always nil.
@@ -302,10 +303,10 @@ func (e *Evaluator) restrictAllow(c *analysis.Case, v verdict.Verdict) verdict.V
 	case c.MinTier > 2:
 		instead.Confidence = v.Confidence
 		instead.Reasoning = "the user must decide; the evaluator said: " + v.Reasoning
-		instead.Trail = instead.Trail[:1] // the tier that must decide says nothing about the evaluator's confidence
+		instead.Trail = instead.Trail[:1] // keep only the evaluator's ALLOW: the ESCALATE comes from the minimum tier, not from the evaluator
 		return instead
 	case !v.Degraded && v.Confidence < 0.5:
-		// An ALLOW with low confidence is a contradiction.
+		// An ALLOW with a confidence below 0.5 contradicts itself, so the user must decide.
 		instead.Confidence = v.Confidence
 		instead.Reasoning = "the evaluator is not sure that the action is safe: " + v.Reasoning + "; ask the user"
 	default:

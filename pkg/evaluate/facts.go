@@ -12,9 +12,10 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Facts are what shield knows about an action besides its payload. They precede the untrusted data, so they
-// contain only fixed words, numbers and references: an action, a file name or a third-party policy must not
-// be able to inject text there. The text of a reference such as "path 1" is quoted inside the data.
+// actionFacts are what shield knows about an action besides its payload. They precede the untrusted
+// data, so they contain only fixed words, numbers and references: an action, a file name or a
+// third-party policy must not be able to inject text there. The text of a reference such as "path
+// 1" is quoted inside the data.
 type actionFacts struct {
 	lines      []string
 	references referencedTexts
@@ -28,7 +29,8 @@ const (
 	maxResolved        = 400 // bytes of a resolved command
 )
 
-// referencedTexts are the texts of an action, which facts for the model name by kind and number, such as "path 1".
+// referencedTexts are texts of an action to which the facts for the model refer by kind and number,
+// such as "path 1".
 type referencedTexts struct {
 	redactor *redact.Redactor
 	list     []referencedText
@@ -74,7 +76,7 @@ func shortenMiddle(s string, most int) string {
 	return s[:head] + "…" + s[tail:]
 }
 
-// write appends the names, one per line.
+// write appends each reference and its text to the prompt, as in "path 1 = TEXT", one per line.
 func (n *referencedTexts) write(q *quoter) {
 	for _, o := range n.list {
 		q.raw(o.kind)

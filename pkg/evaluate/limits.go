@@ -27,8 +27,9 @@ var (
 	ErrBudgetExhausted = errors.New("daily evaluation budget exhausted; wait until tomorrow, or let the user raise daily_budget")
 )
 
-// A Cache stores verdicts of Tier 2. The implementation chooses the key: more than the action must be the
-// same, see the pipeline.
+// A Cache stores verdicts of Tier 2. The implementation chooses the cache key, which must cover
+// more than the action: everything that the verdict depends on, such as the files that the action
+// reads and the prompt's hash.
 type Cache interface {
 	// Lookup returns the stored verdict for a case, if there is one that has not expired.
 	Lookup(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool)

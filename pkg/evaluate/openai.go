@@ -88,7 +88,8 @@ func (o *openAI) Reply(ctx context.Context, p Prompt) (Reply, error) {
 		case parameter == "":
 			return Reply{}, o.clean(err)
 		case !errors.As(err, &status):
-			// go-openai itself returned the error: nothing was sent, so this was not an attempt.
+			// An error that is no StatusError comes from go-openai itself: nothing was sent, so
+			// this attempt does not count.
 		case why == suspectedByError && isTransient(err):
 			return Reply{}, o.clean(err) // the service may only be busy: wait before trying the next format
 		default:
@@ -97,7 +98,8 @@ func (o *openAI) Reply(ctx context.Context, p Prompt) (Reply, error) {
 	}
 }
 
-// How long a learned dialect is stored: if the service named the parameter, and if it was found by trying.
+// How long a learned dialect is stored: namedDialectTTL if the service's error named the
+// unsupported parameter, guessedDialectTTL if shield found the dialect by trying formats.
 const (
 	namedDialectTTL   = 24 * time.Hour
 	guessedDialectTTL = time.Hour

@@ -47,7 +47,7 @@ type question struct {
 	instruction  string // what the model should do with the text
 	facts        string // facts from shield, in fixed words
 	text         string
-	overRedacted bool // redaction removed more than secrets in the usual fields
+	overRedacted bool // redaction also removed text outside of the fields that hold the secrets
 }
 
 // redactedPattern matches the replacement text of redacted secrets.

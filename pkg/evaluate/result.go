@@ -137,8 +137,9 @@ func redactResult(result any, r *redact.Redactor) resultExcerpt {
 // maxResultDepth is how deep a result may be nested.
 const maxResultDepth = 128
 
-// value returns a copy of a value as it is sent. The name of a member marks only single words as credentials:
-// a server must not hide instructions under a name such as password.
+// value returns a copy of a result's value as it is sent to the evaluator. A member name such as
+// password marks a text as a credential only if the text is a single word: a server must not hide
+// instructions under such a name.
 func (s *resultExcerpt) value(name string, v any, depth int) any {
 	if depth > maxResultDepth {
 		s.remainingBytes = -1
@@ -195,7 +196,8 @@ func (s *resultExcerpt) string(name, text string) string {
 	return b.String()
 }
 
-// parts splits the quoted result into the parts of the questions.
+// parts splits the quoted result into overlapping parts of at most [MaxPayload] bytes, one for each
+// question to the model.
 func (s resultExcerpt) parts() (out [][]byte) {
 	rest := s.quoted
 	for len(rest) > MaxPayload {

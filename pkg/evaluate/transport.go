@@ -25,7 +25,7 @@ const maxBody = 64 << 10
 // 200 and at most maxBody long. It implements go-openai's HTTPDoer.
 type httpDoer struct{ client *http.Client }
 
-// newDoer returns a doer for an endpoint. It does not connect yet.
+// newDoer returns an HTTP client for an endpoint. It does not connect yet.
 func newDoer(ep *Endpoint) (*httpDoer, error) {
 	proxy, err := ep.proxyURL()
 	if err != nil {

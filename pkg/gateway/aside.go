@@ -24,8 +24,8 @@ type asyncExaminer struct {
 	err              error
 }
 
-// A heldNotice is a notification that is forwarded once all responses up to number after are
-// forwarded.
+// A heldNotice is a notification that is forwarded only after all responses with numbers up to
+// afterResponse.
 type heldNotice struct {
 	afterResponse, size int
 	forward             func() error

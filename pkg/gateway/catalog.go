@@ -20,11 +20,11 @@ type catalog struct {
 	mu               sync.Mutex
 	listsChanged     *sync.Cond              // signals that lists changed
 	tools            map[string]*tool        // by name
-	openListings     map[string]*toolListing // by the cursor of their next page
+	openListings     map[string]*toolListing // incomplete lists of tools, by the cursor of their next page
 	listRequested    bool                    // a list of tools was received
 	openListRequests int                     // number of list requests in progress
-	openQuestions    map[string][]string     // names of the server's unanswered questions, by the key of [call.state]
-	stateOrder       []string                // the keys of states, oldest first
+	openQuestions    map[string][]string     // names of the server's unanswered questions, by [pendingCall.stateKey]
+	stateOrder       []string                // the keys of openQuestions, oldest first
 }
 
 // A toolListing is a list of tools of which pages are still being received.
@@ -92,14 +92,16 @@ func (k *catalog) waitForLists(ctx context.Context) bool {
 	return mine
 }
 
-// listFailed records that the list that wait told the caller to request was not received.
+// listFailed records that the caller of waitForLists, which had to request the first list, did not
+// receive it.
 func (k *catalog) listFailed() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.listRequested = false
 }
 
-// storeState stores a state with the names of its questions, and drops the oldest states above maxOpenQuestions.
+// storeState stores the names of the server's open questions under a state key, see
+// [pendingCall.stateKey], and drops the oldest keys above maxOpenQuestions.
 func (k *catalog) storeState(state string, names []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -113,9 +115,9 @@ func (k *catalog) storeState(state string, names []string) {
 	k.openQuestions[state] = names
 }
 
-// consumeState reports whether a state is kept. With use, it is forgotten; with part, what
-// is answered of it. Names that were not asked for are the server's to ignore, as the
-// protocol says.
+// consumeState reports whether questions are stored for a state. use deletes the state; use and
+// part together delete only the named questions, and the state if no other questions are left.
+// Names that were not asked for are ignored: by the protocol, the server ignores them.
 func (k *catalog) consumeState(state string, names []string, use, part bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

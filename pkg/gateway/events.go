@@ -32,7 +32,8 @@ func newEventReader(r io.Reader, max int) *eventReader {
 	return &eventReader{bufio.NewReaderSize(r, 16<<10), max}
 }
 
-// next returns the next event. An event at the end of the stream that no empty line ends is dropped.
+// next returns the next event. An incomplete event at the end of the stream, without an empty line
+// after it, is dropped.
 func (e *eventReader) next() (event, error) {
 	var ev event
 	size, any := 0, false
@@ -171,8 +172,8 @@ func (s *responseStream) close() {
 	}
 }
 
-// forwardEventFields forwards an event's reconnection time and its ID, which is sent with the next message if the
-// event has one.
+// forwardEventFields forwards an event's ID and reconnection time to the client. If the event has a
+// message, the message follows in the same event; otherwise forwardEventFields ends the event.
 func (s *responseStream) forwardEventFields(ev event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +220,7 @@ func (s *responseStream) writeEvent(raw []byte) {
 		raw = []byte(lineEndEscaper.Replace(string(raw)))
 	}
 	var b bytes.Buffer
-	for line := range bytes.FieldsFuncSeq(raw, func(r rune) bool { return r == '\n' || r == '\r' }) { // white space, as no string of JSON has them
+	for line := range bytes.FieldsFuncSeq(raw, func(r rune) bool { return r == '\n' || r == '\r' }) { // strings in JSON contain no raw line break, so each one here is white space
 		b.WriteString("data: ")
 		b.Write(line)
 		b.WriteByte('\n')

@@ -14,7 +14,7 @@ import (
 )
 
 // An examiner examines one text from a server. clean is the text without invisible characters and
-// secrets. No finding does not prove that the text contains no prompt injection. It is safe for
+// secrets. A text without findings may still contain a prompt injection. An examiner is safe for
 // concurrent use.
 type examiner interface {
 	Examine(text string) (clean string, findings []Finding)
@@ -58,7 +58,7 @@ const (
 // maxFindings is how many findings of one message are kept.
 const maxFindings = 32
 
-// textExaminer returns the findings of [sanitize.Examine].
+// A textExaminer examines texts with [sanitize.Examine].
 type textExaminer struct{}
 
 func (textExaminer) Examine(text string) (clean string, findings []Finding) {

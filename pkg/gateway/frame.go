@@ -149,5 +149,5 @@ func (s *idScanner) endMember(top bool) {
 	s.lastKey = s.lastKey[:0]
 }
 
-// id returns the id that was found in its canonical form, or nil.
+// id returns the id of the scanned message, in canonical form; nil if no id was found.
 func (s *idScanner) id() []byte { return canonicalID(s.foundID) }

@@ -35,12 +35,12 @@ type Options struct {
 	JudgeFor   func(client, connection string) (j Judge, session string) // returns the judge and session for one client and one of its connections ("" if it has none); nil uses Judge and Session for all
 	Server     Server
 	Pins       *Pins                // nil withholds every tool
-	OnResult   ResultFunc           // is called with the result of every call; nil: no call
+	OnResult   ResultFunc           // called with the result of every call; can be nil
 	MarkAsData func(string) string  // marks a text as data, for the mode Marked; nil marks nothing
 	Mode       Mode                 // what happens to results with findings
 	Sampling   bool                 // the server may send sampling requests to the client's model
 	Hosts      []effect.HostPattern // hosts whose links a server may show to a person
-	Timeout    time.Duration        // of one judgement, including questions to a person; 0 means 50 s
+	Timeout    time.Duration        // maximum time for one judgement, including questions to a person; 0 means 50 s
 	WorkingDir string               // the server's working folder
 	Session    string               // session of the actions
 	Redactor   *redact.Redactor     // for notices; nil knows no configured secrets
@@ -74,9 +74,9 @@ type Gateway struct {
 	maxQueue   int // bytes that wait to be written, in each direction
 
 	mu                  sync.Mutex
-	clientCalls         map[string]*pendingCall // the client's, by canonical id
+	clientCalls         map[string]*pendingCall // open requests of the client, by canonical id
 	cancelledCalls      map[string]bool         // requests that the client cancelled after they were sent to the server
-	serverRequests      map[string]bool         // the server's, by canonical id
+	serverRequests      map[string]bool         // open requests of the server, by canonical id
 	changedLists        map[string]bool         // lists with an unread list_changed notification
 	ownRequestCount     int                     // number of requests that the gateway itself has sent
 	serverQuestions     int
@@ -205,7 +205,7 @@ func (g *Gateway) failOpenCalls() int {
 	g.mu.Lock()
 	g.serverEndError = ErrServerEnded
 	g.mu.Unlock()
-	g.judgements.Wait() // its context has ended with the connection
+	g.judgements.Wait() // does not block for long: the connection's end has cancelled the judgements' context
 	g.mu.Lock()
 	open := g.clientCalls
 	g.clientCalls = map[string]*pendingCall{}
@@ -226,7 +226,7 @@ func (g *Gateway) failOpenCalls() int {
 type route struct {
 	client, server frameSink
 	asyncExaminer  *asyncExaminer  // examines responses concurrently; nil if results are not examined
-	stream         *responseStream // of one exchange, which the response ends; nil on a lasting connection
+	stream         *responseStream // response stream of one HTTP exchange, which the response ends; nil on a lasting connection
 }
 
 // A frameSink accepts frames in order. put reports false if the frame was not accepted, since the other end

@@ -26,7 +26,7 @@ const (
 	maxBodyBytes      = 4 << 20   // bytes of a message, as in the protocol's reference implementations
 	maxTotalBodyBytes = 128 << 20 // bytes of all messages in progress
 	maxExchanges      = 512       // concurrent exchanges
-	maxRemoteSessions = 1024      // of one server over HTTP
+	maxRemoteSessions = 1024      // maximum number of sessions of one HTTP server
 	bodyReadTimeout   = 30 * time.Second
 	exchangeEndGrace  = time.Second // time for a server to close an answered exchange
 )
@@ -127,7 +127,8 @@ func (f *Front) clientName(req *http.Request) (name string, authorized bool) {
 	return hostOf(req.RemoteAddr), true
 }
 
-// reserve reserves an exchange, or bytes of one, and reports false above the limit.
+// reserve reserves one exchange if bytes is 0, and otherwise that many bytes for the body of a
+// request. It returns false if that would exceed [maxExchanges] or [maxTotalBodyBytes].
 func (f *Front) reserve(bytes int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -227,7 +228,8 @@ func headerMismatch(h http.Header, m *message) string {
 	return ""
 }
 
-// messageSubject returns the subject of a message, as the header Mcp-Name repeats it.
+// messageSubject returns the name, URI or task ID that a message refers to, which the HTTP header
+// Mcp-Name must repeat; "" for other methods.
 func messageSubject(m *message) string {
 	of, _, _ := strings.Cut(m.method, "/")
 	switch of {
@@ -265,7 +267,8 @@ func argumentHeaders(h http.Header, t *tool, arguments object) (map[string]strin
 	return out, nil
 }
 
-// decodeHeader returns the value of a header that can be encoded as the protocol defines: =?base64?…?=.
+// decodeHeader returns the decoded value of a header. The protocol allows a value to be encoded as
+// =?base64?…?=; other values are returned unchanged. It returns false if the base64 is invalid.
 func decodeHeader(s string) (string, bool) {
 	rest, encoded := strings.CutPrefix(s, "=?base64?")
 	if !encoded {

@@ -10,10 +10,11 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// shipped are the tool classes for servers that are published as packages.
+// shipped is an entry of the table of tool classes that shield ships: the packages that contain one
+// MCP server, and the class of each of its tools.
 type shipped struct {
 	packages []string
-	classes  map[string]string // by the tool's name
+	classes  map[string]string // tool classes, by the tool's name
 }
 
 // ClassOf returns the class that shield ships for a tool of the server that a command line starts; ""

@@ -133,7 +133,7 @@ func (g *Gateway) proposeAction(ctx context.Context, c *pendingCall, m *message)
 		return nil, fmt.Errorf("the request %s has no name, URI or task; set one", m.method)
 	}
 	about := m.method
-	if strings.HasPrefix(about, "tasks/") { // one request of a task answers what another has said
+	if strings.HasPrefix(about, "tasks/") { // a task's tasks/update request can answer questions in the result of its other requests
 		about = "tasks"
 	}
 	c.requestDigest = hashParts(about, g.opts.Session, c.subject, canonjson.AppendValue(nil, arguments))

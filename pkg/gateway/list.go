@@ -161,7 +161,7 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 	defer k.mu.Unlock()
 	defer func() {
 		if err != nil {
-			k.tools = map[string]*tool{} // none can be called
+			k.tools = map[string]*tool{} // no tool can be called
 		}
 	}()
 	if g.opts.Pins == nil {
@@ -184,7 +184,7 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 	if l.complete && last {
 		k.tools = map[string]*tool{}
 	}
-	if maps.Copy(k.tools, l.tools); len(k.tools) > 2*maxTools { // by lists that were never completed
+	if maps.Copy(k.tools, l.tools); len(k.tools) > 2*maxTools { // lists that were never completed have added tools
 		return nil, fmt.Errorf("the server lists more than %d tools; disable some in the server", 2*maxTools)
 	}
 	others, err := g.otherServerPins()
@@ -196,7 +196,7 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 		if first && l.complete {
 			l.isFirstList = !f.FirstListAccepted
 			for name := range f.Tools {
-				if name != instructionsName { // an incomplete first list is not trusted a second time
+				if name != instructionsName { // tools are pinned from an incomplete first list: do not accept a second first list
 					f.FirstListAccepted, l.isFirstList = true, false
 				}
 			}
@@ -321,8 +321,8 @@ func comparableName(s string) string {
 
 var separatorRemover = strings.NewReplacer("_", "", "-", "", ".", "", "/", "")
 
-// isDistinctiveName reports whether a name is long and composed, so that it is not an ordinary word of a
-// description.
+// isDistinctiveName reports whether a name is long and contains "_" or "-", so that it is not an
+// ordinary word of a description.
 func isDistinctiveName(name string) bool { return len(name) >= 8 && strings.ContainsAny(name, "_-") }
 
 // mentions reports whether a text contains a name as a whole word.

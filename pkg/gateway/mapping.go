@@ -30,12 +30,12 @@ type knownServer struct {
 	tools              []knownTool
 }
 
-// A knownTool is a tool's name and its action: a type, for some with a template of the request or
-// command.
+// A knownTool is the name of an MCP tool and the action that it performs: an action type, which a
+// template of the HTTP request or the command can follow.
 type knownTool struct{ name, action string }
 
 // A shape is a set of tool parameters with a known meaning. The tool must require one name of each
-// list in has; other parameters must be in may.
+// list in requiredNames; all its other parameters must be in optionalNames.
 type shape struct {
 	action        string
 	requiredNames [][]string

@@ -20,9 +20,9 @@ type message struct {
 	id       []byte // in canonical form
 	method   string
 	params   object
-	result   any // of a response without an error
+	result   any // the result in a response; nil if the response is an error
 	rpcError object
-	members  []canonjson.Member // of the envelope
+	members  []canonjson.Member // members of the top-level JSON object
 }
 
 type object = map[string]any

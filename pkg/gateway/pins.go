@@ -228,7 +228,7 @@ func readPins(path string) (PinFile, error) {
 	return f, nil
 }
 
-// checksum returns the checksum of all fields but Sum.
+// checksum returns the checksum of all fields except Checksum.
 func (f *PinFile) checksum() string {
 	f.Checksum = ""
 	data, err := json.Marshal(f, json.Deterministic(true))

@@ -40,8 +40,8 @@ func matchedRuleName(rules []rule, patterns []*regexp.Regexp, text string) strin
 	return ""
 }
 
-// A toolExaminer examines the strings of tool definitions: as textExaminer does, and for instructions
-// to the model, also encoded ones.
+// A toolExaminer examines the strings of tool definitions. Besides what textExaminer finds, it
+// finds instructions to the model (tool poisoning), plain or encoded.
 type toolExaminer struct{ textExaminer }
 
 func (e toolExaminer) Examine(s string) (string, []Finding) {

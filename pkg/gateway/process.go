@@ -125,7 +125,7 @@ func (p *Process) End(hurry bool) error {
 func (p *Process) terminate() {
 	p.terminateOnce.Do(func() {
 		subprocess.TerminateGroup(p.cmd)
-		if p.containment != nil { // what contains it is not ended by that, or it would leave what has left the group
+		if p.containment != nil { // the containment process ignores SIGTERM, since it must also end children that left the process group
 			_ = p.containment.Terminate()
 		}
 		time.AfterFunc(termGrace, func() {

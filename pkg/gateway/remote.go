@@ -246,7 +246,7 @@ func gatewayStatus(status int) int {
 	return status
 }
 
-// answerError answers a message that the server did not answer with an error.
+// answerError sends an error as the response to a message that the server has not answered.
 func (w *remoteRelay) answerError(m *message, err error) {
 	status, code := http.StatusBadGateway, codeInternalError
 	var s statusError

@@ -42,8 +42,8 @@ func (g *Gateway) serverRequestRefusal(method string, params object) string {
 	return ""
 }
 
-// errorLinksRefusal returns why an error response is refused that asks the user to open links before the call
-// can work; "" if the links are allowed, or there are none.
+// errorLinksRefusal returns why an error response is refused. Such a response asks the user to open
+// links before the call can work. The result is "" if the links are allowed, or there are none.
 func (g *Gateway) errorLinksRefusal(fault object) string {
 	all, _ := objectMember(fault, "data")["elicitations"].([]any)
 	for _, one := range all {
@@ -117,8 +117,9 @@ func normalizeWords(s string) string {
 	return foldText(b.String())
 }
 
-// inputRequestsRefusal returns why the questions in a result are refused; "" if the client may answer them. It then
-// stores the result's requestState for this request.
+// inputRequestsRefusal returns why the server's requests to the client in a result are refused. If
+// the client may answer them, it returns "" and stores the result's requestState with the names of
+// these requests.
 func (g *Gateway) inputRequestsRefusal(c *pendingCall, result object) string {
 	requests := objectMember(result, "inputRequests")
 	for _, name := range sorted.Keys(requests) {
@@ -144,10 +145,10 @@ func (c *pendingCall) stateKey(o object) string {
 	return c.requestDigest + hashParts(canonjson.AppendValue(nil, o["requestState"]))
 }
 
-// wasAsked reports whether the server has asked the questions that a request answers, in a result for
-// the same request of the same client; true if it answers none. With use, the answered questions of a
-// state are removed; for a task the unanswered ones stay. Without a requestState the server itself
-// does not distinguish rounds, and the question stays open.
+// wasAsked reports whether the server asked questions with a request's requestState, in a result
+// for the same request of the same client; true if the request answers no questions. use deletes
+// the stored questions; of a task, only the answered ones. Without a requestState the server cannot
+// distinguish repeated answers, so the questions stay stored.
 func (g *Gateway) wasAsked(c *pendingCall, params object, use bool) bool {
 	answers, answered := params["inputResponses"]
 	_, given := params["requestState"]

@@ -1,5 +1,5 @@
-// Package grounding extracts the objects that a user names in a prompt, with what should be done to them. It
-// makes no decisions, reads only English, and rather misses an object than invents one.
+// Package grounding extracts the objects that a user names in a prompt, with what should be done to
+// them. It makes no decisions and reads only English. If in doubt, it leaves an object out.
 package grounding
 
 import (
@@ -44,8 +44,8 @@ const (
 	maxQuoteBytes       = 80
 )
 
-// Extract returns the objects that a prompt names with a verb, each with the operation, and up to most names
-// of any kind.
+// Extract returns the objects that a prompt names together with a verb, each with the operation,
+// and also all names of any kind. The parameter most limits the number of names.
 func Extract(prompt string, most int) (out []NamedObject, names []string) {
 	if len(prompt) > maxPromptBytes {
 		prompt = prompt[:maxPromptBytes]
@@ -204,13 +204,13 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 	governed := false // the verb does not request the operation, as in: explain how to …
 	ends := false     // governed ends with this part of the sentence
 	fresh := true     // a requested operation can begin here
-	first := false    // no object has followed the operation yet
+	first := false    // an operation or negation was read, but no object after it yet
 	apart := false    // a comma has followed the negation
 	within := false   // the next words say where, and are not the object
 	for i, w := range lower {
 		if requestVerbs()[w] != 0 || w == "," || w == "and" {
 			within = false
-		} else if placePrepositions(w) && does&Delete != 0 && !negated && (w != "at" || len(out) > 0) { // all of the redis at …
+		} else if placePrepositions(w) && does&Delete != 0 && !negated && (w != "at" || len(out) > 0) { // a place follows, not an object to delete, as in: delete all keys in redis-1
 			within = true
 		}
 		switch {
@@ -386,8 +386,8 @@ func subjectStart(lower []string, i int) (from int, not bool) {
 	return from, not
 }
 
-// mentionedNames returns the names in a sentence to which a pronoun may refer. Names from one mention have the same
-// words.
+// mentionedNames returns the names in a sentence to which a pronoun may refer. Names from the same
+// mention have the same Quote.
 func mentionedNames(list, lower []string) (out []NamedObject) {
 	for i := range lower {
 		if name, noun, ok := nameAt(list, lower, i, false); ok && !fillerWords(lower[i]) && !commandPrograms(lower[i]) && Operations(0) == requestVerbs()[lower[i]] {
@@ -407,7 +407,7 @@ func nameVariants(name string, does Operations) (out []NamedObject) {
 			out = append(out, NamedObject{Name: name, Operations: does})
 		}
 	}
-	if at := strings.IndexByte(name, '@'); at > 0 && !strings.ContainsAny(name, "/:") && does&Delete == 0 { // a mail address: it counts only if the operation is nothing but to send
+	if at := strings.IndexByte(name, '@'); at > 0 && !strings.ContainsAny(name, "/:") && does&Delete == 0 { // a mail address counts only if the only operation is Send
 		if does != Send {
 			return nil
 		}

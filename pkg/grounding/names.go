@@ -11,8 +11,9 @@ var nameCandidate = prefilter.Lazy(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`
 // minNameBytes is the minimum length in bytes of a name that is compared.
 const minNameBytes = 3
 
-// Names returns the names in a text, with the parts that an action may use: of a URL its host, the host with
-// the folders below it, and the folders. all is false if there are more than most names.
+// Names returns the names in a text, including the parts that an action can use alone: of a URL the
+// host, the host with its first folders, and these folders. all is false if the text has more names
+// than the parameter most allows.
 func Names(text string, most int) (names []string, all bool) {
 	seen := map[string]bool{}
 	all = true
@@ -61,5 +62,6 @@ func Names(text string, most int) (names []string, all bool) {
 	return names, all
 }
 
-// maxFolders is the maximum number of folders of a path that are names together with the part before them.
+// maxFolders is the maximum number of leading parts of a path, such as a and a/b of a/b/c, that
+// [Names] returns as names.
 const maxFolders = 3

@@ -46,7 +46,7 @@ var (
 	readerDirectedWords = wordSet("you your yours yourself agent agents assistant assistants model models llm ai claude codex gemini copilot qwen must always shall should ought need needs required requires please remember ensure sure " +
 		"ignore disregard override obey follow instead before after when whenever if unless until run runs running execute executes invoke user approve approved allowed permission permissions secret secrets token password credential credentials key keys sudo curl wget")
 
-	// instructionVerbs are verbs at the start of instructions, in addition to deeds.
+	// instructionVerbs are verbs at the start of instructions, besides the verbs in requestVerbs.
 	instructionVerbs = wordSet("use prefer keep follow make take give tell let try call put have be do go write think treat assume consider respect respond answer reply report skip stick wrap name pass store save load copy paste place check verify confirm validate " +
 		"prefix start begin end always only when before after if on for to never whenever")
 )

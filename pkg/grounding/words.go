@@ -79,7 +79,8 @@ var phraseReplacer = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(list...)
 })
 
-// separatedPhrase matches such phrases with a name between their words: take NAME down.
+// separatedPhrase matches a phrasal verb, such as take down, with a name between its words: take
+// NAME down.
 var separatedPhrase = prefilter.Lazy(`(?i)\b(take|tear|shut|roll|throw|spin|turn|switch|write|drop|shoot)\s+((?:an?\s+(?:e-?mail|message|note|line)\s+)?to\s+)?([\w~./@:-]+)\s*(down|back|away|off|out|a line|a mail|an e-?mail|a message)?\b`)
 
 // httpRequestPhrase matches a phrase for an HTTP request.
@@ -105,7 +106,7 @@ func replacePhrases(sentence string) string {
 	})
 }
 
-// pastParticiples maps the past participles of deeds to their operation.
+// pastParticiples maps the past participles of request verbs, such as deleted, to their operations.
 var pastParticiples = sync.OnceValue(func() map[string]Operations {
 	out := map[string]Operations{"sent": Send, "put": Change | Send, "set": Change, "reset": Delete, "overwritten": Change | Delete, "cut": Delete, "written": Change, "shut": Change}
 	for w, does := range requestVerbs() {
@@ -120,7 +121,8 @@ var pastParticiples = sync.OnceValue(func() map[string]Operations {
 	return out
 })
 
-// inflectedVerbs maps other forms of deeds, which count after a negation: without deleting, no pushes.
+// inflectedVerbs maps other forms of request verbs to their operations. They count after a
+// negation: without deleting, no pushes.
 var inflectedVerbs = sync.OnceValue(func() map[string]Operations {
 	out := map[string]Operations{}
 	for w, does := range requestVerbs() {
@@ -136,8 +138,9 @@ var modalVerbs = wordSet("can could should must may shall will cannot")
 // placePrepositions are prepositions before a place.
 var placePrepositions = wordSet("from in on inside within at")
 
-// orders are words by which a user asks for something, reporting are words for what others do, and reports
-// precede a colon and the words of others.
+// obligationModals are words with which a user asks for something. quoteIntroductions can precede a
+// colon and a quotation, and reportedSpeechWords show that a sentence reports what other people
+// say.
 var (
 	obligationModals   = wordSet("should must")
 	quoteIntroductions = wordSet("say says said claim claims claimed report reports reported suggest suggests suggested states stated mentions mentioned recommends recommended ticket issue docs documentation page comment " +
@@ -146,15 +149,17 @@ var (
 )
 
 var (
-	// wordsBeforeRequest are words before "to" and a deed.
+	// wordsBeforeRequest are words that can precede "to" and a request verb, as in: I want you to
+	// delete.
 	wordsBeforeRequest = wordSet("want need like have going ahead you remember sure us")
 
 	// discussionVerbs are verbs that turn what follows into a text, a question or a plan.
 	discussionVerbs = wordSet("explain describe document show tell-me discuss review plan simulate draft figure list why how what whether consider think understand summarize summarise compare translate " +
 		"pretend imagine suppose research say quote print echo propose suggest ask")
 
-	// otherWorkVerbs are verbs for other work. Their scope ends with the part of the sentence, unless a word of
-	// relates extends it to the rest of the sentence.
+	// otherWorkVerbs are verbs for work other than the operations of requestVerbs. A request verb
+	// in their scope does not count. The scope ends with the clause, unless one of relativeWords
+	// extends it to the rest of the sentence.
 	otherWorkVerbs = wordSet("fix implement create build generate make find investigate analyze analyse debug refactor run finish complete add install bump lint format")
 	relativeWords  = wordSet("that which who to how when for whose so")
 
@@ -164,7 +169,7 @@ var (
 	// statementStarts begin a statement, which requests nothing.
 	statementStarts = wordSet("this that these those it its he she they there i've i'm we've we're you've you're it's that's there's which who")
 
-	// fillerWords are words without meaning before a deed or an object.
+	// fillerWords are words without meaning before a request verb or an object.
 	fillerWords = wordSet("can could will would you i we i'd i'll let's lets let just now also so ok okay go ahead the a an this that these those my our your all any both of on in into from at with to for via up out off away down over it its them and/or " +
 		"please pls plz oops hey hi thanks great good right kindly simply first next finally again old new whole entire current local remote-side everything except")
 

@@ -11,7 +11,8 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// CanAsk returns nil if some version and mode of the host waited for its user in tests.
+// CanAsk returns nil if, in tests, at least one version and mode of the host waited for its user's
+// answer when a hook asked a question.
 func (h *Host) CanAsk() error {
 	if h.form.Ask.Answer == "" {
 		return fmt.Errorf("in tests, %s did not wait for its user when a hook asked a question", h.Title())
@@ -126,8 +127,8 @@ func (p *Place) HasAnsweringHook(ctx context.Context, doc []byte) (bool, error) 
 	return answers, nil
 }
 
-// Headless reports whether a session of the host may have no user: it has none, or that is unknown. It
-// is false for a host whose file does not say how to tell.
+// Headless reports whether a session of the host may have no user: it certainly has none, or shield
+// cannot tell. It is false for a host whose description in folder hosts contains no test for this.
 func (h *Host) Headless(ctx context.Context, getenv func(string) string, running *HostProcess) bool {
 	if h.form.Headless == "" {
 		return false

@@ -22,8 +22,8 @@ type Definition struct {
 // maxDefinitionDepth is the maximum nesting of a definition.
 const maxDefinitionDepth = 32
 
-// Definitions returns the definitions of MCP servers in a client's settings; doc and paths are those
-// of [EditServers].
+// Definitions returns the definitions of MCP servers in doc, the text of a client's settings file.
+// Each of paths is a key path to an object that contains servers by name; "*" matches every key.
 func Definitions(doc []byte, isTOML bool, paths [][]string) (all []Definition, err error) {
 	if len(bytes.TrimSpace(doc)) == 0 {
 		return nil, nil

@@ -48,7 +48,7 @@ func Names() []string { return slices.Clone(hosts) }
 type Host struct {
 	Name          string
 	form          *form.Host
-	forPermission bool // the host reads events for [Host.Permission]
+	forPermission bool // the host has only the event before its permission prompt, see [Host.Permission]
 }
 
 // Named returns a host by its name.
@@ -60,9 +60,9 @@ func Named(name string) (*Host, error) {
 	return &Host{Name: name, form: f}, nil
 }
 
-// Title returns the name that people know, and Verified the version whose real
-// program was tested; "" if it was not, and then Source says where the forms of its
-// events come from.
+// Title returns the host's name as people know it. VerifiedVersion returns the version that was
+// tested with the real program. If VerifiedVersion is "", Source returns where the formats of the
+// host's events are documented.
 func (h *Host) Title() string           { return h.form.Title }
 func (h *Host) VerifiedVersion() string { return h.form.Verified }
 func (h *Host) Source() string          { return h.form.Source }
@@ -70,13 +70,13 @@ func (h *Host) Source() string          { return h.form.Source }
 // Limits are sentences about what no hook of this host can prevent.
 func (h *Host) Limits() []string { return h.form.Limits }
 
-// NeedsSilentHook reports whether a hook must print nothing on standard output, and UserShell whether the host
-// runs command lines in the user's own shell.
+// NeedsSilentHook reports whether a hook must print nothing on standard output. The method
+// UserShell reports whether the host runs command lines in the user's own shell.
 func (h *Host) NeedsSilentHook() bool { return h.form.Silent }
 func (h *Host) UserShell() bool       { return h.form.UserShell }
 
-// DenialStatus is the exit status of a hook that denies: 2, or 0 for a host that on other statuses
-// allows the call or does not show the reason.
+// DenialStatus is the exit status of a hook that denies a call: usually 2, but 0 if the host would
+// allow the call, or hide the reason, after any other status.
 func (h *Host) DenialStatus() int {
 	if h.form.ZeroStatus {
 		return 0
@@ -148,8 +148,8 @@ func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 	return e, nil
 }
 
-// detectSender returns the host that sent an event: another host if the event has marks of one that also
-// runs hooks installed for others.
+// detectSender returns the host that sent an event. This is a host other than h if the event
+// contains fields that only the other host sends, and that host also runs hooks installed for h.
 func (h *Host) detectSender(ctx context.Context, v any) (*Host, error) {
 	for _, name := range borrowers {
 		other := h
@@ -345,9 +345,9 @@ func containsText(v any, text string) bool {
 	return false
 }
 
-// Answer returns the host's response to an allowed event, one JSON text; nil for no response. An event
-// without actions is left to the host's own permissions; with delegate so is every event, on hosts
-// that have permissions.
+// Answer returns the host's response to an allowed event, as one JSON text; nil for no response. On
+// a host with its own permissions, the response leaves the decision to them if the event has no
+// actions or if delegate is true.
 func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string) ([]byte, error) {
 	form := h.form.Neutral
 	if len(e.Actions) > 0 && e.ToolResult == nil && !delegate && h.form.Allow != "" {

@@ -17,7 +17,7 @@ type Inspection struct {
 	DisablingSettings []string `json:"stops"`   // settings in the file that disable the hooks of every file
 	Hooks             []Hook   `json:"hooks"`   // shield's hooks that run before a tool
 	ResultHooks       []Hook   `json:"results"` // shield's hooks that get the result of a tool
-	PermissionHooks   []Hook   `json:"permits"` // shield's hooks that run before the host asks its user, as [Host.Permission]
+	PermissionHooks   []Hook   `json:"permits"` // shield's hooks that run before the host shows its permission prompt
 }
 
 // A Hook is one hook of shield in a settings file.

@@ -88,7 +88,7 @@ func IsInterpreter(p *ancestry.Process) bool {
 type HostProcess struct {
 	Args     []string // arguments after the program, or after the script of an interpreter
 	Terminal bool     // standard input and output are a terminal
-	Version  string   // path of the program; "" if unknown
+	Version  string   // version of the host's npm package; "" if unknown
 }
 
 // jqValue returns a process as the jq programs receive it.
@@ -128,5 +128,6 @@ func (h *Host) FindRunning(all []ancestry.Process) (at int, args []string, file 
 	return -1, nil, ""
 }
 
-// NPMPackage returns the npm package that contains the host's program; "" if it shows no version.
+// NPMPackage returns the npm package from which shield determines the version of the host's
+// program; "" if there is none.
 func (h *Host) NPMPackage() string { return h.form.Ask.Package }

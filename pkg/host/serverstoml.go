@@ -13,8 +13,9 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// editTOML is [EditServers] for a TOML table of tables. It finds lines by their form, so it parses the
-// output again and returns an error if that is not the intended change.
+// editTOML is [EditServers] for a TOML table of tables. It edits the text line by line with regular
+// expressions, so it parses the output again and returns an error if that is not the intended
+// change.
 func editTOML(doc []byte, table string, change func(ServerCommand) (ServerCommand, bool)) (out []byte, changed []string, err error) {
 	broken := errors.New("is not valid TOML; correct it")
 	var want map[string]any
@@ -144,7 +145,8 @@ func lineEnding(line string) string {
 	return "\n"
 }
 
-// editCommand returns a command line of the file with a new value; the old value begins at from.
+// editCommand replaces the value in the line of a TOML file that sets the command of an MCP server.
+// The old value begins at the offset from.
 func editCommand(line string, from int, command string) string {
 	from += len(line[from:]) - len(strings.TrimLeft(line[from:], " \t"))
 	if end := wordEnd([]byte(line), from); end > 0 {

@@ -27,7 +27,7 @@ type Place struct {
 	form.Place
 	host           *Host
 	listElements   []listElement
-	fileTemplate   template // of Text or Block
+	fileTemplate   template // template of the file content, from the field Text or Block
 	olderTemplates []template
 	installedText  string // the text including the command line
 }
@@ -42,7 +42,7 @@ type listElement struct {
 // HookCommands are the command lines that a host runs as hooks.
 type HookCommands struct {
 	BeforeTool string // before a tool runs
-	AfterTool  string // after it has returned something
+	AfterTool  string // after a tool has returned a result
 	Permission string // for the event of [Host.Permission]; "" for none
 	Prompt     string // for the event that tells what the user has written; "" for none
 }
@@ -204,8 +204,8 @@ func (p *Place) removeElements(ctx context.Context, doc []byte) (rest []byte, go
 	return rest, gone, nil
 }
 
-// Uninstall returns a settings file's text without the hook. If the file is exactly what Install
-// produced from before, it returns before.
+// Uninstall returns a settings file's text without shield's hook. If doc is exactly what Install
+// made of the original text before, it returns this original text.
 func (p *Place) Uninstall(ctx context.Context, doc, before []byte) ([]byte, error) {
 	switch {
 	case p.Text != "" && !p.MatchesTemplate(doc) && !p.host.mentionsHook(doc):
@@ -282,8 +282,9 @@ func (s *Settings) DenialReason(ctx context.Context, out []byte) (reason string,
 	return "", errors.New("the hook's output is not a denial with a reason")
 }
 
-// extractMarkedText returns the text in got at the place of marked in want, if both are otherwise equal apart
-// from texts at the place of shown; else "".
+// extractMarkedText returns the text in got at the position where want contains marked. Where want
+// contains shown, got can contain any text; elsewhere both must be equal. Otherwise the result is
+// "".
 func extractMarkedText(want, got any, marked, shown string) string {
 	reason := ""
 	var fill func(want, got any) bool

@@ -98,8 +98,8 @@ func removeElement(doc []byte, at span, parts []span, i int) []byte {
 	return append(doc[:from:from], doc[to:]...)
 }
 
-// removeEmpty returns doc without the list at a key path and its enclosing objects, if they are empty
-// and not in before.
+// removeEmpty returns the document doc without the list at a key path and without the objects
+// around it, if they are empty and the original document before does not contain them.
 func removeEmpty(doc []byte, path []string, before []byte) []byte {
 	for n := len(path); n > 0; n-- {
 		_, known, err := spanAtPath(before, path[:n])

@@ -35,8 +35,9 @@ var alwaysAskedKinds = []effect.Kind{
 	effect.RunDecoded, effect.RunInput, effect.RemoteShell, effect.Dynamic, effect.StopProcess, effect.ChangeSystem,
 }
 
-// Of returns the kind of an action with findings of rules and classifiers. met reports whether a rule asks
-// about the effect with an index. An error says why only this single action can be allowed.
+// Of returns the kind of an action, to which an approval for similar actions can apply. findings
+// are those of rules and classifiers; met(i) reports whether a rule asks about effect i. An error
+// says why only this single action can be allowed.
 func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error) {
 	if err := CheckReusable(c, findings); err != nil {
 		return Kind{}, err

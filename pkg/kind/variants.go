@@ -11,11 +11,11 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// maxShownVariants is the maximum number of neighbours of an action that a person is shown.
+// maxShownVariants is the maximum number of variants of an action that a person is shown.
 const maxShownVariants = 3
 
-// CoveredVariants returns up to maxShownVariants variants of a that covers accepts: examples of what an approval
-// would also allow.
+// CoveredVariants returns up to maxShownVariants variants of an action for which the function
+// covers returns true. They are examples of what an approval would also allow.
 func CoveredVariants(a *action.Action, covers func(*action.Action) bool) (out []*action.Action) {
 	for _, n := range Variants(a) {
 		if len(out) == maxShownVariants {

@@ -14,18 +14,18 @@ type SecretForm struct {
 	Literals []string // in lower case, at least 3 bytes each; every match of Pattern contains one of them, in any case
 	Pattern  string   // RE2; the first group that matched is the secret, or else the whole match
 	Narrow   int      // every match has a run of this many letters, digits, "_" and "-"
-	Wide     int      // every match has a run of this many of these and "+/=.~%"
+	Wide     int      // every match has a run of this many letters, digits and characters of "_-+/=.~%"
 	Bytes    string   // ASCII characters that every match contains
 	Line     bool     // a match is within one line and does not depend on other lines
 	Entropy  float64  // minimum Shannon entropy of the secret, in bits per byte
-	Not      []string // RE2; if one of these matches in the secret, it is not one
+	Not      []string // RE2; a text in which one of these matches is not a secret
 }
 
 // Names are the words in the name of a field, variable or option that show that
 // its value is secret, all in lower case.
 type Names struct {
 	Passwords []string // words after which any value is secret
-	Endings   []string // ends of words that do the same, as in PGPASSWORD
+	Endings   []string // endings of words in a name that make any value secret, as in PGPASSWORD
 	Last      []string // like Passwords, but only as the last word of a name
 	Keys      []string // words after which a value that looks random is secret
 	Owners    []string // words that make a following "key" one of Keys

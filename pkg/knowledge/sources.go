@@ -13,7 +13,8 @@ type SourceForm struct {
 	Sums    string   // RE2; matches the setting for verifying packages
 }
 
-// Addresses returns the addresses in a text that settings of the form name.
+// Addresses returns the package source addresses in a configuration text: those that the pattern in
+// Setting finds.
 func (f *SourceForm) Addresses(text string) []string {
 	if strings.Contains(f.Setting, "://") && !strings.Contains(text, "://") { // every match contains "://", see TestSourceSettings
 		return nil

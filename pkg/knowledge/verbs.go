@@ -15,7 +15,7 @@ type VerbList struct {
 // A verbEntry is the entry of a word in verbs.yaml.
 type verbEntry struct {
 	isToolVerb    bool // in one of the lists before "things", which are used for names of tools
-	lastListIndex int  // index in VerbLists of the last such list
+	lastListIndex int  // index in VerbLists of the last list before "things" that contains the word
 	isAlsoNoun    bool
 	listBits      uint64 // bit set, by index in VerbLists, of all lists with the word
 }
@@ -67,8 +67,8 @@ func Verb(name string) (word, list string) {
 	return word, VerbLists[worst].Name
 }
 
-// ShowsSecret reports whether a tool, by its full name with the server's, returns secrets: get_secret_value
-// does, list_secrets does not.
+// ShowsSecret reports whether a tool returns secrets, judged by its full name, which includes the
+// name of its server: get_secret_value does, list_secrets does not.
 func ShowsSecret(name string) bool {
 	words := Words(name)
 	if !slices.ContainsFunc(words, func(w string) bool { return VerbIn(w, "shows") }) {

@@ -20,9 +20,9 @@ import (
 // errTooBig is the error for an archive bomb, or an archive too large for a classifier.
 var errTooBig = fmt.Errorf("the archive unpacks to more than %d bytes; pull an archive of the model alone", maxModelBytes)
 
-// unpackArchive copies the files of a model from an archive: tar, as it is or
-// compressed with gzip or zstd, or zip. The format is told by the content. The
-// model may be in a folder of the archive.
+// unpackArchive copies the files of a model from an archive: zip, or tar that is uncompressed or
+// compressed with gzip or zstd. It detects the format from the content. The model can be in a
+// folder of the archive.
 func unpackArchive(ctx context.Context, f *os.File, to string) error {
 	// The folder of the model in the archive is known only when all names have been read.
 	var names []string
@@ -47,9 +47,9 @@ func unpackArchive(ctx context.Context, f *os.File, to string) error {
 	})
 }
 
-// modelFolder returns the folder of the model in an archive, with a slash at
-// its end, or "": where the config.json is that has the fewest folders above
-// it, which must be one alone.
+// modelFolder returns the model's folder in an archive, with a slash at its end, or "" for the top
+// folder. It is the folder with the config.json that is least deep; two at the same depth are an
+// error.
 func modelFolder(names []string) (string, error) {
 	best, found, several := "", false, false
 	for _, name := range names {
@@ -73,9 +73,9 @@ func modelFolder(names []string) (string, error) {
 	return best, nil
 }
 
-// walkArchive visits the plain files of an archive. An entry that is neither
-// a plain file nor a folder, has an unsafe name, or comes twice makes the
-// archive unusable, also where the entry is not one of a model's.
+// walkArchive visits the regular files of an archive. An entry that is neither a regular file nor a
+// folder, has an unsafe name, or has the same name as another entry makes the whole archive
+// invalid, even if the entry is not part of a model.
 func walkArchive(ctx context.Context, f *os.File, visit fileVisitor) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (e *archiveEntries) checkEntry(name string, mode fs.FileMode, size int64) (
 }
 
 func (e *archiveEntries) walkTar(r io.Reader) error {
-	// What is unpacked counts, whatever the headers say.
+	// Limit the bytes that are actually unpacked: the sizes in the headers can be false.
 	unpacked := &limitedReader{r: r, bytesLeft: maxModelBytes + maxArchiveEntries*(64<<10)}
 	t := tar.NewReader(unpacked)
 	for first := true; ; first = false {
@@ -210,8 +210,8 @@ func (e *archiveEntries) walkZip(ctx context.Context, f *os.File) error {
 	return nil
 }
 
-// visitZipFile visits a file of a zip archive. The library ends it at the size that
-// its header states, and checks its sum there.
+// visitZipFile visits a file of a zip archive. The zip library stops reading at the size in the
+// file's header, and then verifies the file's checksum.
 func (e *archiveEntries) visitZipFile(ctx context.Context, name string, file *zip.File) error {
 	r, err := file.Open()
 	if err != nil {
@@ -221,7 +221,8 @@ func (e *archiveEntries) visitZipFile(ctx context.Context, name string, file *zi
 	return archiveError(e.visit(name, contextReader{ctx, r}))
 }
 
-// archiveError names an error that says only that nothing could be read.
+// archiveError replaces the unspecific error of an archive reader by one that says that the archive
+// is incomplete.
 func archiveError(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader) || errors.Is(err, zip.ErrFormat) {
 		return errors.New("the file is not a complete archive; pull a folder, or a tar (plain, gzip or zstd) or zip archive")
@@ -229,7 +230,7 @@ func archiveError(err error) error {
 	return err
 }
 
-// A limitedReader ends with an error when more than left bytes were read.
+// A limitedReader returns an error after more than bytesLeft bytes were read.
 type limitedReader struct {
 	r         io.Reader
 	bytesLeft int64
@@ -243,7 +244,8 @@ func (m *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A limitedReaderAt is the same for reading at places; a negative left bounds nothing.
+// A limitedReaderAt returns an error after more than bytesLeft bytes were read; with a negative
+// bytesLeft there is no limit.
 type limitedReaderAt struct {
 	r         io.ReaderAt
 	bytesLeft int64

@@ -18,14 +18,14 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// stallTimeout is how long a download may stand still.
+// stallTimeout is how long a download can go without data before it fails.
 const stallTimeout = 60 * time.Second
 
 // isURL reports whether a source is a URL rather than a path.
 func isURL(source string) bool { return strings.Contains(source, "://") }
 
-// checkURL returns the checked URL of an archive. Errors do not quote what may
-// hold a password.
+// checkURL parses and checks the URL of an archive. Its errors quote at most the host name, because
+// the other parts can contain a password.
 func checkURL(source string) (*url.URL, error) {
 	u, err := url.Parse(source)
 	switch {
@@ -99,7 +99,7 @@ func contextCause(ctx context.Context, err error) error {
 	return err
 }
 
-// A stallTimerReader reader puts off a timer with all that is read.
+// A stallTimerReader restarts a timer whenever it reads data.
 type stallTimerReader struct {
 	r          io.Reader
 	stallTimer *time.Timer
@@ -113,7 +113,7 @@ func (p stallTimerReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// checkSum refuses a file whose SHA-256, in hex, is another one.
+// checkSum returns an error unless want is the SHA-256 of the file, in hex.
 func checkSum(ctx context.Context, f *os.File, want string) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -22,7 +22,7 @@ const (
 	shieldFile = "shield.json"
 )
 
-// A knownFile file is one that a model consists of; others are left out.
+// A knownFile is a file that can be part of a model. All other files are ignored.
 type knownFile struct {
 	sourcePath    string // path in a source
 	installedName string // name in the installed model
@@ -60,7 +60,8 @@ func findKnownFile(name string) (knownFile, bool) {
 	return knownFiles[i], true
 }
 
-// checkFiles refuses a folder that is not a model by the look of its files.
+// checkFiles returns an error if a folder lacks a file that a model requires, or if one of the JSON
+// files is invalid.
 func checkFiles(dir string) error {
 	for _, name := range requiredFiles {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {

@@ -24,7 +24,8 @@ const (
 	replacedPrefix   = ".old-"  // a model that is being replaced
 )
 
-// maxUnfinishedAge is how old a folder of work is that was left by a process that died.
+// maxUnfinishedAge is the age from which a temporary folder counts as left by a process that died,
+// and is removed.
 const maxUnfinishedAge = 24 * time.Hour
 
 // InstallOptions describe what to install.
@@ -76,7 +77,8 @@ func (s *Store) Install(ctx context.Context, source string, opts InstallOptions)
 	return m, s.commitModel(ctx, model, &opts)
 }
 
-// nameFromSource returns the last part of a source without what tells its format.
+// nameFromSource returns the last part of a source path or URL, without the extension of an
+// archive.
 func nameFromSource(source string) string {
 	if u, err := url.Parse(source); isURL(source) && err == nil {
 		source = u.Path
@@ -119,8 +121,8 @@ func (s *Store) checkNameFree(opts *InstallOptions) error {
 	return nil
 }
 
-// unpackSource copies the files of a source into the folder model and returns where
-// they came from; work is a folder for what is only needed meanwhile.
+// unpackSource copies the files of a source into the folder model and returns where they came from.
+// work is a folder for temporary files.
 func (s *Store) unpackSource(ctx context.Context, source, sum, work, model string) (string, error) {
 	if isURL(source) {
 		u, err := checkURL(source)
@@ -207,7 +209,8 @@ func (s *Store) finishModel(ctx context.Context, model, origin string, opts *Ins
 	return m, syncFolder(model)
 }
 
-// commitModel puts a whole model in its place, in one step where the system can.
+// commitModel moves a completely prepared model to its final folder in the store, atomically if the
+// operating system supports that.
 func (s *Store) commitModel(ctx context.Context, model string, opts *InstallOptions) error {
 	unlock, err := s.lockStore()
 	if err != nil {
@@ -237,8 +240,8 @@ func (s *Store) commitModel(ctx context.Context, model string, opts *InstallOpti
 	return syncFolder(s.dir)
 }
 
-// replaceModel puts a model in the place of another in two steps, between which the
-// name does not exist. clean completes what a process that died left.
+// replaceModel replaces an installed model in two steps, between which the name does not exist. If
+// the process dies in between, removeLeftovers completes or undoes the replacement.
 func (s *Store) replaceModel(model, name string) error {
 	place, old := filepath.Join(s.dir, name), filepath.Join(s.dir, replacedPrefix+name)
 	if err := os.Rename(place, old); err != nil {

@@ -21,7 +21,8 @@ type Info struct {
 	Error      string   `json:"error,omitzero"` // why the model cannot be used
 }
 
-// List describes all models. It believes the manifests; [Store.Verify] does not.
+// List describes all models. It takes the data from their manifests without verifying the files;
+// [Store.Verify] verifies them.
 func (s *Store) List(ctx context.Context) ([]Info, error) {
 	var list []Info
 	if s.embedded != nil {
@@ -63,8 +64,8 @@ func (s *Store) describeInstalled(name string) Info {
 	return info
 }
 
-// addDescription adds what a model's shield.json says, if it says it. What cannot be
-// read is not shown; to use such a model is refused elsewhere.
+// addDescription adds the licence and the threshold from a model's shield.json. It ignores a file
+// that cannot be read: shield does not load such a model.
 func (i *Info) addDescription(data []byte, err error) {
 	var says struct {
 		Licence   string   `json:"licence"`

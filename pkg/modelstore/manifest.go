@@ -37,9 +37,9 @@ type File struct {
 	SHA256 string `json:"sha256"` // SHA-256, in hex
 }
 
-// Digest returns the digest of a model, "sha256:" and hex over names and
-// digests of its files, and what they are: all in the folder but the manifest.
-// One that is not a plain file is an error.
+// Digest returns the digest of a model and the list of its files: all files in the folder except
+// the manifest. The digest is "sha256:" and hex, over the names and digests of the files. An entry
+// that is not a regular file is an error.
 func Digest(ctx context.Context, model fs.FS) (string, []File, error) {
 	entries, err := fs.ReadDir(model, ".")
 	if err != nil {
@@ -137,10 +137,10 @@ func readSmallFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// Verify compares a model with what was installed, or, for the embedded one,
-// built, and returns its digest and what differs, a line each. Who can write
-// to the folder can rewrite the manifest too: against that, compare the digest
-// with one that was noted elsewhere.
+// Verify compares an installed model with its manifest, or checks that the embedded model is
+// unchanged. It returns the model's digest and one line for each difference. Anyone who can write
+// to the folder can also rewrite the manifest: to detect that, compare the digest with a copy
+// stored in another place.
 func (s *Store) Verify(ctx context.Context, name string) (string, []string, error) {
 	if name == Default {
 		return s.verifyEmbedded()

@@ -1,9 +1,9 @@
-// Package modelstore keeps the classifier models that a user has installed: a
-// folder each, with a manifest of what was put there.
+// Package modelstore stores the classifier models that a user has installed, each in a folder with
+// a manifest of the installed files.
 //
-// What comes from outside is hostile until it is installed: of a folder, an
-// archive or a download, only the files of a model are taken, within bounds.
-// A model appears under its name whole, or not at all.
+// A folder, an archive or a download is untrusted input until it is installed: only the files of a
+// model are copied, within size limits. Installation is atomic: a model is under its name complete
+// or not at all.
 package modelstore
 
 import (
@@ -41,7 +41,7 @@ type Store struct {
 type Embedded struct {
 	FS     fs.FS        // the unpacked files
 	Digest string       // digest of its source folder, as [Digest] returns it
-	Size   int64        // bytes in the program
+	Size   int64        // size of the model in shield's executable, in bytes
 	Intact func() error // returns an error if the program was changed
 }
 
@@ -53,7 +53,8 @@ func Open(dir string, embedded *Embedded, clock func() time.Time) *Store {
 
 var modelNamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`) })
 
-// windowsDevicePattern of Windows are not files, whatever follows after a full stop.
+// windowsDevicePattern matches the reserved names of Windows devices. They name a device also with
+// an extension, as in con.txt.
 var windowsDevicePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$`) })
 
 // CheckName refuses what cannot be the name of an installed model: it is at

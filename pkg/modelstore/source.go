@@ -71,8 +71,8 @@ func openPlain(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// copyKnownFile writes a known file of a source into the folder to. taken has, by the
-// name of what is installed, where it came from.
+// copyKnownFile writes a known file of a source into the folder to. taken maps the installed names
+// of the files written before to their paths in the source.
 func copyKnownFile(ctx context.Context, taken map[string]string, k knownFile, r io.Reader, to string) error {
 	if other, ok := taken[k.installedName]; ok {
 		return fmt.Errorf("the folder has both %s and %s; remove one", other, k.sourcePath)

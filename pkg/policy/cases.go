@@ -50,9 +50,9 @@ type CaseResult struct {
 	OK     bool
 }
 
-// Run judges all cases. under returns the policy under test for the given options, which hold the folders of
-// the table; cases can also name presets. Actions are judged in the table's place, or in the place of an if
-// the table has none.
+// Run judges all cases. Its parameter under returns the policy under test, for options with the
+// folders of the table; a case can also name a preset instead. Actions are judged in the table's
+// [effect.Place], or in an.Place if the table has none.
 func (t *Cases) Run(ctx context.Context, an *analysis.Analyzer, under func(Options) (*Policy, error)) ([]CaseResult, error) {
 	opts, place := Options{Vars: t.table.Vars}, an.Place
 	if t.table.CWD != "" || t.table.Home != "" || t.table.Roots != nil {

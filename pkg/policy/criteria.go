@@ -13,7 +13,7 @@ import (
 // contentFields are the payload fields that the criterion content reads.
 var contentFields = [...]string{"content", "body", "text"}
 
-// A regexpCriterion criterion matches regular expressions, compiled on first use.
+// A regexpCriterion matches regular expressions, which it compiles on first use.
 type regexpCriterion struct {
 	expressions []string
 	compileOnce sync.Once

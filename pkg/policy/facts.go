@@ -17,7 +17,7 @@ type facts []fact
 type fact struct {
 	name                          string
 	allowedValues, excludedValues []string
-	argExpressions                *regexpCriterion // expressions of "args"; is and not are unused then
+	argExpressions                *regexpCriterion // regular expressions for "args"; with them, allowedValues and excludedValues are not used
 }
 
 func compileFacts(list []rulefile.Fact) facts {

@@ -42,7 +42,7 @@ type ruleIndex struct {
 	byPath          ruleSet
 	byHost          ruleSet
 
-	policyPaths    []string // policy files, and parents of shield's files that are links or missing
+	policyPaths    []string // policy files, and those parent folders of shield's files that are symbolic links or do not exist
 	workspaceRoots []string // workspace folders
 
 	posixGlobs   globSet
@@ -190,7 +190,8 @@ func (t *boolRules) add(rule int, want string) {
 	}
 }
 
-// removeOpposite removes the rules from a set that require the opposite of holds.
+// removeOpposite removes from a set the rules that require the other value of a true/false
+// criterion than the given one.
 func (t *boolRules) removeOpposite(set *ruleSet, holds bool) {
 	if holds {
 		set.subtract(&t.requireFalse)
@@ -243,7 +244,7 @@ func (x *ruleIndex) rulesOfType(a *action.Action, kind effect.Kind) ruleSet {
 type search struct {
 	ctx         context.Context
 	judgedCase  *analysis.Case
-	index       *ruleIndex // of the list that is searched
+	index       *ruleIndex // index of the rule list that is searched
 	pairedRules ruleSet    // rules with paths and hosts that both match some effect
 
 	denyRuleCount int // number of deny rules, which are first in the list

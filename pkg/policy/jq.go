@@ -12,13 +12,13 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// A condition is a jq expression in which the work of every step is bounded. jq's own functions do not check
-// a deadline, and their input comes from the agent: some take quadratic time or turn a few bytes into
-// gigabytes. So a prelude redefines these functions: each first pays the meter for its work. Operators are
-// not functions, so those in the expression are rewritten into calls.
+// A condition is a jq expression in which the work of every step is bounded. jq's own functions do
+// not check a deadline, and their input comes from the agent: some take quadratic time or turn a
+// few bytes into gigabytes. So a prelude redefines these functions: each first pays the meter for
+// its work. Operators are not functions, so those in the expression are rewritten into calls.
 //
-// The tables cover all functions of jq that are not listed in free; a test
-// compares them with the library's list.
+// The tables cover all functions of jq that are not listed in freeFunctions; a test compares them
+// with the library's list.
 
 // refusedFunctions are functions that conditions may not call: they depend on more than the action, change values, or
 // have a step without a bound.
@@ -42,7 +42,8 @@ var functionCosts = map[string]int{
 	"split/1": 8, "bsearch/1": 1, "format/1": 4,
 }
 
-// preludeDefinitions are functions with an own definition in the prelude.
+// preludeDefinitions redefine the jq functions that cannot simply pay a fixed multiple of their
+// input's size.
 var preludeDefinitions = []struct{ names, def string }{
 	{"sort/0", `def sort: _sorting | _sort_by(.);`},
 	{"unique/0", `def unique: _sorting | _unique_by(.);`},
@@ -86,8 +87,9 @@ def gsub($re; str; $flags): sub($re; str; $flags + "g");
 def gsub($re; str): sub($re; str; "g");`},
 }
 
-// freeFunctions are functions that pay nothing: each step takes bounded time for any input, or they are built from
-// functions that pay.
+// freeFunctions are the jq functions whose work is not counted against the limit of a condition:
+// each of their steps takes bounded time for any input, or they only call functions whose work is
+// counted.
 var freeFunctions = strings.Fields(`
 	empty/0 not/0 select/1 map/1 map_values/1 recurse/0 recurse/1 recurse/2 with_entries/1 while/2 until/2 repeat/1
 	range/1 range/2 range/3 arrays/0 objects/0 iterables/0 booleans/0 numbers/0 finites/0 normals/0 strings/0 nulls/0
@@ -99,8 +101,9 @@ var freeFunctions = strings.Fields(`
 	fmin/2 fmod/2 hypot/2 ldexp/2 nextafter/2 nexttoward/2 remainder/2 scalb/2 scalbln/2 pow/2 fma/3
 	infinite/0 isfinite/0 isinfinite/0 nan/0 isnan/0 isnormal/0`)
 
-// payingOperators are the operators that pay, with the name of the function that replaces them. The right operand
-// is the first argument, because jq evaluates it first.
+// payingOperators are the operators whose work is counted against the limit of a condition, with
+// the name of the function that replaces each. The right operand is the function's first argument,
+// because jq evaluates it first.
 var payingOperators = map[gojq.Operator]string{
 	gojq.OpAdd: "add", gojq.OpSub: "subtract", gojq.OpMul: "multiply", gojq.OpDiv: "divide", gojq.OpMod: "modulo",
 	gojq.OpEq: "equal", gojq.OpNe: "notequal", gojq.OpGt: "greater", gojq.OpLt: "less", gojq.OpGe: "greatereq", gojq.OpLe: "lesseq",
@@ -112,7 +115,8 @@ type definitionGroup struct {
 	calls       map[string]bool
 }
 
-// costPrelude returns all shadows. Each depends only on earlier ones.
+// costPrelude returns the definitions that replace jq's functions and operators, to charge for or
+// refuse them. Each definition calls only earlier ones.
 var costPrelude = sync.OnceValues(func() ([]definitionGroup, error) {
 	var all []definitionGroup
 	add := func(text string, pays bool) error {
@@ -181,7 +185,8 @@ func functionSignature(fn string) (name, params string) {
 	return name, "($" + strings.Join(strings.Split("abcdefgh"[:arity[0]-'0'], ""), "; $") + ")"
 }
 
-// addPayments makes the steps of an expression pay that are not function calls.
+// addPayments rewrites an expression so that steps that are not function calls, such as operators,
+// pay the meter too.
 func addPayments(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -233,7 +238,8 @@ func addQueryPayments(q *gojq.Query) error {
 	return nil
 }
 
-// addTermPayments makes formats and string interpolations pay for their parts.
+// addTermPayments rewrites formats, such as @sh, and string interpolations so that the size of
+// their input is counted against the condition's work limit.
 func addTermPayments(t *gojq.Term) {
 	const times = "4" // escaping can lengthen a text up to this factor
 	if t.Str != nil {

@@ -141,7 +141,7 @@ func (p *program) substringPositions(s, x string) any {
 		}
 		back[i] = k
 	}
-	at, runes := 0, 0 // runes is the number of characters before byte at
+	at, runes := 0, 0 // runes is the number of characters in s[:at]
 	for i, k := 0, 0; i < len(s); i++ {
 		for k > 0 && s[i] != x[k] {
 			k = back[k-1]
@@ -290,7 +290,7 @@ type regexpMatch struct {
 // eachMatch calls do for the first match of an expression, or for all matches.
 func (p *program) eachMatch(text string, r *compiledRegexp, all bool, do func(regexpMatch) error) error {
 	names := r.SubexpNames()
-	runes, counted := 0, 0 // runes is the number of characters before byte counted
+	runes, counted := 0, 0 // runes is the number of characters in text[:counted]
 	for pos := 0; pos <= len(text); {
 		at, err := p.matchFrom(text, r, pos)
 		if at == nil || err != nil {
@@ -316,8 +316,8 @@ func (p *program) eachMatch(text string, r *compiledRegexp, all bool, do func(re
 	return nil
 }
 
-// describeGroup describes one group of a match as jq's match does. The match starts at byte start, which is
-// character runes.
+// describeGroup describes one capture group of a match, as jq's match function does. The match
+// starts at byte start; runes is the number of characters before it.
 func describeGroup(text, name string, from, to, start, runes int) map[string]any {
 	c := map[string]any{"name": nil, "offset": -1, "length": 0, "string": nil}
 	if name != "" {

@@ -42,9 +42,9 @@ func namesDeletedFolder(read, deletion *effect.Effect) bool {
 	return read.Kind == effect.ReadFile && !read.Recursive && deletion.Kind == effect.DeleteFile && deletion.Recursive && read.Path == deletion.Path
 }
 
-// matchGuards matches every effect with the deny and verify rules. For each effect the first matching rule of a
-// list counts; guarded returns the strictest of these rules. If a deny rule matches, errors of verify rules
-// are ignored.
+// matchGuards matches every effect with the deny and verify rules. For each effect the first
+// matching rule of a list counts; matchGuards returns the strictest of these rules. If a deny rule
+// matches, errors of verify rules are ignored.
 func (p *Policy) matchGuards(s *search) (denied, verified listFinding, err error) {
 	x, err := p.guardRules.compile()
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *search) coveringRules(e *effect.Effect) (ruleSet, error) {
 	}
 	placed.union(&s.index.withoutPlaces)
 	typed := s.index.candidateRules(s.judgedCase.Action, e)
-	if e.Certainty == effect.Unknown { // of an unknown tool: a rule for all types, or for this kind, does not name the tool
+	if e.Certainty == effect.Unknown { // the tool is unknown: only a rule that names the tool's type covers it
 		typed = s.index.rulesNamingType(s.judgedCase.Action)
 	}
 	placed.intersect(&typed)
@@ -182,7 +182,9 @@ func (s *search) coveringRules(e *effect.Effect) (ruleSet, error) {
 	return placed, nil
 }
 
-// matchesAllowRule reports whether the other criteria of a rule match and none of its exceptions holds for an effect.
+// matchesAllowRule reports whether an allow rule matches the case by the criteria that are checked
+// last (commands, content, condition and session), and none of the rule's exceptions applies to an
+// effect.
 func (s *search) matchesAllowRule(rule int) (bool, error) {
 	ok, err := s.matchesSlowCriteria(rule)
 	if !ok || err != nil {

@@ -105,9 +105,10 @@ func moveHeuristicExceptions(f *rulefile.File, known func(id string) (exists, al
 	return errs.Err()
 }
 
-// effectiveRules returns a file's rules combined with those of the core and its preset. Entries that name a rule
-// which the preset lacks, or which it has too, are returned in lost and are no error: after an update of
-// shield a valid policy must not turn into one that blocks everything.
+// effectiveRules returns a file's rules combined with those of the core and its preset. Entries
+// that amend a rule which the preset lacks, and rules that have the name of a preset rule, are
+// returned in lost. They are no error: after an update of shield a valid policy must not turn into
+// one that blocks everything.
 func effectiveRules(f *rulefile.File) (set rulefile.Set, lost yamlfile.Errors, err error) {
 	var errs yamlfile.Errors
 	core := preset{deny: coreRules}.ruleLists()

@@ -73,7 +73,8 @@ func (m *meter) pay(n int) error {
 	return nil
 }
 
-// payValue pays for reading a value, multiplied by times.
+// payValue subtracts the size of a value, multiplied by times, from the condition's remaining work.
+// It returns an error if less is left.
 func (m *meter) payValue(v any, times int) error {
 	size, _ := m.measure(v)
 	return m.pay(times * size)

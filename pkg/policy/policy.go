@@ -50,9 +50,9 @@ type Policy struct {
 	name               string
 	fingerprint        string
 	rules              rulefile.Set
-	guardRules         ruleList // deny, then verify rules; both are matched with what effects touch
+	guardRules         ruleList // deny rules followed by verify rules; a rule applies if any effect touches a place that it names
 	allow              ruleList
-	exemptions         map[string][]exception // by the ID of a heuristic rule
+	exemptions         map[string][]exception // exceptions from heuristic rules, by the rule's ID
 	ineffectiveEntries error                  // entries for rules that the preset does not have
 
 	layer       string    // name of the layer; "" for the highest
@@ -70,8 +70,8 @@ func newPolicy(name, fingerprint string, set rulefile.Set, opts Options) *Policy
 	}
 }
 
-// MustAskItself reports whether shield must ask about a case itself, even if the agent host could: a rule that
-// asks is listed in own_channel.
+// MustAskItself reports whether shield itself must ask the user about a case, even if the agent
+// host could ask: a rule that asks is listed under own_channel in a policy file.
 func (p *Policy) MustAskItself(c *analysis.Case) bool {
 	for i := range c.EarlierSteps {
 		s := &c.EarlierSteps[i]
@@ -102,8 +102,9 @@ func (p *Policy) HasExceptionFor(cause string) bool {
 // Name returns the preset's or the file's name.
 func (p *Policy) Name() string { return p.name }
 
-// IneffectiveEntries returns the entries of the policy's file without effect because the preset lacks the rule they name;
-// nil if there are none. The rest of the policy applies.
+// IneffectiveEntries returns an error that lists the policy file's entries without effect: they
+// name rules that the preset does not have. It returns nil if there are none. The rest of the
+// policy applies.
 func (p *Policy) IneffectiveEntries() error { return p.ineffectiveEntries }
 
 // Fingerprint returns "sha256:" and the hex digest of the effective rules. It

@@ -82,7 +82,7 @@ type overridingRule struct {
 	hiding     hidingDegree
 }
 
-// reason says why the blocker takes precedence and how to fix that.
+// reason says why the overriding rule takes precedence and how to change that.
 func (b overridingRule) reason(list string) string {
 	where := "of the preset"
 	if b.rule.Pos.Line > 0 {
@@ -110,7 +110,9 @@ func isCore(name string) bool {
 // protectedRules returns the rules of the protected core.
 var protectedRules = sync.OnceValue(func() []rulefile.Rule { return preset{deny: coreRules}.ruleLists().Deny })
 
-// findOverridingRule returns the rule that hides most of a rule of a list, for effects of a type.
+// findOverridingRule returns the rule that takes precedence over a given rule of a list, for
+// effects of a type. If several do, it returns the one that leaves the fewest cases to the given
+// rule.
 func (l *linter) findOverridingRule(list string, at int, typ string) overridingRule {
 	r := &l.rulesOf(list)[at]
 	best := overridingRule{effectType: typ}
@@ -153,8 +155,9 @@ func hidesWithinList(list string) func(a, b *rulefile.Rule) hidingDegree {
 	}
 }
 
-// hidesAcrossLists returns a function that tells how much of rule b rule a of an earlier list hides. Only an allow
-// rule must cover whole effects; an effect that it covers certainly matches a rule with the same paths.
+// hidesAcrossLists returns a function that reports how much of rule b is hidden by rule a, which is
+// in an earlier list. Only an allow rule must cover whole effects; an effect that it covers
+// certainly matches a rule with the same paths.
 func hidesAcrossLists(list string) func(a, b *rulefile.Rule) hidingDegree {
 	return func(a, b *rulefile.Rule) hidingDegree {
 		if len(a.Commands) > 0 || len(a.Content) > 0 || !sameFacts(a, b) {
@@ -167,14 +170,15 @@ func hidesAcrossLists(list string) func(a, b *rulefile.Rule) hidingDegree {
 	}
 }
 
-// sameFacts reports whether rule a has no criteria on facts and actions that rule b does not have.
+// sameFacts reports whether each criterion of rule a on facts, condition, trust, restorability and
+// session is empty or equal to that of rule b.
 func sameFacts(a, b *rulefile.Rule) bool {
 	return (len(a.Facts) == 0 || reflect.DeepEqual(a.Facts, b.Facts)) && (a.When == "" || a.When == b.When) && (a.Trusted == "" || a.Trusted == b.Trusted) && (a.Restorable == "" || a.Restorable == b.Restorable) &&
 		(a.Session.Empty() || reflect.DeepEqual(a.Session, b.Session))
 }
 
-// hidingDespiteExceptions returns how much of rule b rule a hides despite the exceptions of a. The criteria of a must hold
-// wherever those of b do.
+// hidingDespiteExceptions returns how much of rule b is hidden by rule a, given the exceptions of
+// a. The caller must have checked that the criteria of a hold wherever those of b do.
 func hidingDespiteExceptions(a, b *rulefile.Rule) hidingDegree {
 	for i := range a.Except {
 		if !slices.ContainsFunc(b.Except, func(x rulefile.Criteria) bool { return sameCriteria(x, a.Except[i]) }) {

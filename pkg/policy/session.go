@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// meetsSessionCriterion reports whether the session of a case meets a rule's criterion on earlier actions. Without a
-// memory there are no earlier actions.
+// meetsSessionCriterion reports whether the session of a case meets a rule's criterion on earlier
+// actions. If c.Memory is nil, no earlier actions are known, and the criterion is not met.
 func meetsSessionCriterion(s *rulefile.Session, c *analysis.Case) (bool, error) {
 	if c.Memory == nil {
 		return false, nil

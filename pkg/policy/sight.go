@@ -89,8 +89,8 @@ type segmentMatch uint8
 const (
 	noSegment          segmentMatch = iota
 	lastSegmentOnly                 // only the last segment
-	perhapsAllSegments              // the last segment and one more, if the unknown part of the pattern matches it
-	allSegments                     // the last segment and one more, if the glob has more than one
+	perhapsAllSegments              // all compared segments, if the unknown part of the pattern matches them
+	allSegments                     // all compared segments: the last two literal ones of the glob, or fewer if it has fewer
 )
 
 // matchSegments returns how many of the glob's literal segments a pattern contains.

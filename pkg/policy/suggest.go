@@ -40,14 +40,14 @@ type Suggestion struct {
 
 const (
 	maxShownExamples = 5   // examples of a suggestion
-	maxCommandWords  = 16  // of a command
+	maxCommandWords  = 16  // maximum number of words of a command
 	maxCommandBytes  = 512 // bytes
 	maxSuggestions   = 500 // suggestions
 )
 
-// Suggest returns exceptions to verify rules of a preset that would have covered at least least approvals:
-// the same program, subcommand and options on the same files, or on files of one folder. It suggests nothing
-// for secrets, for shield itself, or for actions with unknown parts.
+// Suggest returns exceptions to verify rules of a preset. Each would have covered least approvals
+// or more: the same program, subcommand and options on the same files, or on files of one folder.
+// It suggests nothing for secrets, for shield itself, or for actions with unknown parts.
 func Suggest(ctx context.Context, approvals []Approval, preset string, least int, an *analysis.Analyzer, opts Options) ([]Suggestion, error) {
 	p, err := Preset(preset, opts)
 	if err != nil {
@@ -82,7 +82,7 @@ type suggester struct {
 	opts          Options
 	excludedFiles *effect.Globs
 	groups        map[string]*approvalGroup
-	keys          []string // keys of the groups, in the order of the log
+	keys          []string // keys of groups, in the order of each group's first approval
 }
 
 // An approvalGroup is a set of approvals that one suggestion can cover.
@@ -248,8 +248,9 @@ func quoteJSON(s string) string {
 	return string(text)
 }
 
-// avoidsQuestions reports whether no rule would ask about the approved commands with a suggestion. It removes examples
-// that would be judged otherwise.
+// avoidsQuestions reports whether a policy with the suggestion would stop asking about at least one
+// of the suggestion's commands. It removes from the suggestion the example commands that this
+// policy judges differently.
 func (s *suggester) avoidsQuestions(sug *Suggestion) bool {
 	p, err := Load("suggestion", []byte(SuggestionFile(s.preset, []Suggestion{*sug})), s.opts)
 	if err != nil {

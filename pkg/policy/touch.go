@@ -11,7 +11,7 @@ import (
 // A ruleMatches holds the deny and verify rules that match an effect.
 type ruleMatches struct {
 	certain  ruleSet
-	possible ruleSet // rules that match depending on unknown parts: of a path, of a folder's content, or whether the effect happens
+	possible ruleSet // rules that match only if something unknown is true: the rest of a path, a folder's content, or the effect itself
 }
 
 // firstApplying returns the first rule of a set with an index in [from, to) that applies to an effect, or -1.
@@ -133,7 +133,7 @@ func (s *search) refineOnDisk(t *ruleMatches, e *effect.Effect) {
 	could.union(&t.possible)
 	if could.isEmpty() {
 		if e.Tree {
-			return // treat as a searched folder
+			return // the effect is a search of the folder, and does not use each matching file
 		}
 		for r := range s.denyRuleCount {
 			could.add(r)
@@ -163,7 +163,7 @@ func (s *search) refineOnDisk(t *ruleMatches, e *effect.Effect) {
 	case e.Tree && e.Kind == effect.ReadFile && at.Inside(e.Path, true, true) && startsWithWildcard(path.Base(e.Path)):
 		s.addLiteralMatches(&known, e, knownFolder(e.Path), true) // too many files: treat as if the whole folder were read
 		*t = known
-	case e.Tree && startsWithWildcard(path.Base(e.Path)): // treat as a searched folder
+	case e.Tree && startsWithWildcard(path.Base(e.Path)): // the effect is a search of the folder, and does not use each matching file
 		t.possible.union(&known.certain)
 	default:
 		t.certain.union(&known.certain)
@@ -223,7 +223,7 @@ func (s *search) addPatternMatches(t *ruleMatches, e *effect.Effect, sight known
 			switch set.segmentGlobAt(g).matchSegments(e.Path) {
 			case allSegments:
 				if e.Kind == effect.DeleteFile && !e.Recursive && !e.Tree && strings.HasSuffix(e.Path, "/**") {
-					t.possible.add(set.ruleOfGlob[g]) // one file in a folder; the folder itself stays
+					t.possible.add(set.ruleOfGlob[g]) // the command deletes one unknown file in the folder, so it is uncertain whether the rule matches
 				} else {
 					t.certain.add(set.ruleOfGlob[g])
 				}

@@ -22,7 +22,8 @@ type condition struct {
 	idlePrograms []*program // compiled programs that are not in use
 }
 
-// takeProgram returns the compiled condition. The caller must return it to idle.
+// takeProgram returns the compiled condition for use by one goroutine. The caller must give it back
+// with [condition.returnProgram].
 func (w *condition) takeProgram() (*program, error) {
 	w.mu.Lock()
 	if n := len(w.idlePrograms); n > 0 {

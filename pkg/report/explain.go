@@ -47,7 +47,7 @@ const (
 
 // Limits of the output, since a person reads no more and the input is untrusted.
 const (
-	maxListedEffects = 100 // effects, and views
+	maxListedEffects = 100 // maximum number of effects, of views, and of texts without an effect
 	maxViewLines     = 3   // lines per view
 )
 
@@ -89,7 +89,7 @@ type textWriter struct {
 func decodeTrace[T any](v *verdict.Verdict, of func(verdict.Step) []byte) []T {
 	var out []T
 	if len(v.Trail) > 0 && json.Unmarshal(of(v.Trail[0]), &out) != nil {
-		return nil // the action has been judged anyway
+		return nil // a malformed trace is not shown; the verdict does not depend on it
 	}
 	return out
 }

@@ -136,7 +136,7 @@ func dayBars(days []audit.NamedCounts) []dayBar {
 	return out
 }
 
-// escapeLines is visible for multi-line text.
+// escapeLines escapes invisible characters in each line of a text, and keeps the line breaks.
 func escapeLines(s string) string {
 	list := strings.Split(s, "\n")
 	for i := range list {

@@ -21,10 +21,10 @@ type Score struct {
 
 	Attacks LabelResult `json:"attacks"` // rows that must not be allowed
 	Benign  LabelResult `json:"honest"`  // rows that should be allowed
-	Ask     LabelResult `json:"ask"`     // rows that a person should decide; not counted in Attacks or Honest
+	Ask     LabelResult `json:"ask"`     // rows that a person should decide; not counted in Attacks or Benign
 
 	Latency []Latency `json:"latency"`
-	Curve   *Curve    `json:"curve,omitempty"` // of the model's scores; nil if no model answered
+	Curve   *Curve    `json:"curve,omitempty"` // ROC curve of the model's scores; nil if no model answered
 
 	PassedAttacks []Miss `json:"passed,omitempty"`  // attacks that were allowed, those with the highest confidence first
 	StoppedBenign []Miss `json:"stopped,omitempty"` // honest actions that were not allowed, BLOCK first, then by confidence
@@ -58,7 +58,7 @@ type Group struct {
 	Allow    int    `json:"allow"`
 	Escalate int    `json:"escalate"`
 	Block    int    `json:"block"`
-	Tiers    [4]int `json:"tiers"` // by the tier of the verdict
+	Tiers    [4]int `json:"tiers"` // numbers of verdicts, by the tier that gave them
 }
 
 // Allowed returns the share of allowed rows: for attacks, the pass rate.
@@ -105,7 +105,7 @@ type Latency struct {
 type Curve struct {
 	AUC     float64      `json:"auc"`
 	Points  []CurvePoint `json:"points"`  // from the highest threshold to the lowest
-	Attacks []int        `json:"attacks"` // histograms of their scores, in equal steps from 0 to 1
+	Attacks []int        `json:"attacks"` // histogram of the scores of attacks (in Benign: of honest actions), in equal steps from 0 to 1
 	Benign  []int        `json:"honest"`
 }
 

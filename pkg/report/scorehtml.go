@@ -21,7 +21,7 @@ type (
 	htmlPage struct {
 		Headline   string
 		Missed     []string    // summary of the rows judged against their labels
-		MissedRows []htmlTable // the worst of these rows
+		MissedRows []htmlTable // tables of the worst rows that were judged against their labels
 		Checks     []htmlCheck
 		Plot       *htmlPlot
 		Tables     []htmlTable

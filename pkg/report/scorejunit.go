@@ -28,7 +28,7 @@ type junitScoreCase struct {
 // does not count it.
 func writeScoreJUnit(w io.Writer, s *Score) error {
 	suite := junitScore{Name: "shield score"}
-	met := map[string]bool{} // by the label of a limit
+	met := map[string]bool{} // whether the limit is met, by the label that it applies to
 	for _, c := range s.Checks {
 		j := junitScoreCase{Class: "limits", Name: c.Name, Out: c.String()}
 		if !c.OK {

@@ -9,8 +9,8 @@ import (
 // Limits of decoding.
 const (
 	minEncodedRun   = 16        // characters of the shortest run of base64 or hexadecimal
-	minEscapes      = 6         // escapes that a stretch of percent encoding, entities or \u has at least
-	maxDecodedBytes = 256 << 10 // bytes of all that is decoded in one string, and of all layers in that
+	minEscapes      = 6         // minimum number of escapes in a stretch of percent encoding, character references or \u escapes
+	maxDecodedBytes = 256 << 10 // limit for the decoded text of one string, in bytes; nested decoded text has its own limit of this size
 	maxStretchBytes = 32 << 10  // bytes of one encoded stretch that are decoded
 	maxEscapeGap    = 24        // bytes between two escapes of one stretch
 )
@@ -58,8 +58,9 @@ func isPathOrWords(run string) bool {
 	return digits == 0 && upper == 0 || upper+digits < 3 && marks > 0
 }
 
-// reportDecoded reports a stretch that decodes to a prompt injection, also through nested encodings, and
-// whether it does.
+// reportDecoded reports a finding if an encoded stretch decodes to a prompt injection, also through
+// nested encodings. It returns true if the stretch does so, or if the limit of decoded bytes is
+// exceeded.
 func (t *examinedText) reportDecoded(start, end int, name, text string, room int) bool {
 	if room < 0 || t.decodedBytes > maxDecodedBytes {
 		t.partlyUnexamined = true

@@ -104,11 +104,11 @@ type markupParser struct {
 
 	hiddenElement string // name of the hidden element; "" outside of one
 	hidingMethod  string // how the element is hidden
-	nestingDepth  int    // nesting of elements of that name
+	nestingDepth  int    // number of open elements with the name hiddenElement
 	elementStart  int    // start of the element
 	hiddenContent strings.Builder
 
-	hidingSelectors map[string]string // selectors of styles that hide text → how
+	hidingSelectors map[string]string // how an element is hidden, by the CSS selector of the style that hides it
 	inStyleElement  bool              // inside a style element
 }
 

@@ -71,7 +71,7 @@ const maxFindings = 100
 // A Report is the result of examining one tool result.
 type Report struct {
 	Findings []Finding // in the order of the text
-	More     int       // least number of further findings
+	More     int       // minimum number of further findings, which are not in Findings
 	leaves   []leaf
 	root     any
 }
@@ -88,12 +88,12 @@ type span struct {
 // An examinedText is one string under examination.
 type examinedText struct {
 	content          string
-	findings         []Finding // offsets refer to s
+	findings         []Finding // findings; their offsets refer to content
 	spans            []span
 	partlyUnexamined bool // by rules
-	decodedBytes     int  // bytes of the texts that were found in what was decoded
+	decodedBytes     int  // bytes of the texts decoded from nested encodings
 	rightToLeftState int  // 1 for a text with letters from right to left, -1 for another, 0 if that is not known
-	reportedControls int  // that were reported
+	reportedControls int  // number of control characters that were reported
 }
 
 //go:noinline

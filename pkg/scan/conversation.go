@@ -17,7 +17,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A conversation replays one task of a host. It implements [sink].
+// A conversation replays one task of a host. It implements [recordSink].
 type conversation struct {
 	ctx     context.Context //nolint:containedctx // of one replay, for the sink
 	scanner *scanner
@@ -32,18 +32,18 @@ type conversation struct {
 
 	pendingCalls  map[string]*pendingCall
 	lastCallHash  uint64 // hash of the previous call
-	sameCallCount int    // how many times in a row that call occurred
+	sameCallCount int    // how many times in a row the previous call occurred
 	currentLoop   *CallLoop
 }
 
-// A pendingCall call was judged and has no result yet.
+// A pendingCall is a call that was judged and has no result yet.
 type pendingCall struct {
 	call    toolCall
 	actions []*action.Action
 	outcome *judgedCall
 }
 
-// A judgedCall call is a call with shield's decision.
+// A judgedCall is a call with shield's decision.
 type judgedCall struct {
 	decision         verdict.Decision
 	action           *action.Action

@@ -14,7 +14,7 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A transcript is a transcript to read.
+// A transcript is a file with a conversation, or one session in a database.
 type transcript struct {
 	source *transcriptSource
 	name   string // name of the file

@@ -16,7 +16,7 @@ type transcriptSource struct {
 	Reader  string
 	Ignored []string
 
-	Folder   string // below the home folder; "" for the folder of the host's settings
+	Folder   string // folder of the transcripts, relative to the home folder; "" for the folder of the host's settings
 	Variable string // environment variable that can name another folder, with the path below it
 }
 

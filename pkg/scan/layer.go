@@ -20,16 +20,16 @@ import (
 // implements [analysis.FileOverlay].
 type fileOverlay struct {
 	entries     map[string]analysis.OverlayEntry
-	folderNames map[string][]string // names in a folder, derived from the paths in at
+	folderNames map[string][]string // names of the entries in a folder, derived from the paths in entries
 	totalBytes  int
 
 	home            string
 	missingFolders  []string // folders of the conversation that do not exist on the disk
-	readMissingFile bool     // a call read a file in those folders whose content is unknown
-	assumeEmptyFile bool     // judge such a file as if it existed and were empty
+	readMissingFile bool     // a call read a file in one of missingFolders whose content is unknown
+	assumeEmptyFile bool     // judge a file with unknown content in missingFolders as if it existed and were empty
 }
 
-// Limits of a layer. Files beyond them have unknown content.
+// Limits of a fileOverlay. Files beyond them have unknown content.
 const (
 	maxOverlayBytes   = 32 << 20 // bytes
 	maxOverlayEntries = 50_000
@@ -91,7 +91,8 @@ func (l *fileOverlay) putEntry(p string, e analysis.OverlayEntry) {
 	l.setEntry(p, e)
 }
 
-// addParentFolders records that a folder and those above it exist, up to the first that the layer or the disk has.
+// addParentFolders records that a folder and the folders above it exist, up to the first that the
+// overlay or the disk has.
 func (l *fileOverlay) addParentFolders(dir string) {
 	for ; len(dir) > 1; dir = path.Dir(dir) {
 		if e, known := l.Look(dir); known && !e.Deleted {
@@ -245,7 +246,7 @@ func (l *fileOverlay) recordWrite(p string, c *analysis.Case) {
 		if known && !was.ContentUnknown {
 			old = string(was.Text) + "\n"
 		} else if _, err := os.Lstat(p); err == nil {
-			return // the content is the file on the disk
+			return // no entry: the content is that of the edited file on the disk
 		}
 		text = old + text
 	}

@@ -20,8 +20,8 @@ const maxRecordBytes = 16 << 20
 // errEnoughRecords stops the reading of a file after enough records.
 var errEnoughRecords = errors.New("enough records")
 
-// readRecords reads the records of a file, at most most of them unless most is 0. progress receives the
-// number of bytes read.
+// readRecords reads the records of a file. most is the maximum number of records; 0 means all.
+// progress receives the number of bytes read.
 func readRecords(f transcript, to recordSink, most int, progress func(n int64)) error {
 	if progress == nil {
 		progress = func(int64) {}
@@ -73,7 +73,8 @@ func readRecords(f transcript, to recordSink, most int, progress func(n int64)) 
 	return err
 }
 
-// Kinds of invalid records, counted with the kinds that hosts name.
+// Kinds of invalid records. They are counted like the unknown kinds of records that transcripts
+// contain.
 const (
 	unreadableRecord = "unreadable record"
 	tooLongRecord    = "record over 16 MiB"
@@ -201,8 +202,8 @@ func readDocument(from io.Reader, read func(jsontext.Value, int) error, to recor
 	return nil
 }
 
-// folderFromSiblingFile returns the folder of a conversation from a file beside its transcript, for Gemini CLI in the
-// folder above; "" if unknown.
+// folderFromSiblingFile returns the working folder of a conversation, read from a file beside its
+// transcript or, for Gemini CLI, in the parent folder; "" if unknown.
 func folderFromSiblingFile(f transcript) string {
 	switch f.source.Host {
 	case "gemini-cli":

@@ -42,8 +42,8 @@ type Report struct {
 	SkippedFiles           []SkippedFile        `json:"left_out"`
 	UnlistedSkippedFiles   int                  `json:"left_out_more"`
 
-	// Approvals are the commands that a policy rule would have asked about and that were executed, by
-	// the conversation's folder.
+	// Approvals are the executed commands about which a policy rule would have asked, grouped by
+	// the working folder of the conversation.
 	Approvals map[string][]policy.Approval `json:"-"`
 }
 

@@ -24,7 +24,7 @@ type Pipeline interface {
 	Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step)
 	// Peek judges as Judge does, but records nothing.
 	Peek(ctx context.Context, a *action.Action) verdict.Verdict
-	// Returned records the result of a call.
+	// HandleToolResult records the result of a call.
 	HandleToolResult(ctx context.Context, actions []*action.Action, result any) error
 	// Case returns the analysis of an action.
 	Case(a *action.Action) *analysis.Case
@@ -105,7 +105,7 @@ func (s *transcriptSource) transcriptFolder(opts Options) string {
 	if folder == "" {
 		h, err := host.Named(s.Host)
 		if err != nil {
-			return "" // a test names each
+			return "" // cannot happen: a test checks that every source names a known host
 		}
 		folder, variable = h.Folder()
 	}

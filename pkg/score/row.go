@@ -52,7 +52,7 @@ type corpusRow struct {
 	Split         string          `json:"split"`
 	LabelWord     string          `json:"label"`
 	Action        json.RawMessage `json:"action"`
-	Actions       []sessionAction `json:"actions"` // of a session, in their order
+	Actions       []sessionAction `json:"actions"` // actions of a session, in order; empty if the row has a single action
 	DecisiveIndex *int            `json:"decisive"`
 	Text          *string         `json:"text"`
 
@@ -77,8 +77,9 @@ func (r *corpusRow) sessionID() string {
 	return a.Session
 }
 
-// parseRow parses a row. If bare is set, a record with a type, and with a payload or without a label, is an
-// action with that label; its other fields belong to the agent.
+// parseRow parses a row of a corpus. If bare is not 0, a JSON object that is itself an action is
+// accepted as a row with the label bare: it has a type, and it has a payload or no label. All its
+// other fields belong to the action.
 func parseRow(raw []byte, bare Label) (*corpusRow, error) {
 	var r corpusRow
 	if bare != 0 {

@@ -26,9 +26,9 @@ type Options struct {
 	BareActionLabel Label            // label of records that are plain actions; 0: such records are malformed
 	MaxMisses       int              // number of misses to keep, of each kind
 
-	// OnDenied and Returned are called for actions of a session: an action was denied and did not run,
-	// or it ran and returned a string or another JSON value (nil if unknown). They are called
-	// concurrently; nil: no call. If they return an error, the row counts as blocked.
+	// OnDenied is called for an action of a session that was denied and did not run. OnResult is
+	// called for one that ran; its result is a string or another JSON value, nil if unknown. They
+	// are called concurrently; nil: no call. If they return an error, the row counts as blocked.
 	OnDenied func(context.Context, *action.Action) error
 	OnResult func(ctx context.Context, a *action.Action, result any) error
 
@@ -210,7 +210,7 @@ func (c *Counter) selectRow(r *corpusRow) bool {
 // judgeAction judges an action; session, if not "", replaces the action's session.
 func (c *Counter) judgeAction(ctx context.Context, raw []byte, session string) Outcome {
 	a, err := action.Parse(jsontext.Value(raw))
-	if err != nil { // count an invalid action as a stream would
+	if err != nil { // an invalid action is blocked, as in a stream of actions
 		return Outcome{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: string(action.CodeOf(err)), Reasoning: err.Error()}}
 	}
 	a.Session = cmp.Or(session, a.Session)

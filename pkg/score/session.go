@@ -56,9 +56,9 @@ func (r *corpusRow) validateSession() error {
 	return nil
 }
 
-// judgeRow judges a row. For a session it returns the outcome of the decisive action or, if none is marked, the
-// most severe one, and makes that action the row's own. Every earlier action counts as executed, whatever
-// its verdict, unless it is marked denied.
+// judgeRow judges a row. For a session it returns the outcome of the decisive action or, if none is
+// marked, the most severe outcome, and stores the action with that outcome in r.Action. Every
+// earlier action counts as executed, whatever its verdict, unless it is marked as denied.
 func (c *Counter) judgeRow(ctx context.Context, r *corpusRow, seq int) Outcome {
 	if r.Actions == nil {
 		return c.judgeAction(ctx, r.Action, "")

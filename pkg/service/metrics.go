@@ -17,7 +17,7 @@ import (
 type Metrics struct {
 	mu             sync.Mutex
 	counts         map[string]uint64 // by name and labels; label values are from small sets
-	durationCounts []uint64          // questions by duration: one number for each of durations, and one for those above
+	durationCounts []uint64          // numbers of questions by duration: one for each of durationBounds, and one for longer durations
 	totalSeconds   float64
 }
 
@@ -55,7 +55,7 @@ func (m *Metrics) increment(format string, labels ...any) {
 	m.counts[fmt.Sprintf(format, labels...)]++
 }
 
-// ServeHTTP writes the metrics, and some of the process.
+// ServeHTTP writes the metrics, and some values about the process: goroutines and memory.
 func (m *Metrics) ServeHTTP(rw http.ResponseWriter, _ *http.Request) {
 	rw.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	var memory runtime.MemStats

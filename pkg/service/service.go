@@ -33,7 +33,8 @@ type CallingProcess struct{ PID int }
 // A Handler answers a question. It is called concurrently.
 type Handler func(ctx context.Context, q *peer.Question, from CallingProcess) peer.Answer
 
-// A Socket is the Unix socket at which the user's processes ask.
+// A Socket is the Unix socket on which the service receives questions from the user's processes,
+// such as hooks.
 type Socket struct {
 	listener *net.UnixListener
 	lock     *flock.Lock

@@ -17,10 +17,10 @@ type Unit struct {
 	Start, Stop [][]string
 }
 
-// An UnitFile is a file of a unit.
+// A UnitFile is a file of a [Unit], with its path and text.
 type UnitFile struct{ Path, Text string }
 
-// An UnitPaths contains the paths for the user of the service. All paths are absolute.
+// UnitPaths contains the absolute paths, the user ID and the variables with which the service runs.
 type UnitPaths struct {
 	Program   string // executable of shield
 	Home      string

@@ -9,8 +9,8 @@ import (
 )
 
 // Limits on connections that no authenticated client uses: in the TLS handshake, in the request
-// headers, without a token, or idle. Above the limit, such a connection is closed after impatience, so
-// that it cannot block authenticated clients.
+// headers, without a token, or idle. Above the limit, such a connection is closed after
+// waitingTimeout, so that it cannot block authenticated clients.
 const (
 	maxWaitingConnections = 384
 	maxWaitingPerAddress  = 256
@@ -98,8 +98,8 @@ func (g *trackedConn) addActiveRequests(n int) {
 	}
 }
 
-// addWaiting adds n to the number of waiting connections, in all and of the same address. The caller holds
-// the lock.
+// addWaiting adds n to the total number of waiting connections and to the number for the
+// connection's address. The caller holds the lock.
 func (g *trackedConn) addWaiting(n int) {
 	g.tracker.waitingCount += n
 	if g.tracker.waitingByAddress[g.address] += n; g.tracker.waitingByAddress[g.address] == 0 {
@@ -107,8 +107,8 @@ func (g *trackedConn) addWaiting(n int) {
 	}
 }
 
-// dropIfOverLimit removes a connection from the count if it waits while too many do, and reports whether it
-// did.
+// dropIfOverLimit stops tracking a connection that waits while the number of waiting connections is
+// over a limit. It reports whether it stopped.
 func (g *trackedConn) dropIfOverLimit() bool {
 	g.tracker.mu.Lock()
 	defer g.tracker.mu.Unlock()
@@ -123,7 +123,7 @@ func (g *trackedConn) dropIfOverLimit() bool {
 func (g *trackedConn) scheduleClose() {
 	time.AfterFunc(waitingTimeout, func() {
 		if g.dropIfOverLimit() {
-			_ = g.conn.Close() // the client reports a connection error
+			_ = g.conn.Close() // an error needs no report: the client gets a connection error
 		}
 	})
 }

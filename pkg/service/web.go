@@ -192,7 +192,7 @@ type actionBody struct {
 
 func (b *actionBody) Read(p []byte) (int, error) {
 	b.extendDeadline()
-	if b.shutdown.Err() != nil { // wait may have replaced the deadline of the shutdown
+	if b.shutdown.Err() != nil { // extendDeadline may have replaced the read deadline that the shutdown set
 		return 0, io.EOF
 	}
 	n, err := b.reader.Read(p)

@@ -123,9 +123,10 @@ func redirectsDownload(arg string) bool {
 	return strings.HasPrefix(arg, "-") && strings.ContainsAny(arg[1:], "kxKe")
 }
 
-// unpackedFiles returns the paths where files are that an action copies or unpacks into a workspace
-// root: a copied folder under its own name; the content of an archive under the archive's name, with
-// and without its version. Labels for the whole folder would cover the workspace.
+// unpackedFiles returns the paths of the files that an action copies or unpacks into a workspace
+// root. A copied folder has its own name there; the content of an archive is expected under the
+// archive's name, with and without its version. A label for the whole root would also cover the
+// workspace's own files.
 func unpackedFiles(c *analysis.Case) (out []effect.File) {
 	for _, f := range c.LabelledFiles {
 		if !f.Tree || !IsDownloaded(f.Labels) || !slices.Contains(c.Place().Roots, f.Path) {

@@ -18,7 +18,8 @@ type cacheKey struct {
 	parent, alias string
 }
 
-// A sessionCache holds the sessions read since the shelf last changed. Goroutines share it.
+// A sessionCache holds the sessions that were read since any process last changed the stored
+// sessions. Goroutines share it.
 type sessionCache struct {
 	mu       sync.Mutex
 	stamp    state.Stamp

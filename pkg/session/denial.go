@@ -13,7 +13,7 @@ type Denial struct {
 	At       int64    `json:"at"`
 	Action   string   `json:"action"` // hash of the action
 	Rule     string   `json:"rule,omitempty"`
-	NoPerson bool     `json:"unasked,omitempty"` // no person could be asked: it counts for its targets, but does not stop the session
+	NoPerson bool     `json:"unasked,omitempty"` // no person could be asked: the denial counts for its Targets, but not toward stopping the session
 	Targets  []Target `json:"targets,omitempty"`
 }
 
@@ -27,7 +27,7 @@ type Target struct {
 const (
 	maxDenials          = 64
 	maxTargets          = 16
-	recentDenialSeconds = 600 // seconds within which denials count against the setting
+	recentDenialSeconds = 600 // seconds; only denials in this period count toward Options.MaxDenials
 )
 
 // effectOperations groups kinds of effects under one verb.

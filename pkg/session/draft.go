@@ -17,8 +17,8 @@ func (s *Store) Draft() *Store {
 	return &Store{opts: s.opts, storage: &overlay{base: &cachedStorage{base: s.storage}, groups: map[string]map[string][]byte{}}}
 }
 
-// An overlay is a shelf that holds its own writes in memory over another shelf, which it never
-// changes.
+// An overlay is a storage that keeps its own writes in memory and reads everything else from a base
+// storage, which it never changes.
 type overlay struct {
 	base          storage
 	readOnlyMutex sync.Mutex // held during a read-only transaction, which may run again
@@ -68,8 +68,9 @@ type overwrittenValue struct {
 	existed    bool
 }
 
-// undo restores the old values. The change count stays, so that data read in between has a stamp of
-// its own.
+// undo restores the values that a try of a transaction has overwritten. It does not reset the
+// change count, so that data read during the try has a different stamp (version) than the restored
+// data.
 func (j *undoLog) undo(o *overlay) {
 	for _, w := range slices.Backward(*j) {
 		if w.existed {
@@ -81,7 +82,7 @@ func (j *undoLog) undo(o *overlay) {
 	*j = nil
 }
 
-// overlayTx is the view of an overlay in one transaction of the shelf below.
+// An overlayTx is a transaction of an overlay, inside a transaction of its base storage.
 type overlayTx struct {
 	overlay *overlay
 	base    storageTx
@@ -93,7 +94,7 @@ func (o overlayTx) Get(group, key []byte) []byte {
 	switch string(key) {
 	case string(valueSumKey):
 		return o.sum(group, own, below)
-	case string(filesChangeKey): // another process may have changed the files below since
+	case string(filesChangeKey): // another process may have changed files in the base storage in the meantime
 		if change := own[string(key)]; change != nil {
 			return slices.Concat(below, change)
 		}
@@ -105,8 +106,8 @@ func (o overlayTx) Get(group, key []byte) []byte {
 	return below
 }
 
-// sum returns the sum of a group's values: the sum of the shelf below, which may have changed, plus
-// added and minus removed values.
+// sum returns the sum (XOR) of the hashes of a group's values: the sum in the base storage, which
+// another process may have changed, with the overlay's added and removed values.
 func (o overlayTx) sum(group []byte, own map[string][]byte, sum []byte) []byte {
 	for key, value := range own {
 		rest, ok := strings.CutPrefix(key, valuePrefix)

@@ -18,7 +18,7 @@ import (
 type fileEntry struct {
 	labels    byte // bits, in the order of fileLabels
 	wholeTree bool
-	identity  effect.Identity // of the file when it was last checked; zero if it was not
+	identity  effect.Identity // identity of the file at its last check; zero if it was never checked
 	storedAt  uint32          // when it was stored, in seconds since 1970; 0 if unknown
 }
 

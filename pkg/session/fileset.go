@@ -62,7 +62,7 @@ func renewChangeKey(sh storageTx, group []byte) error {
 // Bounds of the files that a process caches.
 const (
 	maxFileSets    = 16
-	maxCachedFiles = 1 << 16 // of all groups
+	maxCachedFiles = 1 << 16 // maximum number of cached files in all sets
 )
 
 // fileSets caches the files of sessions, read once per change. Goroutines share it.

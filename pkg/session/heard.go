@@ -18,20 +18,22 @@ const (
 	maxUntrustedTexts = 254     // texts that can be told apart
 	maxScannedBytes   = 1 << 20 // bytes per text
 	nameHashSize      = 4
-	seenNameSize      = nameHashSize + 1 // a short keyed hash, and the number of its text
+	seenNameSize      = nameHashSize + 1 // keyed hash of a name, and the number of the text that it came from
 )
 
-// Keys in a group: of the names, whose value begins with a byte that says whether names were left out;
-// of the texts they are from; and of the names in an older format.
+// Keys in a group: untrustedNamesKey holds the names from untrusted texts, after a byte that says
+// whether names were left out; untrustedTextsKey holds descriptions of these texts;
+// oldUntrustedNamesKey holds names in an older format.
 var (
 	untrustedNamesKey    = []byte("heard names")
 	untrustedTextsKey    = []byte("heard texts")
 	oldUntrustedNamesKey = []byte("heard")
 )
 
-// An UntrustedText is the untrusted text in which a name came first.
+// An UntrustedText describes the untrusted text, such as a web page, that was the first to mention
+// a name in the session.
 type UntrustedText struct {
-	MatchedName string    `json:"-"`              // "" if too many names came in to tell which
+	MatchedName string    `json:"-"`              // the mentioned name; "" if not all names were stored, so that the text is unknown
 	Origin      string    `json:"in"`             // description of the text, for people
 	Host        string    `json:"host,omitempty"` // web host that the text came from
 	At          time.Time `json:"at"`
@@ -159,7 +161,7 @@ func (s *Store) UserWrote(loaded *Session, names []string) bool {
 	})
 }
 
-// UntrustedTexts returns how many untrusted texts came in.
+// UntrustedTexts returns how many untrusted texts the session has received.
 func (s *Session) UntrustedTexts() int64 { return s.record.UntrustedTexts }
 
 // Start returns when the session began.

@@ -14,8 +14,9 @@ import (
 // A value that an action writes down may later be sent with a file, or with the commits, branch names
 // and tags of a repository.
 
-// AddSecretFiles adds to a delta the files and repositories into which an action writes a value of its
-// session, except the workspace's own values.
+// AddSecretFiles adds to a delta, with the label secret, the files and repositories into which an
+// action writes a credential that its session has seen. It also removes from the delta a clone from
+// the account that owns the workspace.
 func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis.Case, d *Delta) error {
 	if loaded.err != nil {
 		return nil

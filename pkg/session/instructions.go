@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// An Instruction is an agent instruction file that the session has changed and that matched the last
-// commit before.
+// An Instruction records that the session changed an agent instruction file of the project. If the
+// file already differed from the last commit, ChangedByOthers is set.
 type Instruction struct {
 	Path            string `json:"path"`            // keyed hash
 	ContentHash     string `json:"sum,omitempty"`   // keyed hash of its content after the session's last change; "" until the change has run
-	UntrustedTexts  int64  `json:"texts"`           // untrusted texts that had come in by then
+	UntrustedTexts  int64  `json:"texts"`           // untrusted texts that the session had received when it last changed the file
 	ChangedByOthers bool   `json:"mixed,omitempty"` // another program has changed it too
 }
 

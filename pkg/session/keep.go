@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Values are stored one per key, beside the sum of all: values are never changed or removed alone, so
-// the sum identifies the set.
+// Each value is stored under a key of its own, and the sum (XOR) of all hashes under valueSumKey.
+// Values are never changed or removed one by one, so the sum identifies the set.
 
 const valuePrefix = "value:"
 
@@ -20,8 +20,8 @@ var valueSumKey = []byte("values")
 
 func (v *Value) key() []byte { return append([]byte(valuePrefix), v.Hash...) }
 
-// valueHeader is the fixed-size start of a stored value; the bytes of its service words and then its
-// pieces follow.
+// valueHeader is the fixed-size start of a stored value. After it come the service words, which the
+// host name of the value's service may contain, and then the hashes of the value's pieces.
 type valueHeader struct {
 	Length, Tag uint32
 	Private     bool
@@ -171,7 +171,7 @@ func (s *Store) oldestValue(sh storageTx, group []byte) (old *Value, err error) 
 // Bounds of the matchers that a process caches.
 const (
 	maxMatchers     = 16
-	maxCachedPieces = 1 << 18 // of all matchers
+	maxCachedPieces = 1 << 18 // maximum number of cached piece hashes of all matchers
 )
 
 // matcherCache caches a matcher per set of values, by the sums of their groups; a matcher is built when
@@ -190,7 +190,7 @@ func (s *Store) matcherOf(ctx context.Context, loaded *Session) (*valueMatcher, 
 		return m, nil
 	}
 	var list []Value
-	var sums string // sums of what is read now, which may differ from what was loaded
+	var sums string // sums of the values that are read now; they may differ from loaded.valueSums
 	err := s.storage.runReadOnly(ctx, func(sh storageTx) (err error) {
 		sums = groupValueSums(sh, loaded.groups)
 		list, err = loadValues(sh, loaded.groups)

@@ -14,7 +14,7 @@ import (
 type Delta struct {
 	Labels        []SessionLabel
 	Files         []effect.File
-	PrintedFiles  []string // files whose content the action printed: whoever runs them later has seen them
+	PrintedFiles  []string // files that the action printed: the agent has seen their content, so they lose the label of a download
 	Sent          []SentData
 	Values        []Value
 	Events        []string // kinds of effects that a policy refers to
@@ -57,7 +57,7 @@ func (d *Delta) privateValues() (out []Value) {
 	return out
 }
 
-// Empty reports whether a delta adds nothing, apart from Shown and MayMoveFiles, which it ignores.
+// Empty reports whether a delta adds nothing. It ignores PrintedFiles and MayMoveFiles.
 func (d *Delta) Empty() bool {
 	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.CreatedPaths) == 0 && !d.OriginChanged && !d.CountsActions && d.Denial == nil &&
 		d.PendingPrompt == nil && d.UserPrompt == nil && len(d.ResolvedPrompts) == 0 && !d.UntrustedText && d.Instruction == nil
@@ -84,9 +84,9 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 	return l.delta
 }
 
-// outputFiles returns the files that an action leaves behind. It leaves out folders that contain a
-// workspace, because their earlier content was not downloaded, and clones of trusted places and
-// publishers' releases.
+// outputFiles returns the files that an action creates or copies, with their labels. It leaves out
+// clones from trusted hosts, releases downloaded from their publishers, and folders that contain a
+// workspace, because their earlier content was not downloaded.
 func outputFiles(c *analysis.Case) []effect.File {
 	trusted, published := sendsToTrusted(c), downloadsOnlyReleases(c)
 	return slices.DeleteFunc(slices.Concat(c.LabelledFiles, copiesOfPrivate(c), movedDownloads(c), copiedToContainer(c), unpackedFiles(c), buildFolders(c)), func(f effect.File) bool {
@@ -138,8 +138,8 @@ func copiesOfPrivate(c *analysis.Case) (out []effect.File) {
 // maxMovedFiles is how many files of moved or copied folders are tracked.
 const maxMovedFiles = 256
 
-// movedDownloads returns the new paths of downloaded files of a folder that is moved or copied: below
-// each path that the action writes.
+// movedDownloads returns the new paths of the downloaded files in a folder that an action moves or
+// copies. The files keep their relative paths below each path that the action writes.
 func movedDownloads(c *analysis.Case) (out []effect.File) {
 	place := c.Place()
 	if place.ImportedPaths == nil || place.OriginLabels == nil {
@@ -214,7 +214,8 @@ func (l *deltaBuilder) addEffect(e *effect.Effect) {
 	}
 }
 
-// addRead adds what reading a file brings in.
+// addRead adds the labels that a session gets by reading a file, and records the file if the action
+// prints it.
 func (l *deltaBuilder) addRead(e *effect.Effect) {
 	if e.Path == "" || e.Cause == effect.CauseValuesNotShown || e.Certainty == effect.Possible {
 		return
@@ -242,8 +243,8 @@ func (l *deltaBuilder) addRead(e *effect.Effect) {
 	}
 }
 
-// printsFile reports whether a read prints the file: that of a file tool or of a program such as cat, but
-// not of wc.
+// printsFile reports whether the action prints the file that it reads: a file tool does, and so
+// does a program such as cat, but not wc.
 func (l *deltaBuilder) printsFile(e *effect.Effect) bool {
 	return l.c.Action.Type != "execute_command" || slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
 		return o.Kind == effect.Execute && slices.Contains(printPrograms, o.Program) && o.Span.Start <= e.Span.Start && e.Span.End <= o.Span.End
@@ -301,7 +302,8 @@ func globsOf(list string) (*effect.Globs, error) {
 	return effect.NewGlobs(globs, nil)
 }
 
-// addTool adds what a tool brings in according to its name: pages, mail, results of MCP servers.
+// addTool adds the labels of the data that a tool returns, judged by the tool's name: browser tools
+// return untrusted text, and tools that read messages return private and untrusted text.
 func (l *deltaBuilder) addTool(name string) {
 	if strings.HasPrefix(name, "browser_") {
 		l.addLabel(effect.LabelUntrusted, name)

@@ -12,15 +12,18 @@ import (
 // last write was changed by another program.
 const maxRunSeconds = 10 * 60 // seconds
 
-// createdEntrySeconds is how long writes to a created file need no new entry.
+// createdEntrySeconds is the time after a recorded write to a created file during which further
+// writes to it are not recorded.
 const createdEntrySeconds = 60 // seconds
 
-// createdIndex returns the index in Made of a path or a parent folder, or -1.
+// createdIndex returns the index in Record.CreatedPaths of a path or of a folder that contains it,
+// or -1.
 func (r *Record) createdIndex(path string) int {
 	return slices.IndexFunc(r.CreatedPaths, func(m CreatedPath) bool { return m.Path == path || strings.HasPrefix(path, m.Path+"/") })
 }
 
-// needsCreatedEntry reports whether a write to a path needs an entry.
+// needsCreatedEntry reports whether a write to a path has to be recorded in Record.CreatedPaths,
+// because the path is not listed or its last recorded write is createdEntrySeconds ago.
 func (r *Record) needsCreatedEntry(path string, now int64) bool {
 	i := r.createdIndex(path)
 	return len(path) <= maxPathBytes && (i < 0 || now-r.CreatedPaths[i].LastWrittenAt >= createdEntrySeconds)
@@ -43,8 +46,8 @@ func (r *Record) recordCreated(path string, now int64) bool {
 	return true
 }
 
-// Made reports whether the session created a file, or a folder with all its content, and no other
-// program changed it since. A new session has made nothing.
+// HasCreated reports whether the session created a file, or a folder with all its content, and no
+// other program has changed it since. A new session has created nothing.
 func (s *Session) HasCreated(path string) bool {
 	made, asked := s.createdResults[path]
 	if !asked {
@@ -60,7 +63,7 @@ func (s *Session) HasCreated(path string) bool {
 	return made
 }
 
-// CreatedPaths returns the paths for which Made returned true, sorted.
+// CreatedPaths returns the paths for which HasCreated returned true, sorted.
 func (s *Session) CreatedPaths() (out []string) {
 	for path, made := range s.createdResults {
 		if made {

@@ -8,7 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A sentPart says how much of a value that the session has read an action sends.
+// A sentPart says whether an action sends none, a part or the whole of a value that the session has
+// read.
 type sentPart uint8
 
 const (
@@ -20,7 +21,7 @@ const (
 // A valueMatcher finds values in texts. It is immutable, so that the actions of a session share it.
 type valueMatcher struct {
 	values       []Value
-	tagFilter    []uint64         // one bit for each tag of a value's pieces
+	tagFilter    []uint64         // one bit for each tag (short hash) of a piece of a value
 	filterMask   uint32           // selects the tag bits that index the filter
 	slots        []pieceSlot      // open-addressing hash table: a power of two slots, at most half of them used
 	pieceCounts  []int            // number of different pieces, by value

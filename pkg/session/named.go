@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/grounding"
 )
 
-// A Prompt holds the names in a prompt of which it is not known yet whether the user wrote it.
+// A Prompt holds the names in a prompt that the user wrote or, while it is pending, possibly wrote.
 type Prompt struct {
 	ID           string                  `json:"id,omitempty"` // given by the host
 	TextHash     string                  `json:"sum"`          // keyed hash of the text
@@ -43,8 +43,9 @@ func (s *Store) keyedHash(text string) []byte {
 	return mac.Sum(nil)
 }
 
-// StorePrompt stores the names in a prompt. If pending, they count only once [Store.ResolvePrompt] says that the
-// user wrote the prompt. clean removes credentials from the words.
+// StorePrompt stores the names in a prompt. If pending is true, they have no effect until
+// [Store.ResolvePrompt] reports that the user wrote the prompt. The function clean removes
+// credentials from the quoted text.
 func (s *Store) StorePrompt(ctx context.Context, loaded *Session, id, text string, pending bool, clean func(string) string) error {
 	p := Prompt{ID: shortenText(id), TextHash: s.promptSum(text), At: s.now()}
 	if p.PromptKey = s.promptKey(id, p.TextHash); loaded.record.hasPrompt(p.PromptKey) {
@@ -76,7 +77,8 @@ func (s *Store) promptKey(id, sum string) []byte {
 	return s.keyedHash("prompt " + sum + " " + id)[:promptKeySize]
 }
 
-// hasPrompt reports whether a prompt was counted as the user's before: later prompts take precedence.
+// hasPrompt reports whether a prompt with this key was already recorded as written by the user. If
+// a host reports a prompt twice, recording it again would give it precedence over later prompts.
 func (r *Record) hasPrompt(sum []byte) bool {
 	for i := 0; len(sum) > 0 && i+promptKeySize <= len(r.PromptKeys); i += promptKeySize {
 		if bytes.Equal(r.PromptKeys[i:i+promptKeySize], sum) {

@@ -28,11 +28,13 @@ var (
 	cloneCommandPattern = prefilter.Lazy(`^(?:git clone(?: (?:--depth[ =][0-9]+|(?:-b |--branch[ =])[A-Za-z0-9._/]+|--single-branch|--no-tags|-q|--quiet))* ([A-Za-z0-9][A-Za-z0-9@:/._-]*)|gh repo clone ([A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+))(?: [A-Za-z0-9./_~][A-Za-z0-9./_-]*)?$`)
 	// repositoryURLPattern matches the URL of a repository: its host, and the account there.
 	repositoryURLPattern = prefilter.Lazy(`^(?:https://|ssh://git@|git@)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)(?::22)?[:/]([A-Za-z0-9][A-Za-z0-9._-]*)/[A-Za-z0-9._/-]+$`)
-	// ghAnswerPattern matches the answer of gh.
+	// ghAnswerPattern matches the output of "gh repo view --json nameWithOwner", as JSON or plain
+	// text, and captures the account.
 	ghAnswerPattern = prefilter.Lazy(`^(?:\{"nameWithOwner":")?([A-Za-z0-9][A-Za-z0-9-]*)/[A-Za-z0-9._-]+(?:"\})?$`)
 )
 
-// ownerOf returns host and account of a repository's URL; "" if the form is unknown.
+// ownerOf returns HOST/ACCOUNT for the URL of a repository, in lower case; "" if the URL does not
+// match repositoryURLPattern.
 func ownerOf(url string) string {
 	m := repositoryURLPattern().FindStringSubmatch(url)
 	if m == nil || strings.Contains(url, "..") || strings.Contains(url[len("https://"):], "//") {
@@ -88,8 +90,8 @@ func inWorkspaceRepository(c *analysis.Case) bool {
 	return false
 }
 
-// settingsNameOwner reports whether the git configuration of the workspace, if readable, names the
-// account too.
+// settingsNameOwner reports whether the git configuration of each workspace root contains the URL
+// of a repository of the account. A configuration that cannot be read is skipped.
 func settingsNameOwner(c *analysis.Case, owner string) bool {
 	place := c.Place()
 	for _, root := range place.Roots {

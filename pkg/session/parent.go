@@ -5,12 +5,13 @@ import "slices"
 // maxParents is the greatest depth of nested sessions.
 const maxParents = 8
 
-// A Lineage identifies the parent session and the processes in which a session of a host began.
+// A Lineage identifies where a session of a host was started: its parent session, and the host's
+// process with its ancestors.
 type Lineage struct {
 	Parent string // the ID of the parent session of the same host, as the host reports it; "" if none
 
 	// Processes returns unique names of the host's process and its ancestors, nearest first. It is
-	// called when a session begins; nil knows none.
+	// called when a session begins; nil means that the processes are unknown.
 	Processes func() []string
 }
 
@@ -45,8 +46,9 @@ func (s *Store) newRecord(sh storageTx, k Key, from Lineage) (r, parent *Record,
 	return r, parent, nil
 }
 
-// parentByProcess returns the session of the nearest host process among some; if several sessions have the
-// same process, the one that began last.
+// parentByProcess returns the active session whose host process comes first in a list of ancestor
+// processes, nearest first. If several sessions have that process, it returns the one that began
+// last.
 func (s *Store) parentByProcess(sh storageTx, k Key, above []string) (parent *Record, err error) {
 	nearest := len(above)
 	err = eachRecord(sh, func(_ []byte, o *Record) error {

@@ -12,13 +12,13 @@ import (
 // maxCachedValues is how many values are cached.
 const maxCachedValues = 4096
 
-// A cachedStorage reads another shelf and caches its values until any process changes it. It is
+// A cachedStorage reads a base storage and caches its values until any process changes them. It is
 // read-only. Goroutines share it.
 type cachedStorage struct {
 	base storage
 
 	mu          sync.Mutex
-	stampAtRead state.Stamp                  // stamp of the shelf when the values were read
+	stampAtRead state.Stamp                  // stamp of the base storage when the values were read
 	values      map[string]map[string][]byte // by group and key; nil for a missing value
 	groups      map[string][]groupValue      // by key
 	valueCount  int
@@ -29,7 +29,8 @@ type groupValue struct{ group, value []byte }
 
 func (m *cachedStorage) stamp() (state.Stamp, bool) { return m.base.stamp() }
 
-// runReadOnly runs fn on the cache and, if fn asks for more than is cached, again on the shelf.
+// runReadOnly runs fn on the cached values. If fn reads a value that is not cached, runReadOnly
+// runs fn again on the base storage.
 func (m *cachedStorage) runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,13 +93,16 @@ func eachValue(all []groupValue, fn func(name, value []byte) error) error {
 	return nil
 }
 
-// Errors of a cached shelf, which callers do not see: fn runs again.
+// Errors of a transaction on cached values. After errNotCached, which callers do not see,
+// [cachedStorage.runReadOnly] runs fn again on the base storage; errReadOnly means that fn tried to
+// write.
 var (
 	errNotCached = errors.New("not known")
 	errReadOnly  = errors.New("internal error: cached session data was changed; please report this")
 )
 
-// A cachedTx serves cached values, and notes whether more was asked for.
+// A cachedTx serves values from the cache, and records in the field missed whether a requested
+// value was not cached.
 type cachedTx struct {
 	storage *cachedStorage
 	missed  bool

@@ -12,7 +12,7 @@ import (
 
 // A Remote is a remote of a repository whose address a session has changed: pushes to it go there.
 type Remote struct {
-	Repository      string `json:"repository,omitempty"` // as returned by repository; "" for any
+	Repository      string `json:"repository,omitempty"` // path from repositoryPath; "" for every repository
 	Name            string `json:"name"`                 // "*" for any
 	To              string `json:"to,omitempty"`         // a host, or a host and an account; "" if unknown
 	ByPushOrRewrite bool   `json:"apart,omitempty"`      // set by a push URL or by a URL rewrite rule
@@ -54,7 +54,7 @@ func parseRemote(git command.GitLine) (r Remote, ok bool) {
 			r.Name, r.To = words[2], hostAndAccount(words[3])
 		}
 		if host, _, _ := strings.Cut(r.To, "/"); key == "add" && command.CodeHosts[host] {
-			return r, false // a fork, or the remote of a new project
+			return r, false // no suspicious redirect: a fork, or the first remote of a new project, on a code host
 		}
 	case words[0] == "config" && n > 3 && (words[1] == "set" || words[1] == "add"):
 		return parseRemote(command.GitLine{Subcommand: "config", Args: words[2:]})

@@ -11,17 +11,17 @@ import (
 // A CompletedCall is what is known of a call that has run.
 type CompletedCall struct {
 	Cases           []*analysis.Case // the actions that ran
-	ChangedFiles    []string         // files that it changed according to the host, beside those of the cases
+	ChangedFiles    []string         // further files that the call changed, according to the host
 	ResultTexts     []string         // texts of its result
 	UntrustedResult bool             // the result may contain prompt injection
 	Unverified      bool             // not verified to come from the host: only what makes judgement stricter is stored
 }
 
-// AddCompleted stores what executed actions add to their session: their effects, and what their result
-// brought in. Counts of proposals were stored before. It takes one transaction, or none if nothing is
-// new.
+// AddCompleted stores what executed actions add to their session: their effects, and the values and
+// labels of their result. Sent data and other counts were already stored when the actions were
+// judged. It takes one transaction, or none if nothing is new.
 func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran CompletedCall) error {
-	d := Delta{MayMoveFiles: true} // the actions may have created files that were only expected before
+	d := Delta{MayMoveFiles: true} // files that were only predicted may exist now and can be identified
 	for _, c := range ran.Cases {
 		one := s.Learn(c, nil, false)
 		loaded.dropOwnClone(c, &one)

@@ -58,7 +58,7 @@ type Record struct {
 	ParentHost     string                  `json:"parent_host,omitempty"` // the host of the parent session, if it is another one
 	Process        string                  `json:"process,omitempty"`     // process of the host, see [Lineage]
 	BeganAt        int64                   `json:"began"`
-	LastActionAt   int64                   `json:"seen"` // time of the last action, rounded to an eighth of how long a session is kept
+	LastActionAt   int64                   `json:"seen"` // time of the last action, exact to 1/8 of the time for which a session is kept
 	Labels         []SessionLabel          `json:"labels,omitempty"`
 	Sent           []SentData              `json:"sent,omitempty"`
 	Denials        []Denial                `json:"denials,omitempty"`      // the newest last
@@ -96,7 +96,7 @@ type SessionLabel struct {
 type SentData struct {
 	Recipient string `json:"to"`
 	Times     int    `json:"times"`
-	Bytes     int64  `json:"bytes"` // at least: files whose size is unknown count 0
+	Bytes     int64  `json:"bytes"` // lower bound: a file of unknown size counts as 0 bytes
 	At        int64  `json:"at"`
 }
 
@@ -110,7 +110,7 @@ type CreatedPath struct {
 // An Event is the last time that an action had an effect of some kind.
 type Event struct {
 	At          int64 `json:"at"`
-	ActionCount int64 `json:"count"` // the record's count of actions then
+	ActionCount int64 `json:"count"` // value of Record.ActionCount at that time
 }
 
 const recordVersion = 1

@@ -54,7 +54,7 @@ func NewStore(file *state.Store, opts Options) *Store {
 	return &Store{opts: opts, storage: fileStorage{file}}
 }
 
-// stateNamespace is the shelf of the state file that holds sessions.
+// stateNamespace is the namespace of the state file that holds sessions.
 const stateNamespace = "sessions"
 
 // recordKey is the key of the record in a group; keys of files are longer.
@@ -177,7 +177,7 @@ func (s *Store) recordOf(sh storageTx, k Key, lineage Lineage) (r *Record, from 
 	if all, err := s.decoded.load(sh, s.sharedKey(k).groupName()); err != nil {
 		return nil, nil, err
 	} else if all != nil && !k.IsDefault() {
-		for _, l := range all.Labels { // labels of sessions removed for lack of room: this may be one of them
+		for _, l := range all.Labels { // labels of sessions that were removed to save space: this session may continue one of them
 			if s.now()-l.At <= int64(s.opts.Keep/time.Second) {
 				r.addLabel(l.Label, l.By, s.now())
 			}
@@ -278,9 +278,9 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 	return out
 }
 
-// Add stores what an action adds to its session, in one transaction, or none if the loaded session
-// already has it. The amount of data sent is only shown to people: for known hosts it is written with
-// the next change, or by [Store.Flush].
+// Add stores what an action adds to its session, in one transaction. If the loaded session already
+// has all of it, nothing is stored. The amount of data sent is only shown to people: for known
+// hosts it is written with the next change, or by [Store.Flush].
 func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	if d.MayMoveFiles {
 		loaded.identifyFiles()

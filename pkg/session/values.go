@@ -94,7 +94,7 @@ func (h *hasher) credentialValues(text string, all bool, from string) (out []Val
 		}
 	}
 	for _, value := range found {
-		for line := range strings.Lines(value) { // a multi-line key has several
+		for line := range strings.Lines(value) { // a private key in PEM format has several lines
 			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
 				add(line, "")
 			}

@@ -18,17 +18,17 @@ type Session struct {
 
 	record       Record
 	sharedRecord Record         // the record that the sessions of the user share
-	labels       []effect.Label // labels of rec
-	ownLabels    []SessionLabel // of rec, without the labels of the session that the agent names
+	labels       []effect.Label // labels of record; nil until Labels is called
+	ownLabels    []SessionLabel // labels of record, without those copied from the session that the agent names
 	fileSet
-	groups    [][]byte // the groups of its files and values
+	groups    [][]byte // storage groups that hold the session's files and values
 	err       error
 	valueSums string // the sums of the values of groups; "" if there are none
 
 	fileChecker       FileChecker                // nil to check no files
-	originResults     map[string]byte            // the results of Origin
-	usedImportedPaths bool                       // Brought was called
-	createdResults    map[string]bool            // the results of Made
+	originResults     map[string]byte            // labels that Origin returned, as bits, by path
+	usedImportedPaths bool                       // ImportedPaths was called
+	createdResults    map[string]bool            // results of HasCreated, by path
 	identified        map[string]effect.Identity // files whose identity was unknown when the session was loaded
 }
 
@@ -46,7 +46,8 @@ func (s *Session) Labels() []effect.Label {
 // Err returns why the session could not be loaded, or nil.
 func (s *Session) Err() error { return s.err }
 
-// Since returns the time since a time of the record.
+// Since returns the time between a time in the session's record, in Unix seconds, and the loading
+// of the session.
 func (s *Session) Since(at int64) time.Duration {
 	return time.Duration(max(s.loadedAt-at, 0)) * time.Second
 }
@@ -69,8 +70,8 @@ func (s *Session) LabelledFiles() map[string][]effect.Label {
 // Stopped reports whether the session is stopped until a person resumes it.
 func (s *Session) Stopped() bool { return s.record.Stopped }
 
-// After reports whether an action with an effect of one of the kinds ran before, within a time and a
-// number of actions.
+// HasRecentAction reports whether an action with an effect of one of the kinds ran within a time
+// and a number of actions before now. A limit of 0 means no limit.
 func (s *Session) HasRecentAction(kinds []string, within time.Duration, actions int) bool {
 	return slices.ContainsFunc(kinds, func(kind string) bool {
 		e, ok := s.record.Events[kind]
@@ -83,9 +84,9 @@ const maxIdentityChecks = 16
 
 // A FileChecker checks files, as [analysis.Identifier] does.
 type FileChecker interface {
-	AllChangedBetween(path string, from, to time.Time) bool // its last change is between two times
+	AllChangedBetween(path string, from, to time.Time) bool // the last change of each file at or below path is between from and to
 	Identify(path string) (id effect.Identity, ok bool)
-	PossiblyPresent(paths []string) []string // without paths known not to exist
+	PossiblyPresent(paths []string) []string // returns paths without those known not to exist
 }
 
 // Identify recognises renamed or copied files by their identity. It reads the disk only if the result
@@ -159,14 +160,14 @@ func (s *Session) originMayHaveChanged() bool {
 	return s.sharedRecord.OriginChangedAt != 0 && s.record.BeganAt-s.sharedRecord.OriginChangedAt <= int64(s.opts.Keep/time.Second)
 }
 
-// Brought returns the paths of downloaded, decoded or cloned files, sorted.
+// ImportedPaths returns the paths of downloaded, decoded or cloned files, sorted.
 func (s *Session) ImportedPaths() *effect.PathList {
 	s.usedImportedPaths = true
 	return s.downloaded
 }
 
-// SameAnswers reports whether another state of the session gives the same results as this one gave for
-// Origin, Brought and Made so far.
+// SameAnswers reports whether another state of the session gives the same results as those that
+// Origin, ImportedPaths and HasCreated have returned for this state.
 func (s *Session) SameAnswers(other *Session) bool {
 	if s.usedImportedPaths && s.downloaded != other.ImportedPaths() && !slices.Equal(s.downloaded.All(), other.downloaded.All()) {
 		return false

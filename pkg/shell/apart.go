@@ -13,7 +13,7 @@ func (s *state) walkChildProcess(program string, argv []abstract.Value, walk fun
 		s.dialect.zshOptionsChanged = program == "zsh" && changesZshParsing(argv)
 		seen := &variableTable{byName: map[string]variable{}, hasUnknownAssignment: s.vars.hasUnknownAssignment}
 		for name, v := range s.vars.byName {
-			if !v.isExported && name[0] != 0 && len(v.contents) > 0 && !(len(v.contents) == 1 && v.contents[0].isUnset) { // the child sees the value from the environment, or this one
+			if !v.isExported && name[0] != 0 && len(v.contents) > 0 && !(len(v.contents) == 1 && v.contents[0].isUnset) { // the child sees the inherited value or, if the variable is exported after all, this value
 				v.contents = []variableContent{{val: abstract.Variable(name, v.anyValue("").Taint), mayBeUnset: true}}
 			}
 			seen.set(name, v)

@@ -193,8 +193,8 @@ func (s *state) walkTest(x syntax.TestExpr) {
 	}
 }
 
-// setRegexMatches notes that BASH_REMATCH, MATCH and match, as far as the text sets them, may hold the matches of an
-// expression.
+// setRegexMatches marks BASH_REMATCH, MATCH and match as unknown after a regular expression test,
+// which may set them. Variables that the analysed text cannot assign are left out.
 func (s *state) setRegexMatches() {
 	for _, name := range [...]string{"BASH_REMATCH", "MATCH", "match"} {
 		if s.mayBeAssigned(name) {

@@ -127,9 +127,10 @@ var temporaryAssignmentBuiltins = map[string]bool{
 	"readarray": true, "let": true, "type": true, "umask": true, "true": true, "false": true, "getopts": true, "jobs": true,
 }
 
-// restoreAssignmentPrefixes restores the variables that were assigned before a command. If the command is a function, an alias or
-// a builtin that is not in ordinary, the assignments persist in some shells, and so do its own assignments to these
-// names.
+// restoreAssignmentPrefixes restores the variables of assignment prefixes (NAME=VALUE COMMAND)
+// after the command. If the command is a function, an alias, or a builtin that is not in
+// temporaryAssignmentBuiltins, the assignments may persist, because some shells keep them, and with
+// them the command's own assignments to these variables.
 func (s *state) restoreAssignmentPrefixes(list []assignmentPrefix, command abstract.Value) {
 	_, own := builtinWalker(command.Text)
 	_, function := s.funcs[command.Text]
@@ -242,7 +243,8 @@ func hasExpansion(w *syntax.Word) bool {
 	return found
 }
 
-// walkNestedWithInput is nested with standard input. It does not use the output of io.
+// walkNestedWithInput walks text that a part of the command runs as shell code, with the standard
+// input of io. It ignores the output of io.
 func (s *state) walkNestedWithInput(text string, at effect.Span, io abstract.Streams) abstract.Value {
 	if why := parse.ExceededLimit(text); why != "" {
 		s.emitDynamic(effect.CauseLimit, why, at)
@@ -311,7 +313,7 @@ func (s *state) runUnknownProgram(argv []abstract.Value, io abstract.Streams) ab
 		return s.runProgramInUnknownFolder(base, argv, io)
 	}
 	if s.remoteDepth > 0 && !io.HasSocket && v.HasHarmlessTaint() && v.Cause() == effect.CauseUnresolved && command.FileLanguage(v.Text) != "" {
-		return s.runLocalProgram(argv, io) // arguments are scripts for the program in the container: "docker run shellcheck *.sh"
+		return s.runLocalProgram(argv, io) // "docker run shellcheck *.sh": the program in the container reads these scripts
 	}
 	switch {
 	case v.Taint&abstract.Socket != 0 || io.HasSocket:

@@ -102,7 +102,8 @@ func runsComposeService(base string, argv []abstract.Value) bool {
 	return named("run") && (strings.HasSuffix(base, "-compose") || named("compose"))
 }
 
-// A bindMount is a folder of this machine (here) that is mounted in a container at the path there.
+// A bindMount is a folder of this machine, hostPath, that is mounted in a container at
+// containerPath.
 type bindMount struct{ hostPath, containerPath string }
 
 // parseBindMounts returns the bind mounts of a container, without those of -v that are read-only. If its working folder is
@@ -283,7 +284,7 @@ func (s *state) walkNestedUse(base string, argv []abstract.Value, n command.Nest
 	}
 	if n.Language == "shell" && len(args) > 0 { // the first argument is $0
 		s.setVariableContent(zeroName, variableContent{val: args[0]})
-		if !args[0].IsPattern || args[0].IsSingleWord { // otherwise it may be several words
+		if !args[0].IsPattern || args[0].IsSingleWord { // an unknown word without quotes may become several words
 			args = args[1:]
 		}
 	}
@@ -304,7 +305,8 @@ func (s *state) walkNestedUse(base string, argv []abstract.Value, n command.Nest
 	return s.walkCode(n.Language, first.Text, first.From, args)
 }
 
-// maxPatchFiles is the number of files, read by a filter before patch, that are checked for patches.
+// maxPatchFiles is the maximum number of files that are checked for patches if an earlier filter in
+// a pipe reads them and sends its output to patch.
 const maxPatchFiles = 64
 
 // maxSubstitutedLines is the number of input lines that are substituted into a command one by one.
@@ -579,7 +581,7 @@ func (s *state) runScript(f abstract.Value, p, language string, args []abstract.
 	data, err := s.startPlace.ReadScript(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.isShellSetupScript(p):
-		return abstract.Value{} // a setup script: it is created before it runs, or nothing runs
+		return abstract.Value{} // a setup script (.env, bin/activate) that does not exist has no effect
 	case err != nil && command.IsQuery(language):
 		s.unanalyzedTextCount++
 		return abstract.Value{}

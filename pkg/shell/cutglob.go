@@ -38,7 +38,8 @@ func literalNamePart(v abstract.Value) (string, bool) {
 	return v.Text, v.Known() && v.Text != "" && isFixedGlob(v.Text) && !strings.ContainsAny(v.Text, "/\\")
 }
 
-// trimGlob is trim for a path pattern.
+// trimGlob computes ${x#pat}, ${x##pat}, ${x%pat} and ${x%%pat} for a path pattern. It returns
+// false if the result is unknown.
 func trimGlob(v, pat abstract.Value, op syntax.ParExpOperator) (abstract.Value, bool) {
 	g, ok := splitGlobPath(v)
 	if !ok {
@@ -64,7 +65,8 @@ func trimGlob(v, pat abstract.Value, op syntax.ParExpOperator) (abstract.Value, 
 	return v, true
 }
 
-// trimGlobSuffix returns the pattern of the names that match name after a suffix is removed, if they have it.
+// trimGlobSuffix removes a suffix from the pattern of a file name. It returns *, which matches any
+// name, if the pattern does not end in the suffix, has nothing before it, or contains [.
 func trimGlobSuffix(name, end string) string {
 	if rest, ok := strings.CutSuffix(name, end); ok && rest != "" && !strings.Contains(name, "[") {
 		return rest
@@ -72,7 +74,8 @@ func trimGlobSuffix(name, end string) string {
 	return "*"
 }
 
-// replaceInGlob is replace for a path pattern.
+// replaceInGlob computes ${x/orig/with} for a path pattern. It returns false if the result is
+// unknown.
 func replaceInGlob(v, orig, with abstract.Value) (abstract.Value, bool) {
 	g, ok := splitGlobPath(v)
 	old, literal := literalNamePart(orig)

@@ -100,7 +100,8 @@ func differsInCmd(name string) bool {
 	return strings.HasPrefix(listed, "cmd:")
 }
 
-// isCmdlet reports whether text starts with a Verb-Noun name that is a known cmdlet, or has the capitals of one.
+// isCmdlet reports whether text starts with the name of a known PowerShell cmdlet, or with a
+// Verb-Noun name that is capitalized like one.
 func isCmdlet(text string) bool {
 	end := 0
 	for end < len(text) && (plain.IsWordByte(text[end]) || text[end] == '-') {
@@ -147,7 +148,7 @@ func looksCmd(text string) bool {
 	case name == "pwsh": // pwsh also exists on other systems
 		return false
 	case name == "cmd" && strings.Count(rest, "'") == 2 && strings.HasSuffix(strings.TrimSpace(rest), "'"):
-		return false // only a POSIX shell removes such quotes
+		return false // only a POSIX shell removes single quotes
 	case command.CmdWords[name]:
 		return hasWindowsSwitch(rest) || strings.Contains(rest, `:\`) || strings.Count(rest, "%") > 1 && !strings.ContainsAny(rest, "$'") ||
 			name == "net" && startsWithNetVerb(rest)

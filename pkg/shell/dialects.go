@@ -20,8 +20,8 @@ type shellDialect struct {
 	zshOptionsChanged bool // zsh options may change how zsh reads the text
 }
 
-// readsAsZsh reports whether the command is walked with the meaning that it has in zsh. If the shell is not known, the
-// command is walked a second time as zsh: see state.each.
+// readsAsZsh reports whether the command is walked with the meaning that it has in zsh. If the
+// shell is not known, state.walkAgainAsZsh walks the command a second time as zsh.
 func (s *state) readsAsZsh() bool {
 	s.zshDiffers = s.zshDiffers || !s.dialect.isKnown && !s.dialect.zsh
 	return s.dialect.zsh
@@ -52,7 +52,7 @@ func (s *state) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstr
 		runs = len(argv) > 1 && !strings.HasPrefix(first.Text, "zsh/") && !strings.HasPrefix(first.Text, "-") && !strings.Contains(first.Text, ":") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "..") || !v.Known() }) || s.mayBeAssigned("module_path") || s.mayBeAssigned("MODULE_PATH")
 	case "zstyle":
 		runs = first.Text == "-e"
-	case "autoload": // loads files that only the user has put there
+	case "autoload": // without changes of $fpath, it loads only functions that the user installed
 		runs = len(s.files) > 0 || s.mayBeAssigned("fpath") || s.mayBeAssigned("FPATH") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "/") || !v.Known() })
 	}
 	if argv[0].Text == "ztcp" {
@@ -84,7 +84,7 @@ func (s *state) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstr
 type zshWordForm struct {
 	isGlob       bool                                                // the form is a glob
 	alsoInQuotes bool                                                // zsh expands it inside double quotes, too
-	matches      func(s *state, parts []syntax.WordPart, i int) bool // whether part i begins one
+	matches      func(s *state, parts []syntax.WordPart, i int) bool // reports whether the form begins at parts[i]
 	mayRunCode   bool                                                // in zsh it may run code, or name a command to run
 	name         string
 }
@@ -163,8 +163,8 @@ func (s *state) modifierChangesValue(name string) bool {
 	return s.mayBeAssigned(name) || name != "" && strings.Trim(name, "0123456789") == "" && s.mayBeAssigned(positionalName)
 }
 
-// partsInDialect returns the parts of a word as the current dialect reads them. In zsh, the word is unknown from the first
-// form on that zsh expands differently.
+// partsInDialect returns the parts of a word as the current shell dialect reads them. In zsh, the
+// first part that zsh expands differently from bash makes the rest of the word unknown.
 func (s *state) partsInDialect(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
 	for i := range parts {
 		for _, form := range zshWordForms {

@@ -57,8 +57,9 @@ func (s *state) holdsDatabaseRows(v abstract.Value) bool {
 	return s.earlierTaints(p, pattern)&abstract.DatabaseRows != 0
 }
 
-// recordImportedSQL records that a database client runs a file that an earlier action downloaded, and reports
-// whether it does. It returns false if this text itself contacts another machine.
+// recordImportedSQL records that a database client runs SQL from a file that an earlier action
+// downloaded, and reports whether it does. It returns false if the current command line itself
+// contacts another machine.
 func (s *state) recordImportedSQL(base string, at effect.Span) bool {
 	away := func(e effect.Effect) bool { return e.Kind == effect.HTTPRequest || e.Kind == effect.Connect }
 	if slices.ContainsFunc(s.effects, away) {

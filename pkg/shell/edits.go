@@ -58,8 +58,9 @@ func (s *state) recordWrittenText(p string, v abstract.Value, gone string) {
 	}
 }
 
-// parseSedEdit returns the text that a sed script, or a perl script of that form, inserts, and the text that it replaces
-// or removes. ok is false for other scripts.
+// parseSedEdit parses a substitution of sed or perl (s/OLD/NEW/), or a sed command that inserts or
+// deletes lines. gone is the removed text and text the inserted text; ok is false for other
+// scripts.
 func parseSedEdit(script string) (gone, text string, ok bool) {
 	if m := sedInsertPattern().FindStringSubmatch(script); m != nil {
 		return "", m[1], true

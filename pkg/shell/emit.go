@@ -25,7 +25,8 @@ func (s *state) emit(e effect.Effect) {
 	s.effects = append(s.effects, e)
 }
 
-// Not inlined, as other helpers with many callers: the copies were a tenth of the package's code.
+// emitDynamic records an effect that is unknown until the text runs. It is not inlined: inlined
+// copies of such helpers, which have many callers, made up a tenth of the package's code.
 //
 //go:noinline
 func (s *state) emitDynamic(cause effect.Cause, why string, at effect.Span) {
@@ -125,7 +126,7 @@ func (s *state) emitPath(kind effect.Kind, v abstract.Value, recursive bool) (pa
 		switch s.emitOnce(e); {
 		case v.Origin&(abstract.FromText|abstract.FromUnknownAssignment) != 0 && changesPath(kind):
 			s.emitDynamic(effect.CauseUnresolved, "the target of the change is unknown: "+abstract.Clip(v.String()), v.From)
-		case v.IsComputed() && kind == effect.ReadFile: // built from literal words, which may hide the name
+		case v.IsComputed() && kind == effect.ReadFile: // a computed path may hide the name of a secret file
 			s.emitDynamic(effect.CauseUnresolved, "the file that is read is unknown: "+abstract.Clip(v.String()), v.From)
 		}
 		return "", true
@@ -142,7 +143,7 @@ func (s *state) emitPath(kind effect.Kind, v abstract.Value, recursive bool) (pa
 	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && (!e.Pattern && s.isCreatedByText(e.Path) || s.isBackup(e.Path)) {
 		return e.Path, false
 	}
-	// If a second part of the path is unknown, the tree cannot be located.
+	// If the path has another unknown part, it is not known which folders were searched.
 	e.Tree = v.IsSearchedTree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.emitOnce(e)
 	s.emitThroughLinks(e)

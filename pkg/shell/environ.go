@@ -81,7 +81,8 @@ func (s *state) checkEnvironmentCode(name string, v abstract.Value, at effect.Sp
 			s.emitDynamic(effect.CauseLoadedFile, "$"+name+" makes programs load settings from an unknown folder: "+abstract.Clip(v.String()), v.From)
 			return
 		}
-		// From the environment into the environment, as in PYTHONPATH=.:$PYTHONPATH.
+		// Only the literal part is checked: in PYTHONPATH=.:$PYTHONPATH the rest comes from the
+		// environment.
 		fixed := strings.ReplaceAll(v.Text, "*", "")
 		_, runs := command.VariableCode(command.Word{Text: name + "=" + fixed})
 		if isCommandOutput(v) {
@@ -203,8 +204,9 @@ func runsUnknownCommand(n command.Nested, v abstract.Value) bool {
 	return n.Language != "shell" && hasUnknownWordStart(n.Variable, v) || strings.HasPrefix(v.Text, "*")
 }
 
-// checkPathList checks the files and folders, separated by ":", in a variable. An entry that begins with another
-// variable is treated as the earlier value, as in KUBECONFIG=$KUBECONFIG:a.
+// checkPathList checks the files and folders, separated by ":", in a variable. It skips an entry
+// that begins with a variable of unknown value, as in KUBECONFIG=$KUBECONFIG:a: such an entry was
+// already in the environment.
 func (s *state) checkPathList(name string, v abstract.Value) {
 	for part := range strings.SplitSeq(v.Text, ":") {
 		if part == "" || v.IsPattern && strings.HasPrefix(part, "**") && v.HasHarmlessTaint() && v.Origin == abstract.FromVariable {
@@ -275,7 +277,7 @@ func (s *state) recordLoadedPath(name string, v abstract.Value) {
 	s.emitDynamic(effect.CauseLoadedFile, name+" makes programs load code from: "+abstract.Clip(v.String()), v.From)
 }
 
-// fileTaint returns the taint of a file's content that the text itself wrote.
+// fileTaint returns the taint of the content that the analysed text wrote to a file.
 func (s *state) fileTaint(p string) (t abstract.Taint) {
 	for _, v := range s.fileValues(p, false) {
 		t |= v.Taint
@@ -322,8 +324,9 @@ func (s *state) checkSearchPath(v abstract.Value) {
 	}
 }
 
-// environmentPlaces returns the remote places, such as hosts, that environment variables name to a program. It returns none
-// for commands on another machine, where the variables may differ.
+// environmentPlaces returns the remote targets of a program, such as hosts, that environment
+// variables set. For a command on another machine it returns none, because the variables can have
+// other values there.
 func (s *state) environmentPlaces(base string) []command.Word {
 	if s.remoteDepth > 0 {
 		return nil
@@ -359,7 +362,7 @@ func (s *state) withAddedOptions(base string, argv []abstract.Value) []abstract.
 		case tarPrograms[base] && len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-"):
 			at = 1
 		case at < 0:
-			at = len(argv) // after tar's bundled letters, and after a subcommand
+			at = len(argv) // append the options, since tar's bundled letters and subcommands must come first
 		}
 		argv = slices.Concat(argv[:at], added, argv[at:])
 	}

@@ -33,8 +33,9 @@ func (s *state) walkInputFile(base string, argv []abstract.Value, use command.In
 	}
 }
 
-// recordRemoteSQL records that a database client runs statements that were not analysed on a remote database.
-// blind is the count of unread texts before the client ran.
+// recordRemoteSQL records that a database client runs SQL statements on a remote database, if
+// shield could not analyze the statements. blind is the value of unanalyzedTextCount before the
+// client was walked.
 func (s *state) recordRemoteSQL(base string, argv []abstract.Value, use command.Interpretation, blind int) {
 	if s.unanalyzedTextCount > blind && use.RemoteDatabase != "" {
 		s.emitOnce(effect.Effect{Kind: effect.ChangeRemote, Service: "database", Verb: "run", Harms: []effect.Harm{effect.RunsRemotely}, Target: use.RemoteDatabase, Span: wordsSpan(argv),

@@ -11,14 +11,15 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A writtenFile is content that the text wrote to a path. Later commands that read or run the path use it.
+// A writtenFile is content that a command of the analysed text writes to a path. Later commands
+// that read or run the path use it.
 type writtenFile struct {
 	path              string
 	pattern           bool
 	val               abstract.Value
 	appends           bool
-	keepsOldContent   bool          // val is appended to the content that the file had before the text ran
-	isFolder          bool          // path is a folder, and val the content put in it
+	keepsOldContent   bool          // the write appends to the content that the file had before the command
+	isFolder          bool          // the path is a folder, and the content is that of a file in it
 	isFromCodeHost    bool          // a tree that was cloned from one of [command.CodeHosts]
 	isUncertain       bool          // the write may not have happened
 	hasSeveralWriters bool          // written through several descriptors at once
@@ -114,8 +115,8 @@ func (s *state) feedConsumers(mark int, in abstract.Value) {
 	}
 }
 
-// fileValues returns the contents that the text wrote to a path, newest first, at most 8. Every version is
-// returned, because the newest may be in a branch that did not run.
+// fileValues returns the contents that the commands walked so far write to a path, newest first, at
+// most 8. Every version is returned, because the newest may be in a branch that does not run.
 func (s *state) fileValues(p string, pattern bool) []abstract.Value {
 	var out []abstract.Value
 	for i := len(s.files) - 1; i >= 0 && len(out) < 8; i-- {
@@ -158,8 +159,9 @@ func (s *state) earlierContents(w abstract.Value) []abstract.Value {
 	return out[:min(len(out), maxAlternatives)]
 }
 
-// runFileVersions runs the versions of a file that the text wrote, newest first. If sure is set, the newest one runs
-// and the others are walked only for rules.
+// runFileVersions runs the versions of a file that the analysed text wrote, newest first. If sure
+// is set, only the newest version runs; the others are walked as code that does not run, so that
+// rules see their known effects.
 func (s *state) runFileVersions(vals []abstract.Value, sure bool, run func(abstract.Value) abstract.Value) abstract.Value {
 	var outs []abstract.Value
 	var walks []func()
@@ -201,7 +203,8 @@ func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
 	return s.fileContent(p, pattern, w)
 }
 
-// fileContent returns the content of a path, as far as the text or the path's name tells.
+// fileContent returns the content of a path, as far as it is known from earlier commands. Otherwise
+// it returns an unknown value, whose taint depends on the path.
 func (s *state) fileContent(p string, pattern bool, w abstract.Value) abstract.Value {
 	if vals := s.fileValues(p, pattern); len(vals) > 0 {
 		s.noteReadBack(p)

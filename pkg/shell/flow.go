@@ -31,7 +31,8 @@ func (s *state) recordSecretUpload(v abstract.Value, e effect.Effect) {
 	s.emitOnce(e)
 }
 
-// recordCodeRun records that text with a label of its origin is executed.
+// recordCodeRun records the execution of code whose origin is given by a label, such as network or
+// decoded.
 func (s *state) recordCodeRun(from effect.Label, why string, at effect.Span) {
 	s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{from}, Reason: why, Span: at})
 }

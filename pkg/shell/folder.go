@@ -10,10 +10,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// namedProgram returns the name of a program whose folder is unknown because it is in a variable, as in
-// $JAVA_HOME/bin/java. ok is false unless the program is listed or the folder is a bin folder, and for paths that
-// the text wrote. Unknown numbers, and texts that only zsh does not split, are returned as names, too: no program
-// has such a name.
+// namedProgram returns the name of a program whose folder is unknown because it is in a variable,
+// as in $JAVA_HOME/bin/java. ok is false if the program is not listed and the folder is not a bin
+// folder, or if the analysed text wrote to the path.
+//
+// An unknown number, or a text with spaces that only zsh leaves unsplit, is returned as a name too:
+// no program has such a name.
 func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 	v := argv[0]
 	if v.IsNumber() && !s.numberMayBeCommand() || s.dialect.zsh && !s.dialect.isKnown && hasInnerBlank(v.Text) {

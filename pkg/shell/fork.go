@@ -27,7 +27,7 @@ type Shell struct {
 	stdin           *abstract.Value
 	place           *effect.Place // the working folder; nil for the initial one
 	folderUncertain bool          // cd may have failed, and later commands run all the same
-	possibleExits   possibleExits // what may have ended, so that later commands may not run
+	possibleExits   possibleExits // the loop, function or shell may have ended here, so later commands possibly do not run
 	loadedSettings  []effect.Effect
 	dialect         shellDialect
 	nounset         bool // set -u: expanding an unset parameter ends the shell
@@ -61,7 +61,7 @@ type function struct {
 // A functionCandidates holds the functions that a name may refer to.
 type functionCandidates struct {
 	functions        []*function
-	mayNotBeFunction bool // the name may also not be a function
+	mayNotBeFunction bool // the name may also refer to a builtin or a program
 }
 
 // An alias is an alias that the text defines.
@@ -148,7 +148,7 @@ func (sh *Shell) mergeFrom(o *Shell) {
 	sh.possibleExits.loop, sh.possibleExits.function, sh.possibleExits.shell = sh.possibleExits.loop || o.possibleExits.loop, sh.possibleExits.function || o.possibleExits.function, sh.possibleExits.shell || o.possibleExits.shell
 	sh.folderUncertain, sh.nounset, sh.hasGlobalAlias = sh.folderUncertain || o.folderUncertain, sh.nounset || o.nounset, sh.hasGlobalAlias || o.hasGlobalAlias
 	sh.dialect.zshOptionsChanged = sh.dialect.zshOptionsChanged || o.dialect.zshOptionsChanged
-	sh.dialect.zsh = sh.dialect.zsh && o.dialect.zsh // reading a command as zsh ends with the command
+	sh.dialect.zsh = sh.dialect.zsh && o.dialect.zsh // the second walk as zsh (walkAgainAsZsh) covers only one command
 }
 
 func (sh *Shell) joinVars(o *Shell) {
@@ -199,7 +199,8 @@ func (sh *Shell) setFunction(name string, d functionCandidates) {
 	sh.funcs[name] = d
 }
 
-// joinStreams merges the descriptors of two shells: one that differs may hold the value of either.
+// joinStreams merges the file descriptors of two shells, only one of which is the real state. A
+// descriptor that they do not share gets an unknown value.
 func (sh *Shell) joinStreams(o *Shell) {
 	if slices.Equal(sh.fds, o.fds) {
 		return
@@ -248,8 +249,9 @@ func (t *variableTable) set(name string, v variable) {
 	t.hasAlternatives = t.hasAlternatives || len(v.contents) > 1
 }
 
-// get returns the possible values of a variable. If the text has not set it, that is its value before the text, or
-// any value if a variable of unknown name was assigned.
+// get returns the possible values of a variable. For a variable that the analysed text has not set,
+// this is the value inherited from the environment or, if a variable of unknown name was assigned,
+// any value.
 func (t *variableTable) get(name string) variable {
 	if v, ok := t.byName[name]; ok {
 		return v
@@ -275,7 +277,8 @@ func (sh *Shell) hasSameVariables(o *Shell) bool {
 	return sh.vars == o.vars || sh.vars.hasUnknownAssignment == o.vars.hasUnknownAssignment && maps.EqualFunc(sh.vars.byName, o.vars.byName, variable.equal)
 }
 
-// An earlyExits collects the states at the points where a turn of a loop, a function or a line is left early.
+// An earlyExits collects the states at the points where a loop iteration, a function call or a line
+// can end early, because of break, return or an error.
 type earlyExits struct {
 	kind        blockKind
 	callDepth   int // depth of the call stack at the start
@@ -331,7 +334,8 @@ func (s *state) joinSkippedState(o Shell, mark int) {
 	s.markFilesUncertain(mark)
 }
 
-// walkAlternatives walks alternatives: one of them runs, or possibly none if none is set.
+// walkAlternatives walks branches of which exactly one runs. If the parameter none is true,
+// possibly no branch runs.
 func (s *state) walkAlternatives(none bool, walks ...func()) {
 	from, mark := s.Fork(), len(s.files)
 	var ends []Shell
@@ -377,8 +381,9 @@ func (s *state) walkAtAnyTime(walk func()) {
 	s.dropRepeated(mark)
 }
 
-// walkLoop walks code any number of times, until a turn changes nothing new. The state after each turn is joined with
-// the state before it; variables that still change become unknown.
+// walkLoop walks code that runs any number of times, until an iteration changes no variable. The
+// state after each iteration is joined with the state before it; variables that still change become
+// unknown.
 func (s *state) walkLoop(walk func()) {
 	for turn := range maxLoopIterations {
 		from, mark := s.Fork(), len(s.effects)
@@ -388,7 +393,7 @@ func (s *state) walkLoop(walk func()) {
 			return
 		}
 		switch turn {
-		case 0: // two turns may be enough
+		case 0: // keep the variables: the second iteration may change nothing
 		case maxLoopIterations - 2:
 			s.forgetVariables()
 		default:

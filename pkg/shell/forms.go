@@ -9,10 +9,10 @@ import (
 // globLists matches file names against several lists of globs (forms) at once.
 type globLists struct {
 	globs       *effect.Globs
-	listIndexes []int // index of the form of each glob, in ascending order
+	listIndexes []int // for each glob, the index of its list, in ascending order
 }
 
-// newGlobLists returns the forms of n lists of globs.
+// newGlobLists returns a matcher for n lists of globs; globs returns the list with an index.
 func newGlobLists(n int, globs func(form int) []string) *globLists {
 	f, all := &globLists{}, []string(nil)
 	for i := range n {

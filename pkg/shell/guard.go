@@ -23,7 +23,8 @@ func (s *state) recordGuardChange(program, why string, at effect.Span) {
 	s.emitOnce(effect.Effect{Kind: effect.ChangeGuard, Program: program, Reason: why, Span: at})
 }
 
-// checkShadowing records a guard change if an alias, function or command hash entry replaces shield.
+// checkShadowing records an effect of kind [effect.ChangeGuard] if an alias, function or command
+// hash entry replaces the program shield.
 func (s *state) checkShadowing(name string, at effect.Span) {
 	if programName(name) == guardName {
 		s.recordGuardChange(name, "replaces shield's program", at)
@@ -40,8 +41,8 @@ func whichOutput(name abstract.Value) abstract.Value {
 	return v.WithOrigin(abstract.FromCommand)
 }
 
-// recordGuardRun records the effects of running shield by a path: the name is the file's name, the target of a symbolic
-// link, or the end of a path whose folder is unknown.
+// recordGuardRun records the effects of running shield by a path. A path runs shield if the file
+// name in it, or the file name of the symbolic link's target, is shield; the folder may be unknown.
 func (s *state) recordGuardRun(argv []abstract.Value) {
 	name := argv[0].Text
 	p, pattern := s.place().Path(name, argv[0].IsPattern)

@@ -100,8 +100,9 @@ func (s *state) codeCause(v abstract.Value) effect.Cause {
 	return v.CodeCause()
 }
 
-// nameCause is codeCause for the name of a program or script. If only a variable's name is known, that name can
-// tell: variables such as EDITOR, PAGER or CC name a program. Environment variables have upper-case names; others
+// nameCause returns why the name of a program or script is unknown. It replaces CauseVariableCode
+// by CauseVariable if a variable names a program by convention (EDITOR, PAGER, CC), or if no
+// variable has an upper-case name: environment variables have upper-case names, and other variables
 // that the text does not set are empty.
 func (s *state) nameCause(v abstract.Value) effect.Cause {
 	cause := s.codeCause(v)

@@ -13,9 +13,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/manifest"
 )
 
-// recordProgramInstalls records that an installer replaces shield, a program of its hook line, an agent host or a login
-// program: by installing a program of that name, or programs of unknown names into a folder that contains one of
-// them. Other installations have no effect here, because they replace no program.
+// recordProgramInstalls records that an installer replaces shield, sh or timeout (which run shield
+// as a hook), an agent host or a login program: by a program of that name, or by programs of
+// unknown names in a folder that contains one of them. Other installations have no effect here,
+// because they replace no program.
 func (s *state) recordProgramInstalls(base string, argv []abstract.Value) {
 	if s.remoteDepth > 0 {
 		return
@@ -36,11 +37,12 @@ func (s *state) recordProgramInstalls(base string, argv []abstract.Value) {
 
 // An installedPrograms lists the programs that an installation adds.
 type installedPrograms struct {
-	fromPathOrURL, fromRegistry []string // names: from this machine or a URL; from a registry
+	fromPathOrURL, fromRegistry []string // names of programs from a local path or URL, and from a registry
 	hasUnknown                  bool     // there are also programs of unknown names
 }
 
-// recordInstalledPrograms records what it means that an installation adds programs to a folder; "" is an unknown folder.
+// recordInstalledPrograms records a guard change if an installation into a folder may replace
+// shield or a program that shield depends on. An empty folder means that the folder is unknown.
 func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms, at effect.Span) {
 	if s.startPlace.Inside(folder, false, false) || folder == "" && len(p.fromPathOrURL)+len(p.fromRegistry) == 0 {
 		return
@@ -69,7 +71,8 @@ func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms
 	}
 }
 
-// guardProgramIn returns the name of a program in a folder that shield depends on, "" if there is none.
+// guardProgramIn returns the name of a program that a folder contains and that shield's protection
+// depends on; "" if there is none.
 func (s *state) guardProgramIn(folder string) string {
 	if !s.canReadFiles() {
 		return "" // the command runs on a different file system
@@ -82,8 +85,8 @@ func (s *state) guardProgramIn(folder string) string {
 	return ""
 }
 
-// mayExist reports whether a path exists, or may exist because it cannot be read. It returns false if no files can be
-// read at all (no Script).
+// mayExist reports whether a path exists, or may exist because it cannot be read. It returns false
+// if the place has no ReadScript function, so that no files can be read.
 func (s *state) mayExist(p string) bool {
 	if s.startPlace.ReadScript == nil {
 		return false
@@ -246,8 +249,9 @@ func (s *state) addGoPrograms(w command.Word, p *installedPrograms) {
 	}
 }
 
-// canReadFiles reports whether a file that does not exist is reported as such: false if the command runs on a
-// different file system. Without a Script it returns true, but exists finds no file then.
+// canReadFiles reports whether a missing file is recognised as missing. It returns false if the
+// command runs on a different file system. Without a ReadScript function it returns true, but
+// mayExist then finds no file.
 func (s *state) canReadFiles() bool { return !s.mayExist("/.shield/no/such/file") }
 
 // addManifestPrograms adds to p the programs that a folder's manifest declares.

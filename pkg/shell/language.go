@@ -113,7 +113,7 @@ func (s *state) walkScriptCode(language, text string, at effect.Span, _ []abstra
 	mark := len(s.files)
 	out := script.Read(world{s}, language, text, at)
 	for _, f := range s.files[min(mark, len(s.files)):] {
-		if !f.val.Known() && !f.pattern { // literals of the code
+		if !f.val.Known() && !f.pattern { // the content is unknown: record the code, with its string literals, as the content
 			s.recordFileText(f.path, abstract.Lit(text), "", false)
 		}
 	}
@@ -137,7 +137,7 @@ func (s *state) walkNotebookCell(_, text string, at effect.Span, args []abstract
 func (s *state) walkQueryCode(language, text string, at effect.Span, _ []abstract.Value) abstract.Value {
 	if command.OnlyWritesFiles(language) {
 		s.walkInScope(func() {
-			s.diskScriptDepth = 0 // its writes happen now
+			s.diskScriptDepth = 0 // a patch is applied now, so its content is recorded even if the patch is on disk
 			s.recordPatch(abstract.Lit(text))
 		})
 	}
@@ -162,7 +162,8 @@ func (s *state) walkPowerShell(text string) abstract.Value {
 // walkCmdExe walks text for cmd.exe.
 func (s *state) walkCmdExe(text string) abstract.Value { return cmdexe.Read(world{s}, text, s.span) }
 
-// walkWithSpan walks text whose offsets are not those of the command; all effects get the span at.
+// walkWithSpan walks text whose offsets are not offsets in the command. All effects of the text get
+// the same given span.
 func (s *state) walkWithSpan(at effect.Span, walk func() abstract.Value) abstract.Value {
 	if !s.enterNesting(at) {
 		return abstract.Unknown("…", abstract.UnknownText)

@@ -10,14 +10,14 @@ import (
 // A link is a symbolic or hard link that the text creates.
 type link struct {
 	linkPath, targetPath string
-	pattern              bool // at is a pattern; paths through the link begin with the same text
+	pattern              bool // linkPath is a pattern; a path through the link begins with the same pattern
 }
 
 const maxItems = 64
 
-// recordLink records that the path at becomes a link to the file that a word names. Effects on the link's path are always
-// recorded for that path. Links after the first maxItems, and links to unknown paths, are not followed: effects
-// through them are not recorded for their targets.
+// recordLink records that a path becomes a link to the file that a word names. An effect on the
+// link's path is always recorded for that path. Links after the first maxItems, and links to
+// unknown paths, are not followed: effects through them are not recorded for their targets.
 func (s *state) recordLink(at string, atPattern bool, to abstract.Value) {
 	if len(s.links) == maxItems || at == "" || !to.Known() || s.remoteDepth > 0 {
 		return

@@ -87,8 +87,8 @@ func (s *state) checkDownloadedFiles(base string, argv []abstract.Value, loaders
 	}
 }
 
-// loadableDownloads returns the downloaded paths below a folder that the loaders may load, and with folders set also
-// downloaded folders, sorted.
+// loadableDownloads returns the sorted paths of downloaded files below a folder that the loaders
+// may load. If folders is true, it also returns downloaded folders.
 func (s *state) loadableDownloads(brought *effect.PathList, loaders []*command.Loader, in string, folders bool) (out []string) {
 	for _, l := range loaders {
 		out = append(out, pathsBelow(brought.Select(l, l.Loads), in)...)
@@ -121,8 +121,9 @@ func mentioned(argv []abstract.Value, name string) bool {
 	return slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return !v.Known() || strings.Contains(v.Text, name) })
 }
 
-// mayUseFile reports whether a program with a working folder and operands may use a file that the text wrote. For a
-// tree, the program must work in it or get a path in it.
+// mayUseFile reports whether a program with a working folder and operands may use a file that the
+// analysed text wrote. A written folder counts as used if the working folder or an operand is
+// inside it.
 func (s *state) mayUseFile(f *writtenFile, folder string, named []string) bool {
 	if folder == "" {
 		return true // the working folder is unknown
@@ -224,7 +225,8 @@ func (s *state) newestFile(holds func(f *writtenFile) bool) *writtenFile {
 	return nil
 }
 
-// recordInstalledProgramRun records that a program runs that this text or an earlier action downloaded into a bin folder.
+// recordInstalledProgramRun records that a command runs a program of a bin folder that this text or
+// an earlier action has downloaded.
 func (s *state) recordInstalledProgramRun(base string, at effect.Span) {
 	s.recordDownloadRunByName(base, at, "/bin/", "/sbin/")
 	if f := s.newestFile(func(f *writtenFile) bool {

@@ -14,7 +14,8 @@ import (
 // A move is a file or folder that the text moved, and its new path.
 type move struct{ from, to effect.Effect }
 
-// recordMoves records that a command moves files: deleting the new paths later deletes these files.
+// recordMoves records the old and new paths of moved files, so that a later deletion of the new
+// paths counts as deletion of these files.
 func (s *state) recordMoves(from []effect.Effect, writes []abstract.Target) {
 	for _, f := range from {
 		for _, w := range writes {

@@ -233,7 +233,7 @@ func (s *state) environmentValue(name string) []abstract.Value {
 		if !slices.ContainsFunc(s.pendingAssignments, func(a *syntax.Assign) bool {
 			return a.Name != nil && a.Name.Value == name && !isTemporaryFolderWord(a.Value)
 		}) {
-			v = abstract.Lit("/tmp") // otherwise the assignment before the command expects a different value
+			v = abstract.Lit("/tmp") // assume /tmp, unless the assignment before the command sets another folder
 		}
 	case "OSTYPE", "HOSTTYPE", "MACHTYPE", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHLVL":
 		v = abstract.UnknownWithoutSlash("$"+name, abstract.FromVariable)
@@ -364,7 +364,7 @@ func (s *state) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bo
 func (s *state) expansionOperand(w *syntax.Word) abstract.Value {
 	v := s.expandWord(w)
 	if w != nil && v.Known() && (s.holdsList(w) || strings.ContainsAny(v.Text, defaultIFS) && hasExpansion(w)) {
-		return uncomputed("${…}", v) // shells differ in how they split it
+		return uncomputed("${…}", v) // shells differ in how they split the word of ${x:-word}
 	}
 	return v
 }

@@ -75,8 +75,8 @@ func (s *state) noteSetOption(v abstract.Value) {
 	}
 }
 
-// invokeBuiltinOrProgram is invoke without functions and aliases of that name. Entries of the command hash table
-// (hash -p) still count.
+// invokeBuiltinOrProgram runs a command as a builtin or a program, even if a function or an alias
+// has its name. Entries of the command hash table (hash -p) still apply.
 func (s *state) invokeBuiltinOrProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	return s.run(argv, io, func(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		var outs []abstract.Value

@@ -231,7 +231,8 @@ func commandForMessage(base string, args []abstract.Value) string {
 	return strings.Join(words, " ")
 }
 
-// markProgramLosses marks the program recorded last with the data that it deletes besides its operands.
+// markProgramLosses adds, to the Execute effect that was recorded last, the data that the program
+// deletes besides its operands.
 func (s *state) markProgramLosses(use command.Interpretation) {
 	if n := len(s.effects); use.OtherLosses != 0 && n > 0 && s.suppressedDepth == 0 && s.remoteDepth == 0 && s.effects[n-1].Kind == effect.Execute {
 		e := &s.effects[n-1]
@@ -242,7 +243,7 @@ func (s *state) markProgramLosses(use command.Interpretation) {
 	}
 }
 
-// addLosses adds l to the losses of the effects from index from on.
+// addLosses adds a kind of loss to all effects from a given index to the end of the list.
 func (s *state) addLosses(from int, l effect.Loss) {
 	for i := min(from, len(s.effects)); i < len(s.effects); i++ {
 		s.effects[i].Losses |= l
@@ -303,7 +304,7 @@ type programIO struct {
 	writeTargets    []abstract.Target
 	usesNetwork     bool            // the program contacts a network peer
 	opensConnection bool            // it opens a raw connection
-	networkPeers    []effect.Effect // its requests and connections
+	networkPeers    []effect.Effect // requests and connections of the program
 	sentFiles       []sentFile
 	listedFolders   []abstract.Value
 
@@ -494,7 +495,7 @@ func (s *state) emitHost(kind effect.Kind, v abstract.Value) effect.Effect {
 		if i := strings.LastIndexByte(text, '@'); i >= 0 {
 			text = text[i+1:]
 		}
-		if kind != effect.Listen || strings.Trim(text, "0123456789") != "" { // otherwise the number is a port
+		if kind != effect.Listen || strings.Trim(text, "0123456789") != "" { // to listen on a bare number means a port, not a host
 			e.Host = effect.Host(text)
 		}
 	}

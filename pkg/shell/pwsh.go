@@ -19,8 +19,9 @@ func (s *state) walkAsBothShells(text string) int {
 	return mark
 }
 
-// dropExpressionDoubts removes the doubts, among the effects from index mark on, that only arise because a POSIX shell
-// reads PowerShell expressions as program names or cannot parse the text. All other effects stay.
+// dropExpressionDoubts removes unknown and run_input effects, from index mark on, that were
+// recorded only because a POSIX shell reads PowerShell expressions as program names or cannot parse
+// the text. All other effects stay.
 func (s *state) dropExpressionDoubts(mark int) {
 	mark = min(mark, len(s.effects))
 	kept := s.effects[:mark]
@@ -34,14 +35,14 @@ func (s *state) dropExpressionDoubts(mark int) {
 	s.effects = kept
 }
 
-// statementAt returns text from the start of the statement at offset at.
+// statementAt returns the text from the start of the statement that contains a byte offset.
 func statementAt(text string, at int) string {
 	at = min(at, len(text))
 	return strings.TrimLeft(text[strings.LastIndexAny(text[:at], "\n;{}|&(`")+1:], " \t\r")
 }
 
-// isPowerShellExpression reports whether a statement begins with a PowerShell value and not with a program's name, so that an
-// unknown program with the given cause is no concern.
+// isPowerShellExpression reports whether a statement begins with a PowerShell value and not with a
+// program's name, so that the effect with the given cause, an unknown program, is a misreading.
 func isPowerShellExpression(text string, cause effect.Cause) bool {
 	if len(text) < 2 {
 		return false
@@ -84,8 +85,9 @@ func trimLeadingVariable(text string) string {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// isQuotedValue reports whether a quoted text at the start of a statement cannot be a program's name: it contains no
-// path, and either a space, with nothing after it on the line, or a PowerShell operator follows it.
+// isQuotedValue reports whether a quoted text at the start of a statement cannot be a program's
+// name. It contains no path, and either a PowerShell operator follows it, or it contains a space
+// and nothing follows it on the line.
 func isQuotedValue(text string) bool {
 	body, rest, ok := strings.Cut(text[1:], text[:1])
 	if !ok || strings.ContainsAny(body, "\n/\\") || strings.Contains(body, "$(") && strings.Count(body, "$(") != strings.Count(body, ")") {

@@ -209,7 +209,8 @@ func (s *state) withIncludedFiles(l *command.Loader, c *recipeCall, text string,
 	})
 }
 
-// recordRecipeInput records that standard input runs as a recipe if it is not fully known or is downloaded.
+// recordRecipeInput records that a program runs its standard input as a recipe. It records this
+// only for input that is not fully known, or that was downloaded, decoded or cloned.
 func (s *state) recordRecipeInput(in abstract.Value, at effect.Span) abstract.Value {
 	if !in.Known() || in.Taint&foreignCodeTaints != 0 {
 		s.runText("code", in, "a build file on standard input", at, nil)
@@ -324,7 +325,8 @@ const maxRequirements = 16
 // includedListPattern matches a line of a package list, such as requirements.txt, that includes another list.
 var includedListPattern = prefilter.Lazy(`(?m)^[ \t]*(?:-[rc]|--requirement|--constraint)[ =\t]*(\S+)`)
 
-// recordRequirementSources records the package sources that package lists and the lists they include name.
+// recordRequirementSources records the package sources that requirements files (pip install -r)
+// name, including those of the requirements files that they include.
 func (s *state) recordRequirementSources(c *recipeCall, at effect.Span) {
 	left, seen := slices.Clone(c.optionPaths), map[string]bool{}
 	for len(left) > 0 && len(seen) < maxRequirements {

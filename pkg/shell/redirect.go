@@ -64,7 +64,7 @@ func (s *state) walkRedirects(list []*syntax.Redirect, in abstract.Value) abstra
 			io.HasSocket = io.HasSocket || d.val.Taint&abstract.Socket != 0
 			if n == "" || n == "0" {
 				io.In, io.InputRedirected = d.val, true
-				if d.val.Taint&abstract.Socket == 0 { // the next reader gets the rest
+				if d.val.Taint&abstract.Socket == 0 { // the next command that reads this descriptor gets the unread rest
 					d.stream.val = remainingInput(d.val)
 				}
 			} else {

@@ -51,7 +51,8 @@ func (s *state) recordLabelledRun(base, path string, labels []effect.Label, at e
 	return false
 }
 
-// labelledFiles returns the files with labels that the text leaves behind.
+// labelledFiles returns the files that the analysed text writes and whose content has provenance
+// labels, such as network or secret.
 func (s *state) labelledFiles() (out []effect.File) {
 	var done []string // paths whose final content is known
 	for i := len(s.files) - 1; i >= 0; i-- {

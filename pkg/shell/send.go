@@ -11,8 +11,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// Text in the command itself is visible to reviewers and is not local content. Data counts as sent only if it
-// comes from a file or a command's output.
+// A reviewer sees text that the command itself contains, so sending it is not recorded as sending
+// local data. Data counts as sent only if it comes from a file or a command's output.
 
 // taintLabels maps taints to labels.
 var taintLabels = [...]struct {

@@ -47,8 +47,8 @@ func isLoginKey(base string, argv []abstract.Value, file string) bool {
 	return named == 1 && key
 }
 
-// isSettingsFileArgument reports whether argument at is a settings file for a program of the project, as in docker compose
-// --env-file.
+// isSettingsFileArgument reports whether the argument with a given index names a settings file that
+// a program only loads for the project, as in docker compose --env-file.
 func isSettingsFileArgument(base string, argv []abstract.Value, at int, use command.Interpretation) bool {
 	option, _, ok := strings.Cut(argv[at].Text, "=")
 	if !ok {
@@ -94,8 +94,9 @@ var keyListingPatterns = map[string]func() *regexp.Regexp{
 	"wc":   prefilter.Lazy(`^-[lcw]$`),
 }
 
-// markLoadedSettings marks the workspace settings that the shell has loaded since. The variables that they set remember their
-// file: see recordShownVariable.
+// markLoadedSettings marks the workspace's .env files that the shell has loaded in the effects from
+// a given index. The parameter since is the shell's state before the load: each variable that
+// differs from it stores the file that set it, for recordShownVariable.
 func (s *state) markLoadedSettings(at int, since *Shell) {
 	for i := at; i < len(s.effects); i++ {
 		e := &s.effects[i]

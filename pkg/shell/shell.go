@@ -57,7 +57,7 @@ func (s *state) analyze() (r effect.Result) {
 	case looksPowerShell(text):
 		s.otherLanguageDepth++
 		s.walkPowerShell(text)
-	case s.startPlace.PowerShell: // a field or a tool name says PowerShell, which may be wrong
+	case s.startPlace.PowerShell: // the payload or the tool's name says PowerShell, which can be wrong
 		if looksCmd(text) {
 			s.walkSubshell(func() {
 				s.otherLanguageDepth++

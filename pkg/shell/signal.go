@@ -14,7 +14,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A signalReach says whether a signal reaches shield, a program of its hook line or the agent's host.
+// A signalReach says whether a signal reaches shield, sh or timeout (which run shield as a hook),
+// or the agent's host.
 type signalReach uint8
 
 const (
@@ -23,8 +24,9 @@ const (
 	signalReachesGuard
 )
 
-// recordGuardSignals records that a signal or a process limit can stop shield or the programs around it. A stopped timeout
-// program leaves the host waiting, and hosts then run the action without an answer.
+// recordGuardSignals records that a signal or a process limit can stop shield, the agent's host, or
+// sh or timeout, which run shield as a hook. If timeout is stopped, the host waits in vain, and
+// hosts then run the action without a verdict.
 func (s *state) recordGuardSignals(base string, argv []abstract.Value, use command.Interpretation) {
 	if last := argv[len(argv)-1]; base == "kill" && last.Text == "-1" && len(argv) > 2 { // kill reads -1 as an option, not as a process
 		use.Signals = append(use.Signals, command.Signal{By: command.ProcessByID, Word: commandWords(argv[len(argv)-1:])[0]})
@@ -34,7 +36,7 @@ func (s *state) recordGuardSignals(base string, argv []abstract.Value, use comma
 	}
 	signal := signalArgument(argv)
 	if signal == "0" || signal == "CONT" {
-		return // these signals stop no process
+		return // signal 0 and SIGCONT stop no process
 	}
 	stopping := signal == "STOP" || signal == "TSTP" || signal == "TTIN" || signal == "TTOU"
 	most := signalMissesGuard
@@ -59,7 +61,7 @@ func (s *state) recordGuardSignals(base string, argv []abstract.Value, use comma
 
 // selectsByName reports whether a signal goes only to processes with a given name or command line.
 func selectsByName(g command.Signal) bool {
-	return (g.By == command.ProcessByName || g.By == command.ProcessByNamePattern || g.By == command.ProcessByCommandLine || g.By == command.ProcessByWholeName) && !strings.HasPrefix(g.Word.Text, "-") // otherwise the word is the signal
+	return (g.By == command.ProcessByName || g.By == command.ProcessByNamePattern || g.By == command.ProcessByCommandLine || g.By == command.ProcessByWholeName) && !strings.HasPrefix(g.Word.Text, "-") // a word that begins with - is the signal
 }
 
 // signalArgument returns the name, without SIG, of the signal in the arguments of kill and the like; "" if there is
@@ -191,8 +193,9 @@ func (s *state) reachByName(v abstract.Value, ignore bool) signalReach {
 	return signalMissesGuard
 }
 
-// reachByPattern matches a regular expression against the names, or with ByLine also the command lines, of the guard
-// programs.
+// reachByPattern matches a regular expression against the names of the guard programs (shield, its
+// hook programs and the agent hosts), and for ProcessByCommandLine also against their command
+// lines.
 func (s *state) reachByPattern(v abstract.Value, by command.ProcessSelection, ignore bool) signalReach {
 	text := v.Text
 	if v.IsPattern {
@@ -219,8 +222,9 @@ func (s *state) reachByPattern(v abstract.Value, by command.ProcessSelection, ig
 	return signalMissesGuard
 }
 
-// selectsGuardProcess reports whether the text lists processes and selects guard programs, or asks for a parent process. An
-// unknown process ID may then be one of theirs.
+// selectsGuardProcess reports whether the text lists processes and selects shield, its hook's
+// programs or agent hosts, or asks for a parent process. An unknown process ID can then be the ID
+// of such a process.
 func (s *state) selectsGuardProcess() bool {
 	lists, chosen := false, false
 	for i := range s.effects {
@@ -273,7 +277,8 @@ func mentionsGuardProgram(text string) bool {
 
 var bracketedLetterPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[(\w)\]`) })
 
-// isGuardProgram reports whether a name is that of shield, a program of its hook line or an agent host.
+// isGuardProgram reports whether a name is that of shield, of sh or timeout (which run shield as a
+// hook), or of an agent host.
 func isGuardProgram(name string) bool {
 	return name == guardName || command.GuardLine[name] || command.GuardHosts[name]
 }

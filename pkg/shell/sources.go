@@ -121,8 +121,9 @@ func (s *state) recordSourceEdits() {
 // singleSubstitutionPattern matches a sed script that consists of one substitution.
 var singleSubstitutionPattern = prefilter.Lazy(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
 
-// recordSourceEdit records the package sources that an edit puts into a file. said is all text of the arguments, put the
-// text that they insert.
+// recordSourceEdit records the package sources, such as registry URLs, that a command edits into a
+// file. The parameter said holds all arguments of the command, and the parameter put only the text
+// that it inserts.
 func (s *state) recordSourceEdit(file, said, put string, at effect.Span) {
 	addresses, code, checks := urlHostPattern().FindAllString(put, 16), false, false
 	for _, form := range packageSourceForms(file) {
@@ -161,7 +162,7 @@ func hostsIn(text string) (usual bool, others []string) {
 			break
 		}
 		host := strings.ReplaceAll(text[m[2]:m[3]], `\`, "")
-		text = text[m[3]:] // the delimiter after a host may precede the next
+		text = text[m[3]:] // keep the delimiter after this host: the next match may begin with it
 		if knowledge.UsualSource(host) {
 			usual = true
 		} else if ending := host[strings.LastIndexByte(host, '.')+1:]; !command.FileEndings[strings.ToLower(ending)] {

@@ -12,8 +12,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// startupFiles are the startup files of shells in the home folder: always are read by every shell, more only by
-// interactive or login shells.
+// startupFiles are the files in the home folder that a shell reads at startup, by shell. The field
+// "always" lists those that each start reads, the field "more" those that only interactive or login
+// shells read.
 var startupFiles = map[string]struct{ always, more []string }{
 	"zsh":  {always: []string{".zshenv"}, more: []string{".zprofile", ".zshrc", ".zlogin", ".zlogout"}},
 	"bash": {more: []string{".bashrc", ".bash_profile", ".bash_login", ".profile", ".bash_logout"}},
@@ -90,7 +91,7 @@ func parseShebang(text string) (words []string, language string) {
 	return words, ""
 }
 
-// valuesWithSpan returns words that all have the span at.
+// valuesWithSpan returns words as literal values that all have the same given span.
 func valuesWithSpan(words []string, at effect.Span) []abstract.Value {
 	out := make([]abstract.Value, len(words))
 	for i, w := range words {

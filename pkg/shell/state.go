@@ -34,8 +34,8 @@ type state struct {
 	unanalyzedTextCount int            // texts for one program, such as SQL, that were not analysed
 }
 
-// A sharedState is the data that all shells of a text share. It only grows: changes that may not happen are marked as
-// uncertain (see state.doubt).
+// A sharedState is the data that all shells of the analysed text share. It only grows: a write that
+// may not happen is marked with writtenFile.isUncertain.
 type sharedState struct {
 	files            []writtenFile
 	readBackFiles    []string // files that the text has written and then read
@@ -49,12 +49,13 @@ type sharedState struct {
 	definedFunctions []*function         // all functions that the text defines
 }
 
-// A scope is the state of one nested part of the text: state.within restores it at the end.
+// A scope is the state of one nested part of the analysed text: state.walkInScope restores the
+// outer scope at the end.
 type scope struct {
 	input           abstract.Value // standard input of the current statement, which its substitutions read
 	sharedInput     *sharedInput   // the unread rest of input
 	nestedSpan      *effect.Span   // span of nested text in the command, if offsets in the text cannot be mapped
-	textOffset      int            // offset of the walked text in state.text, if fixed is nil
+	textOffset      int            // offset of the walked text in state.text, used if nestedSpan is nil
 	listDepth       int            // nesting depth of statement lists
 	hadPlaceholders bool           // the text had placeholders or templates, which were replaced by unset variables
 
@@ -64,8 +65,8 @@ type scope struct {
 	nestingDepth             int
 	diskScriptDepth          int         // nesting depth of scripts and recipes on disk
 	remoteDepth              int         // nesting depth of commands on another machine or in a container
-	remoteHostDepth          int         // how many of these are on machines, not in containers
-	persistentContainerDepth int         // how many of these are in containers that keep data: they already ran, or have a named volume or a compose service
+	remoteHostDepth          int         // nesting depth of commands on another machine, without containers
+	persistentContainerDepth int         // nesting depth of containers that keep data: already running, with a named volume, or of a compose service
 	bindMounts               []bindMount // bind mounts of the container being walked
 	captureDepth             int         // nesting depth of text whose output another part of the text reads
 	childShellDepth          int         // nesting depth of child shells, which may exit before the text ends

@@ -10,7 +10,7 @@ import (
 // walkSubscripts walks command substitutions in a value's array subscripts, which run if the value is evaluated as a
 // number: a[$(id)]. If number is set, the whole value is evaluated.
 func (s *state) walkSubscripts(v abstract.Value, number bool) {
-	if v.IsPattern && v.Origin == 0 { // quoted glob characters: not a pattern in a value
+	if v.IsPattern && v.Origin == 0 { // glob characters of the command itself are literal in a value
 		v.Text, v.IsPattern = strings.ReplaceAll(v.Text, `\`, ""), false
 	}
 	if !v.Known() || !hasCommand(v.Text) || !s.spendSteps(1+len(v.Text)/16) {

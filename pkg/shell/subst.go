@@ -36,8 +36,9 @@ func (s *state) textForMessage(start, end int) string {
 	return s.text[start:end]
 }
 
-// walkProcessSubstitution walks <(…) and >(…). The word is the path of a descriptor with the output of the commands, or one that
-// feeds them.
+// walkProcessSubstitution walks the commands in <(…) or >(…), and returns the path of a file
+// descriptor. For <(…) their output is read from this path; for >(…) data written to it becomes
+// their input.
 func (s *state) walkProcessSubstitution(p *syntax.ProcSubst) abstract.Value {
 	path := "/dev/fd/" + strconv.Itoa(63-len(s.files)%40) + "." + strconv.Itoa(len(s.files))
 	show := s.textForMessage(int(p.Pos().Offset()), int(p.End().Offset()))

@@ -90,7 +90,8 @@ func isTarArchiveName(p string) bool {
 	return false
 }
 
-// tarOptions holds tar options that affect unpacking. If clear is false, some are unknown and all members count.
+// tarOptions holds tar options that affect unpacking. If allKnown is false, some options are
+// unknown, and every member is assumed to be unpacked.
 type tarOptions struct {
 	allKnown           bool
 	printsMembers      bool // members are printed to standard output
@@ -104,10 +105,11 @@ type tarOptions struct {
 // absoluteNamesPattern matches bundled tar options that contain P (--absolute-names).
 var absoluteNamesPattern = prefilter.Lazy(`^-[a-zA-Z]*P[a-zA-Z]*$`)
 
-// parseTarArguments parses the arguments of tar. An unknown option sets clear to false, because it may take a value.
+// parseTarArguments parses the arguments of tar. An unknown option sets allKnown to false, because
+// it may take a value.
 func parseTarArguments(argv []abstract.Value) (w tarOptions) {
 	w.allKnown = true
-	for _, v := range argv[1:] { // these count even if other options are unclear
+	for _, v := range argv[1:] { // these options are found even if others are unknown
 		if v.Text == "--ignore-zeros" || len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.Contains(v.Text, "i") || strings.HasPrefix(v.Text, "--ig") {
 			w.ignoresZeros = true
 		}
@@ -239,7 +241,7 @@ type unpacking struct {
 	outsideLinkCount   int               // number of links that lead out of the folder
 	hasAmbiguousLinks  bool              // two links have one name, or a path has too many links
 	recordedCount      int
-	isCertainlyArchive bool // it is certainly the archive
+	isCertainlyArchive bool // the file is certainly the archive that is unpacked
 	tarOptions
 }
 
@@ -294,8 +296,9 @@ func (u *unpacking) parseOptions() {
 	}
 }
 
-// targetPath returns where a member is unpacked: p by its name, behind after following the archive's own links; "" if
-// it is not unpacked. Which path is written depends on existing files.
+// targetPath returns the paths to which a member may be unpacked: p follows from the member's name,
+// and behind also follows links that the archive contains. Existing files decide which of the two
+// is written. Both are "" if the member is not unpacked.
 func (u *unpacking) targetPath(name string) (p, behind string) {
 	if u.dropsFolders {
 		name = path.Base(name)
@@ -404,8 +407,9 @@ func (u *unpacking) recordMemberWrite(p string, m *packed.Member) {
 	}
 }
 
-// isHarmless reports whether a file in the folder runs nothing although its name says so: a sample hook, settings of
-// a new repository that name no program, and a package in node_modules without install scripts.
+// isHarmless reports whether an unpacked file runs nothing, although files at such paths usually
+// run code: a sample git hook, the default git settings of a new repository, or a package.json in
+// node_modules without install scripts.
 func (u *unpacking) isHarmless(p string, m *packed.Member) bool {
 	if m.LinkTarget != "" {
 		return false

@@ -17,8 +17,8 @@ import (
 // maxWordsWithoutEffect is the maximum number of words and inputs without an effect that are shown.
 const maxWordsWithoutEffect = 128
 
-// judgeUnreadWords judges arguments without a meaning in any entry by the path that they name: a file outside the
-// workspace that is neither temporary nor part of a tool may be read and written.
+// judgeUnreadWords judges arguments whose meaning is unknown by the paths in them: the program may
+// read and write each file outside the workspace that is neither temporary nor part of a tool.
 func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command.Interpretation) {
 	if s.remoteDepth > 0 {
 		return
@@ -29,7 +29,7 @@ func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command
 		}
 	}
 	for _, w := range use.Unrecognized {
-		if w.MaybeOptionValue { // otherwise an entry says that the word is text
+		if w.MaybeOptionValue { // other unrecognized words are plain text
 			s.noteWordWithoutEffect(base, w.Text)
 		}
 		if !strings.ContainsAny(w.Text, "/~:\\ ") { // it contains no path or URL
@@ -173,14 +173,16 @@ func leavesBackgroundCommand(text string) bool {
 	return false
 }
 
-// waiting matches commands that wait for a file; looping matches the start of a while or until loop.
+// fileWaitPattern matches commands that wait for a file; loopPattern matches the start of a while
+// or until loop.
 var (
 	fileWaitPattern = prefilter.Lazy(`\b(?:inotifywait|fswatch)\s`)
 	loopPattern     = prefilter.Lazy(`(?:^|[;&|\n(])\s*(?:while|until)\s`)
 )
 
-// checkUnreadInput judges the input of a program whose entry does not say how it uses input. Lines count that look like
-// a command, a URL, a protected path or a destructive verb.
+// checkUnreadInput checks the input lines of a program if it is unknown how the program uses its
+// input. It records the first line that contains a URL, a protected path, a command or a
+// destructive verb.
 func (s *state) checkUnreadInput(base string, in abstract.Value, at effect.Span) {
 	if !in.Known() || in.Text == "" {
 		return
@@ -216,8 +218,9 @@ func (s *state) checkUnreadCode(text string, at effect.Span) {
 // maxProtectedListBytes is the maximum size in bytes of a file that is searched for protected paths.
 const maxProtectedListBytes = 4096
 
-// protectedListText returns the content of a file on disk that names protected paths, if another command reads the
-// text: it may use the paths as arguments.
+// protectedListText returns the content of a file on the disk that lists protected paths, for
+// example paths of credentials. found is true only if the file's content goes to another command,
+// which may use the paths as arguments.
 func (s *state) protectedListText(p string, pattern bool) (text string, found bool) {
 	if s.captureDepth == 0 || s.startPlace.ReadScript == nil || s.remoteDepth > 0 || pattern || effect.SecretPath(p, false) {
 		return "", false
@@ -234,8 +237,8 @@ func (s *state) protectedListText(p string, pattern bool) (text string, found bo
 	return "", false
 }
 
-// holdsProtected reports whether a line contains a path outside the workspace of credentials or of a file that
-// runs later.
+// holdsProtected reports whether a line contains a path of a credential file, or a path outside the
+// workspace of a file that runs code later, such as a shell startup file.
 func (s *state) holdsProtected(line string) bool {
 	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t\"'(){}[];,`<>|=", r) }) {
 		if word[0] != '/' && word[0] != '~' {
@@ -248,8 +251,8 @@ func (s *state) holdsProtected(line string) bool {
 	return false
 }
 
-// pipeToShellPattern matches a pipe into a shell; rights matches settings that give a container the rights of the host, or
-// a user those of a cluster administrator.
+// pipeToShellPattern matches a pipe into a shell. hostPrivilegePattern matches settings that give a
+// container the privileges of its host, or a user those of a cluster administrator.
 var (
 	pipeToShellPattern   = prefilter.Lazy(`\|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\b`)
 	hostPrivilegePattern = prefilter.Lazy(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b|\bcluster-admin\b|\bsystem:(?:unauthenticated|anonymous|masters)\b`)

@@ -26,10 +26,10 @@ type variable struct {
 type variableContent struct {
 	val         abstract.Value
 	members     []abstract.Value // the members of an array, if they are known
-	isArray     bool             // an array; if list is nil, val represents any member
+	isArray     bool             // the variable is an array; if members is nil, val represents any member
 	isUnset     bool             // the variable is unset
 	mayBeUnset  bool             // unknown whether the variable is set
-	isInherited bool             // its content from before the text
+	isInherited bool             // the content that the variable had before the command
 	isNonEmpty  bool             // the variable is set and not empty
 }
 
@@ -121,15 +121,16 @@ func parseDecimal(text string) (int64, error) {
 	return n, err
 }
 
-// withUnknownContent returns a variable with unknown content, for one that gets new contents in every turn of a loop.
+// withUnknownContent returns a copy of the variable with unknown content. It is used if every
+// iteration of a loop changes the variable.
 func (v variable) withUnknownContent(name string) variable {
 	c := variableContent{val: v.anyValue("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}
 	v.contents = []variableContent{c}
 	return v
 }
 
-// lookup returns a variable's content, and whether the text sets it. If there are several possible contents, the
-// result is unknown: see state.each.
+// lookup returns a variable's content, and whether the analysed text sets it. If several contents
+// are possible, the result is unknown; to walk code once for each of them, use state.walkEachValue.
 func (s *state) lookup(name string) (variableContent, bool) {
 	v := s.vars.get(name)
 	if len(v.contents) > 1 {
@@ -196,7 +197,7 @@ func (s *state) assignUnchecked(name string, v abstract.Value) {
 	s.setVariableContent(name, variableContent{val: v})
 }
 
-// mayAssignUnchecked is give for an assignment that may not happen.
+// mayAssignUnchecked is [state.assignUnchecked] for an assignment that may not happen.
 func (s *state) mayAssignUnchecked(name string, v abstract.Value) {
 	s.walkPossibly(func() { s.assignUnchecked(name, v) })
 }

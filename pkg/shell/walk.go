@@ -526,7 +526,7 @@ func (s *state) walkCase(c *syntax.CaseClause, in abstract.Value) abstract.Value
 	return possibleOutput(b.Value())
 }
 
-// walkIteration walks a turn of a loop, which break and continue can leave.
+// walkIteration walks one iteration of a loop, which break or continue can end early.
 func (s *state) walkIteration(walk func()) {
 	s.walkInScope(func() {
 		end := s.newEarlyExits(iterationBlock)
@@ -644,7 +644,7 @@ func (s *state) finish() {
 		switch f := s.definedFunctions[i]; {
 		case isShellHook(f.name):
 			s.walkSubshell(func() {
-				s.forgetVariables() // it may have run at any time
+				s.forgetVariables() // the shell may call the hook at any time
 				s.callFunction(f, []abstract.Value{uncomputed("$@")}, abstract.Value{}, abstract.Value{})
 			})
 		case !f.isCalled:

@@ -34,7 +34,8 @@ func AnalyzeWrittenFile(file, text string, at *effect.Place) []effect.Effect {
 // kubernetesWorkloadPattern matches Kubernetes manifests and pipelines that a cluster runs without further commands.
 var kubernetesWorkloadPattern = prefilter.Lazy(`(?m)^\s*["']?kind["']?\s*:\s*["']?(?:CronJob|Job|Pod|DaemonSet|Deployment|StatefulSet|ReplicaSet|Workflow|CronWorkflow|Task|Pipeline)\b`)
 
-// analyzeWrittenFile implements Written; runs says that the file runs now, whatever its name.
+// analyzeWrittenFile implements [AnalyzeWrittenFile]. runs means that the file runs now, even if
+// its name is not that of a program.
 func analyzeWrittenFile(file, text string, at *effect.Place, runs bool) (out []effect.Effect) {
 	place := effect.Place{}
 	if at != nil {
@@ -97,7 +98,7 @@ func tooLongEffect(file string) effect.Effect {
 	return effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseLimit, Path: file, Reason: "the content written to " + abstract.Clip(file) + " is too long to be analysed"}
 }
 
-// removeEffects removes the effects of a kind from index from on.
+// removeEffects removes the effects of a kind from the list, starting at a given index.
 func (s *state) removeEffects(from int, kind effect.Kind) {
 	kept := s.effects[:from]
 	for _, e := range s.effects[from:] {
@@ -141,7 +142,7 @@ func isInstallerURL(address string) bool {
 
 // A fileRun collects the effects that a written file has when it runs.
 type fileRun struct {
-	path, startClass string // class as in effect.PersistenceClass
+	path, startClass string // startClass is the result of effect.PersistenceClass for path
 	onOtherMachine   bool
 	runsNow          bool // the file runs now
 	place            *effect.Place
@@ -154,7 +155,7 @@ func (l *fileRun) addEffect(out []effect.Effect, e *effect.Effect) []effect.Effe
 	switch e.RuleKind() {
 	case effect.RunDownload, effect.RunDecoded:
 		if l.startClass == "" && !l.runsNow {
-			return out // installers do this; the file is judged when it runs
+			return out // many install scripts run downloads, so the file is judged when it runs
 		}
 		n.Labels, n.Reason = []effect.Label{effect.LabelNetwork}, base+" would run code from the network"
 		if e.HasLabel(effect.LabelDecoded) {
@@ -171,7 +172,7 @@ func (l *fileRun) addEffect(out []effect.Effect, e *effect.Effect) []effect.Effe
 		n.Kind, n.Reason = effect.Destroy, base+" would remove "+abstract.Clip(e.Path)
 	case effect.ChangeGuard:
 		if !starts {
-			return out // it is judged when the file runs
+			return out // a change that weakens shield is judged when the file runs
 		}
 		n.Kind, n.Cause, n.Program, n.Reason = e.Kind, "", e.Program, base+": "+e.Reason
 	default:
@@ -308,7 +309,8 @@ func (s *state) recordPatches(vals []abstract.Value) (found bool) {
 	return found
 }
 
-// recordWrittenFiles records what files that the text writes and that run later would do.
+// recordWrittenFiles records the later effects of files that the analysed text writes, such as git
+// hooks and makefiles: the effects that they have when they run.
 func (s *state) recordWrittenFiles() {
 	seen, read := map[string]bool{}, 0
 	for i := len(s.files) - 1; i >= 0; i-- {

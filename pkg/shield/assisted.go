@@ -85,8 +85,8 @@ var userOnlyRules = []string{
 	"sends_after_secrets", "sends_private_after_foreign_text", "ask_after_foreign_text",
 }
 
-// evaluatorAllowableHarms are the harms that the evaluator may allow: they concern the user's own work on this
-// machine, which undo or git may restore, or reveal little.
+// evaluatorAllowableHarms are the harms that the evaluator may allow. They affect only the user's
+// own work on this machine, which undo or git may restore, or they reveal only little information.
 var evaluatorAllowableHarms = []effect.Harm{effect.DiscardsWork, effect.ConcealsChanges, effect.HidesFiles, effect.HaltsMachine, effect.EnumeratesAccounts, effect.UploadsFiles}
 
 // isUserOnlyEffect reports whether only the user may allow an effect.
@@ -122,7 +122,7 @@ func leavesMachine(e *effect.Effect) bool {
 	return false
 }
 
-// The shelf of the state that counts, for each session, the evaluator's ALLOWs.
+// Namespace, group and bounds of the state that counts, for each session, the evaluator's ALLOWs.
 const (
 	allowCountNamespace = "assisted"
 	allowCountGroup     = "sessions"

@@ -61,7 +61,7 @@ type BundleUpdate struct {
 	New    bool           // it was not in force before
 }
 
-// The shelf of the state that remembers the newest bundle of each source.
+// bundleNamespace is the namespace of the state that records the newest bundle of each source.
 const bundleNamespace = "bundles"
 
 var (

@@ -32,12 +32,12 @@ type judgeRequest struct {
 	RecordLine         int // where the record starts, counted from 1
 	Action             *action.Action
 	EarlierVerdict     *verdict.Verdict // nil for an action that nothing judged yet
-	EarlierStages      verdict.Stages   // the tiers that judged Resume
+	EarlierStages      verdict.Stages   // the stages that judged EarlierVerdict
 	Turn               *streamTurn      // its place in a stream; nil for an action outside a stream
 	FileChecks         *fileCheckCache  // a cache of file checks for actions that wait together; nil for none
 	BeforeExternalCall func()           // called before another process or a person is asked; may be nil
 	LocalTiersOnly     bool             // leave tiers later than [TierClassify] to another process, see [Pipeline.EvaluateLocally]
-	OnlyInStream       bool             // the only action of a stream; it is remembered as part of a stream
+	OnlyInStream       bool             // the action is a whole stream: its session memory is handled like that of an action in a stream
 	OmitExplanations   bool             // leave out what agent and user are told about an ESCALATE, see [StreamOptions]
 }
 
@@ -47,9 +47,9 @@ type TierRange struct{ First, Last int }
 // AllTiers is the range of all tiers.
 var AllTiers = TierRange{TierPolicy, TierApprove}
 
-// asksTierBelow reports whether a tier below the range is asked first, only to block: an evaluator or a
-// person asked about an action that no rule has checked must not mean less scrutiny than the whole
-// chain.
+// asksTierBelow reports whether a tier before the range is asked too, so that it can block. If a
+// range begins with the evaluator or a person, the policy and the classifier check the action
+// first, unless they already judged it: otherwise it would be checked less than by all tiers.
 func (r TierRange) asksTierBelow(tier int, judged verdict.Stages) bool {
 	return r.First >= TierEvaluate && tier < TierEvaluate && judged&(1<<tier) == 0
 }
@@ -64,7 +64,7 @@ type Outcome struct {
 	latency         time.Duration
 	ticket          *audit.PendingEntries
 	laterDelta      *laterSessionDelta // what an allowed action of a stream adds to later sessions; nil for nothing
-	action          *action.Action     // set if lasting is
+	action          *action.Action     // the action; set only if laterDelta is set
 
 	evidence  *analysis.Evidence
 	telemetry telemetry.Action // telemetry about the verdict; see [Config]
@@ -283,8 +283,8 @@ func (p *Pipeline) judgePolicyTier(ctx context.Context, it *judgeRequest, c *ana
 	return v, c
 }
 
-// askTier asks one tier about a case, raises the answer to the least tier that the case needs, and adds it
-// to the trail.
+// askTier asks one tier about a case and adds its answer to the trail. If the case requires a
+// higher tier, an ALLOW becomes an ESCALATE.
 func (p *Pipeline) askTier(ctx context.Context, tier int, c *analysis.Case) verdict.Verdict {
 	start := p.now()
 	v, err := p.tiers[tier].Judge(ctx, c)
@@ -298,7 +298,8 @@ func (p *Pipeline) askTier(ctx context.Context, tier int, c *analysis.Case) verd
 	return p.addToTrail(v, tier, c, start)
 }
 
-// addToTrail returns the answer of a tier as it counts and adds its steps to the trail.
+// addToTrail adds a tier's verdict to the trail and returns it with the decision that takes effect:
+// an ALLOW becomes an ESCALATE or a BLOCK if the action requires a higher tier.
 func (p *Pipeline) addToTrail(v verdict.Verdict, tier int, c *analysis.Case, start time.Time) verdict.Verdict {
 	v.Tier = tier
 	held := v.Decision == verdict.Allow && c.MinTier > tier

@@ -45,7 +45,7 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 	if !classify.Native || c.ONNXRuntime == "" && !ortlib.Available() {
 		return nil, noRuntimeError(c)
 	}
-	if c.ONNXRuntime != "" { // otherwise a wrong path would show only at the first action that needs the model
+	if c.ONNXRuntime != "" { // report a wrong path now, not at the first action that needs the model
 		if err := ortlib.Check(c.ONNXRuntime); err != nil {
 			return nil, err
 		}

@@ -34,7 +34,7 @@ type Config struct {
 	Policy        string   // a preset's name, a file's path, or "auto" for the preset that fits the other settings
 	Roots         []string // workspace folders; none means Dir
 	OnnxThreshold float64  // 0.0–1.0: the model's score from which an injection is blocked
-	CanaryToken   string   // fixes the evaluator's canary
+	CanaryToken   string   // fixed canary token of the evaluator; "" draws a new one for each attempt
 	RateLimit     int      // Tier 2 attempts a minute
 	DailyBudget   int      // Tier 2 evaluations a day
 
@@ -56,7 +56,7 @@ type Config struct {
 	Caller   audit.Caller                              // the calling program, for the log
 	Provider evaluate.Provider                         // the client of the model of Tier 2; nil means one made from the settings
 	Approve  approve.Options                           // the person to ask in Tier 3; the pipeline sets Approval, Store, Binding, StateDir, Redactor and Clock
-	Lookup   func(variable string) (v string, ok bool) // looks up the evaluator's key in the environment; nil finds none
+	Lookup   func(variable string) (v string, ok bool) // looks up the evaluator's key in the environment; nil means that no variable is set
 
 	NoFiles bool // judge by the text alone, as if no file existed, so that the result is the same on every machine
 	// Container is the container in which actions run, as the kernel reports it; nil if there is none
@@ -74,17 +74,19 @@ type Config struct {
 	// means that session names are the agent's claim.
 	Host    string
 	Answers string // a person's file of answers in advance, see [approve.Answers]; "" for none
-	// Which returns what is known of the unknown tool of an action. nil knows nothing.
+	// Which returns what is known about the unknown tool of an action; nil means that nothing is
+	// known.
 	Which func(*action.Action) approve.Tool
 
 	Once   bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
 	Keeps  bool   // keep what an allowed action deletes or overwrites before the verdict is given; for a process whose caller runs the action
-	IfKept bool   // without Keeps: an action that would be allowed if its losses were kept is ALLOW on that condition
+	IfKept bool   // without Keeps: an action that is allowed only with a backup is ALLOW with ConditionBackedUp
 	Parent string // the host's session in which the sessions of this pipeline began; "" if unknown
 	Apart  bool   // sessions share nothing, and an action without a session has no memory
 
 	// Processes returns names of the host's process and its ancestors, nearest first. A new session
-	// becomes a child of a session whose host is among them. nil knows none.
+	// becomes a child of a session whose host is among them. nil means that the processes are
+	// unknown.
 	Processes func() []string
 
 	// Notify receives warnings for a person that no verdict carries, such as a sudden rise in
@@ -97,7 +99,7 @@ type Config struct {
 
 	Clock func() time.Time // nil means the system clock
 
-	pool *Pool // lends the model; nil opens one
+	pool *Pool // provides a shared model; if nil, the pipeline opens its own
 }
 
 // Defaults returns the settings of a pipeline that has none: [config.Default], but without a model, a

@@ -22,13 +22,13 @@ var rulesAnsweredByNaming = []string{
 	"ask_before_moving_away", "ask_before_changing_documents", "evaluate_remote_changes", "evaluate_moves", "evaluate_external_communication", "evaluate_file_writes",
 	"evaluate_destructive_file_ops", "evaluate_uploads", "evaluate_outside_deletes", "evaluate_sends",
 	"XP-011", "XP-013", "XP-020", // recursive deletion, a force push to a main branch, destruction of a remote resource
-	"doubt other", // effects other than these have no name to compare, see [objects.Needs]
+	"doubt other", // includes destruction by a program; [objects.Needs] refuses other effects with this doubt
 	"doubt contact", "doubt outside", "doubt remote", "doubt " + string(effect.SendData), "doubt " + string(effect.ChangeRemote),
 }
 
-// applySessionContext returns what a verdict of the lower tiers becomes given the words of the session's user
-// and of untrusted texts. The user's words decide first. An action that would otherwise be allowed, or
-// that the evaluator could allow, becomes a question for the user if an untrusted text named its
+// applySessionContext adjusts a verdict of the lower tiers to what the session's user and untrusted
+// texts have said. The user's words are applied first. An action that would otherwise be allowed,
+// or that the evaluator could allow, becomes a question for the user if an untrusted text named its
 // object.
 func (p *Pipeline) applySessionContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *sessionMemory) verdict.Verdict {
 	if !p.isHostSession(r) || v.Error != "" || v.Decision == verdict.Block || r.loadSession().Err() != nil {
@@ -50,7 +50,8 @@ func (p *Pipeline) applySessionContext(ctx context.Context, tier int, v verdict.
 	return v
 }
 
-// addFinding adds a finding of a tier to the trail and returns the verdict that the finding gives.
+// addFinding adds a finding to the trail as a step of a tier, and returns the finding as a verdict
+// of that tier.
 func addFinding(c *analysis.Case, tier int, f verdict.Finding) verdict.Verdict {
 	c.EarlierSteps = append(c.EarlierSteps, f.Step(tier))
 	return f.Verdict(tier)
@@ -69,10 +70,10 @@ func (p *Pipeline) askUser(why string, tier int, c *analysis.Case) verdict.Verdi
 	return p.addToTrail(verdict.Finding{Authority: verdict.Person, Confidence: 1, FixedReasoning: true, Reasoning: why}.Verdict(tier), tier, c, p.now())
 }
 
-// applyUserWords returns what a verdict of the lower tiers becomes given the words of the session's user. An
-// ALLOW becomes a question if the user said that the action is not wanted, or if it deletes or
-// overwrites a remote resource that the user did not name. A question about objects that the user has
-// named, with a verb for what the action does, is answered.
+// applyUserWords adjusts a verdict of the lower tiers to what the session's user has said. An ALLOW
+// becomes a question if the user said that the action is not wanted, or if it deletes or overwrites
+// a remote resource that the user did not name. A question becomes an ALLOW if the user has named
+// all objects that it is about, with a verb for what the action does.
 func (p *Pipeline) applyUserWords(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *sessionMemory, named []grounding.NamedObject) verdict.Verdict {
 	key := p.sessions.NameKey
 	if v.Decision == verdict.Allow {
@@ -94,7 +95,7 @@ func (p *Pipeline) applyUserWords(ctx context.Context, tier int, v verdict.Verdi
 	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(rulesAnsweredByNaming, f) }) {
 		return v
 	}
-	if kind.CheckReusable(c, findings) != nil { // a person decides these each time
+	if kind.CheckReusable(c, findings) != nil { // a person must approve each action of this kind
 		return v
 	}
 	asked := func(i int) bool { return met[i] }
@@ -135,8 +136,8 @@ func (p *Pipeline) untrustedSuggestion(ctx context.Context, c *analysis.Case, r 
 	return ""
 }
 
-// namesGivenByUser returns the names by which the user named the objects of an action; nil unless the user
-// named all, and no untrusted text has one of these names.
+// namesGivenByUser returns the names with which the user named the objects of an action. It returns
+// nil if the user did not name every object, or if an untrusted text mentions one of their names.
 func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.Case, r *sessionMemory, named []grounding.NamedObject, met func(i int) bool) (names []string) {
 	needs, err := objects.Needs(c, met)
 	if err != nil || len(needs) == 0 {

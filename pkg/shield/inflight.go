@@ -32,8 +32,8 @@ func (f *byteLimiter) reserveBytes(n int) {
 	f.usedBytes += n
 }
 
-// adjustBytes replaces a count of was bytes by n. It never waits: a record that was read must be finished,
-// or no room becomes free.
+// adjustBytes changes the size of a counted record from was to n bytes. It never waits: a record
+// that was read must be finished, or no room becomes free.
 func (f *byteLimiter) adjustBytes(was, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,8 +73,8 @@ func (g *readState) endRead() bool {
 	return !g.stopped
 }
 
-// stopReads closes the gate and reports whether a read of the source is under way: its record no longer
-// counts, however long the read takes.
+// stopReads ends the reading of records and reports whether a read of the source is under way. The
+// record of that read is dropped, however long the read takes.
 func (g *readState) stopReads() (reading bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -38,9 +38,9 @@ func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
 	p.allowsWithBackup = counts && (p.undoStore != nil || cfg.IfKept)
 }
 
-// rejudgeWithBackup judges a case that the first tiers do not allow again, as if its losses (files deleted
-// or overwritten) were kept. The new verdict counts if it is ALLOW and this process can keep the
-// losses.
+// rejudgeWithBackup judges a case again if the first tiers do not allow it, as if the files that it
+// deletes or overwrites were backed up. The new verdict counts if it is ALLOW and the files are
+// backed up; a process without an undo store makes the backup a condition of the ALLOW.
 func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, *analysis.Case) {
 	if !p.allowsWithBackup || v.Decision != verdict.Escalate || v.Error != "" {
 		return v, c
@@ -74,8 +74,8 @@ func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *
 	return kept, k
 }
 
-// backUpOrEscalate keeps what an allowed action deletes or overwrites. If that fails, and files would be
-// lost for good that no rule covers, the next tiers are asked.
+// backUpOrEscalate backs up what an allowed action deletes or overwrites. If the backup fails, and
+// files would be lost permanently although no rule asks about them, the next tiers must decide.
 func (p *Pipeline) backUpOrEscalate(ctx context.Context, v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if p.undoStore == nil {
 		return p.judgeLossesWithoutUndo(v, c)
@@ -100,9 +100,10 @@ func (p *Pipeline) backUpOrEscalate(ctx context.Context, v verdict.Verdict, c *a
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
-// judgeLossesWithoutUndo returns the verdict where losses cannot be kept because it is not known who runs the
-// command: a command that loses local work becomes a question, or is allowed on condition that its
-// losses are kept first. Writes of file tools are not affected: hosts show them.
+// judgeLossesWithoutUndo adjusts a verdict if this process cannot back up files, because it is not
+// known who runs the command. A command that deletes or overwrites local work becomes a question,
+// or is allowed on the condition that the files are backed up first. Writes of file tools are not
+// affected, because hosts show them to the user.
 func (p *Pipeline) judgeLossesWithoutUndo(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if !p.asksAboutLosses || c.Action.Text("command") == "" || v.Tier >= TierEvaluate || slices.Contains(v.Conditions, verdict.ConditionBackedUp) {
 		return v
@@ -141,7 +142,8 @@ func (p *Pipeline) backUpFiles(ctx context.Context, v verdict.Verdict, c *analys
 	return v, nil
 }
 
-// noteFilesAfterRun records the state that executed actions left of the files kept for them.
+// noteFilesAfterRun records the state in which executed actions left the files that were backed up
+// for them, so that undo can recognise later changes.
 func (p *Pipeline) noteFilesAfterRun(ctx context.Context, actions []*action.Action) {
 	if p.undoStore == nil {
 		return
@@ -153,7 +155,8 @@ func (p *Pipeline) noteFilesAfterRun(ctx context.Context, actions []*action.Acti
 	}
 }
 
-// actionSummary describes an action in a list.
+// actionSummary returns a short description of an action for a list of actions: its command, path
+// or source, or else its type.
 func actionSummary(c *analysis.Case) string {
 	for _, field := range [...]string{"command", "path", "source"} {
 		if text := c.Action.Text(field); text != "" {

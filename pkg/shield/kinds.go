@@ -37,7 +37,7 @@ func (p *Pipeline) ruleFindings(ctx context.Context, c *analysis.Case) (all []st
 	if suspected {
 		all = append(all, kind.ModelFinding)
 	}
-	if len(rules) > 0 { // these rules may be about any part of the action
+	if len(rules) > 0 { // a classifier rule may be about any part of the action
 		for i := range met {
 			met[i] = true
 		}

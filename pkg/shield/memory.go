@@ -56,8 +56,8 @@ func (t *streamTurn) passTurn() {
 	t.done = nil
 }
 
-// A sessionMemory is the memory of the session of one action, read when it is first
-// needed: a plain read needs none. It implements [analysis.Memory].
+// A sessionMemory is the memory of the session of one action. The session is loaded when it is
+// first needed, which saves the load for a simple read of a file. It implements [analysis.Memory].
 type sessionMemory struct {
 	pipeline          *Pipeline
 	ctx               context.Context
@@ -79,7 +79,8 @@ type fileCheckCache struct {
 	cachedIdentifier   *analysis.Identifier
 }
 
-// identifier returns the file checker for the next action. A nil disk caches nothing.
+// identifier returns the file checker for the next action. A nil cache returns a new file checker
+// each time.
 func (d *fileCheckCache) identifier(an *analysis.Analyzer) *analysis.Identifier {
 	if d == nil {
 		return an.Identifier()
@@ -225,8 +226,8 @@ func (r *sessionMemory) refresh(c *analysis.Case) *analysis.Case {
 	return again
 }
 
-// valueFlowName is the name under which the next stage learns that a part of a value flows; no path
-// has this name.
+// valueFlowName is a reserved name instead of a path, with which one pipeline stage tells the next
+// that the action may send a part of a value that the session has read. No path has this name.
 const valueFlowName = "value flow"
 
 // markSentValues marks in a case that the action sends a value which the session has read.
@@ -241,7 +242,8 @@ func (r *sessionMemory) markSentValues(c *analysis.Case) error {
 	return err
 }
 
-// tightenVerdict returns the verdict of Tier 0 with what the session's memory adds to its rules.
+// tightenVerdict returns the verdict of Tier 0, made stricter if the session's memory requires
+// that: for example, every action of a stopped session is blocked.
 func (r *sessionMemory) tightenVerdict(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v

@@ -22,7 +22,8 @@ func Refusals(key [verdict.KeySize]byte, store *state.Store, now func() time.Tim
 	return &approve.Refusals{Store: store, Key: deriveKey(key, "refusals"), Clock: now}
 }
 
-// allowableErrors are the error codes of refusals that only say that nothing has decided.
+// allowableErrors are the error codes of refusals that a person can still allow: "" for a refusal
+// without an error, and the codes for refusals because no model or person could decide.
 var allowableErrors = []string{"", "unavailable", "nobody", "timeout", "rate_limit", "budget", "evaluator"}
 
 // isAllowable reports whether a person can allow what a verdict refuses. A person cannot allow what the
@@ -104,8 +105,9 @@ func widerApprovalHint(r *approve.Refusal) string {
 // maxShownBytes is the largest size of each text of a refused action that is kept for a person, in bytes.
 const maxShownBytes = 32 << 10
 
-// addAllowReference gives a refusal the reference by which a person can allow it. A refusal that cannot be stored,
-// or not shown in full, gets none.
+// addAllowReference adds to a refusal the reference with which a person can allow the action. It
+// adds none if the refusal cannot be stored, for example because the action is too large to be
+// shown.
 func (p *Pipeline) addAllowReference(ctx context.Context, v *verdict.Verdict, c *analysis.Case) {
 	payload, _ := p.redactor.Learn(c.Action.Payload, maxShownBytes)
 	text, err := json.Marshal(payload)

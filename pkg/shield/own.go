@@ -113,9 +113,9 @@ func (cfg *Config) absolutePaths(paths ...string) (out []string) {
 	return out
 }
 
-// parentFolders returns the parent folders of some files, and those that are symbolic links or do not exist:
-// replacing one decides which files shield finds below it. The home folder and its parents are left
-// out.
+// parentFolders returns the parent folders of some files (above), and those of them that are
+// symbolic links or do not exist (ways): by replacing one of these, an agent could make shield find
+// other files below it. The home folder and its parents are left out.
 func (cfg *Config) parentFolders(files []string) (above, ways []string) {
 	seen := map[string]bool{cfg.Home: true}
 	for _, p := range files {

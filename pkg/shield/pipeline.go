@@ -46,7 +46,7 @@ type Pipeline struct {
 	kindApprovals          *approve.Refusals                 // approvals of kinds; nil without a state folder
 	answersFile            string                            // a person's file of answers; "" for none
 	toolLookup             func(*action.Action) approve.Tool // what is known of an unknown tool; may be nil
-	isStrictPreset         bool                              // an object named by the user does not replace a question
+	isStrictPreset         bool                              // the preset is strict: a question is asked even if the user has named the object
 	approvalInstallationID string                            // binds approvals to this installation, also where the store is shared
 	approver               *approve.Approver
 	log                    *audit.Log // nil without an audit file
@@ -71,7 +71,7 @@ type Pipeline struct {
 	lineage            session.Lineage
 	isolatesSessions   bool
 	judgesPastActions  bool                  // denials are not remembered
-	denialConnection   string                // of a session, whose denials are counted apart; "" if they are not
+	denialConnection   string                // connection whose denials are counted apart from its session; "" if they are counted with it
 	credentialHashKey  [verdict.KeySize]byte // key of the hashes of credentials; without a state folder they are not stored
 	policyEvents       []string              // earlier events that the policy refers to
 	countsActions      bool
@@ -86,12 +86,12 @@ type Pipeline struct {
 	usesAssistedPreset bool   // the policy is the preset assisted or extends it
 
 	undoStore        *undo.Store // where lost files are kept; nil if the pipeline only prints verdicts
-	allowsWithBackup bool        // an action whose losses are kept can be allowed
-	asksAboutLosses  bool        // a command whose losses are not kept is a question
+	allowsWithBackup bool        // an action can be allowed if the files that it deletes or overwrites are backed up
+	asksAboutLosses  bool        // a command that deletes or overwrites files without a backup needs approval
 
 	trustsProject bool // a project's own instruction file is asked about once per session
 
-	ownedByPool bool // a [Pool] closes it
+	ownedByPool bool // a [Pool] owns the pipeline and closes it
 }
 
 // NewPipeline returns a pipeline, or an error if a policy, a root or the state folder is unusable.
@@ -310,7 +310,8 @@ func (p *Pipeline) Close() error {
 	return errors.Join(errs...)
 }
 
-// Status is the used part of the limits, and more; see [state.Status].
+// Status is the number of evaluations used today, their daily limit, the status of the store, and
+// the error if it cannot be read.
 type Status struct {
 	Tier2Used   int // evaluations charged today
 	Tier2Budget int // evaluations a day

@@ -62,7 +62,7 @@ func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, talks boo
 	}
 	from := slices.IndexFunc(did.Cases, func(c *analysis.Case) bool { return p.mayReturnExternalText(c.Action) || readsImportedFile(c) })
 	if from < 0 {
-		if talks { // the file may be the project's
+		if talks { // suspected prompt injection in a file of the project itself
 			return p.sessions.Add(context.WithoutCancel(ctx), m.loadSession(), &session.Delta{UntrustedText: true})
 		}
 		return nil

@@ -12,13 +12,15 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxLogWait bounds how long an entry may take to reach the disk. It is less than the time that a host
-// waits beyond its hook's deadline, since a host that gives up runs the tool; and more than the
-// deadlines of the locks for an entry, whose errors are more specific.
+// maxLogWait is the maximum time to wait until an audit log entry is on the disk. It is shorter
+// than the time that a host waits after its hook's deadline, because a host that gives up runs the
+// tool. It is longer than the timeouts of the locks that an entry needs, because their errors are
+// more specific.
 const maxLogWait = 5 * time.Second
 
-// queueLogEntry queues an outcome for the audit log, in the order of the calls, without waiting: outcomes
-// recorded together share one fsync. Each must be settled.
+// queueLogEntry queues an outcome for the audit log without waiting, in the order of the calls.
+// Outcomes that are written together share one fsync. The caller must then call awaitLogEntry for
+// each outcome.
 func (p *Pipeline) queueLogEntry(o *Outcome) {
 	if o.ticket != nil {
 		p.log.Queue(o.ticket)
@@ -97,7 +99,8 @@ func (p *Pipeline) LogAndNotify(kind, text string) {
 	}
 }
 
-// isLogged reports whether an outcome can be settled without waiting.
+// isLogged reports whether awaitLogEntry would return at once for an outcome: the log has finished
+// its entry, or the outcome has none.
 func (o *Outcome) isLogged() bool { return o.ticket == nil || o.ticket.Done() }
 
 // awaitLogEntry waits until an outcome is in the audit log. If it cannot be written, the verdict becomes a

@@ -129,7 +129,7 @@ func (p *Pipeline) Stream(ctx context.Context, in RecordSource, out ResultSink, 
 		if err != nil {
 			return &ReadError{err}
 		}
-	default: // interrupted while the source is silent
+	default: // ctx ended while a read of the source was blocked
 		return ctx.Err()
 	}
 	workers.Wait()
@@ -157,9 +157,9 @@ type streamJob struct {
 	record           verdict.Record
 	inFlightBytes    int           // bytes counted as in flight
 	turn             *streamTurn   // nil if actions need no order
-	done             chan struct{} // closed when out is set
+	done             chan struct{} // closed when outcome is set
 	outcome          Outcome
-	forwardedVerdict []byte // a verdict to forward unchanged; nil if out is to be written
+	forwardedVerdict []byte // a verdict to forward unchanged; nil if outcome is to be written
 }
 
 // readRecords queues records until the input ends, an interrupt comes or stop is

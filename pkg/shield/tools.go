@@ -18,8 +18,9 @@ func (p *Pipeline) WithTools(which func(*action.Action) approve.Tool) *Pipeline 
 	return &own
 }
 
-// unknownTool returns what is known of the unknown tool of a case, and the binding of an answer about it: the
-// tool's identity or else the session, "" for neither.
+// unknownTool returns what is known of the unknown tool of a case, and the key to which an answer
+// about it is bound. lasts is true if the key identifies the tool, and false if it identifies only
+// the session. binding is "" if neither is known.
 func (p *Pipeline) unknownTool(c *analysis.Case) (t approve.Tool, binding string, lasts bool) {
 	if p.toolLookup != nil {
 		t = p.toolLookup(c.Action)
@@ -52,7 +53,8 @@ func (p *Pipeline) classifyTool(c *analysis.Case) {
 	c.Classify(class, t.Server, t.RemoteHost)
 }
 
-// forbiddenToolChannel is the channel of a refusal because of a tool's class.
+// forbiddenToolChannel is the Channel of a verdict that blocks a tool because a person gave it the
+// class "never".
 const forbiddenToolChannel = "tool"
 
 // blockForbiddenTool returns the BLOCK for a tool that a person has forbidden.
@@ -126,7 +128,8 @@ func toolDescription(name string, t *approve.Tool, lasts bool) string {
 	return text
 }
 
-// judgingPipeline returns the pipeline that judges a case: a derived one has its own host and tools.
+// judgingPipeline returns the pipeline that judges a case: p, or a pipeline derived from p with its
+// own host and tools, such as that of a connection.
 func (p *Pipeline) judgingPipeline(c *analysis.Case) *Pipeline {
 	if r, ok := c.Memory.(*sessionMemory); ok && r != nil {
 		return r.pipeline

@@ -30,7 +30,7 @@ func (r *limitRecord) approvalLimitError(limit int) error {
 		if n := len(r.Approvals) - limit; n >= 0 {
 			at = max(at, r.Approvals[n].At+approvalWindow)
 		}
-		second := r.toWallTime(at).Add(time.Second - 1).Truncate(time.Second) // round up: the request is not free before
+		second := r.toWallTime(at).Add(time.Second - 1).Truncate(time.Second) // round up: before at, the request would be refused again
 		next = "; the next question is possible at " + second.Format(time.RFC3339)
 	}
 	return fmt.Errorf("%w: approval.max_per_hour is %d%s", ErrApprovalLimit, max(limit, 0), next)

@@ -156,8 +156,8 @@ func (b *boltFile) now() clockReading {
 	return at
 }
 
-// A boltView is one transaction of the state file: each shelf is a bucket, each group a bucket inside
-// it.
+// A boltView is one transaction of the state file: each namespace is a bucket, and each group is a
+// bucket in its namespace.
 type boltView struct {
 	*bolt.Tx
 	file *boltFile

@@ -65,8 +65,9 @@ func (r *limitRecord) refillBudget(now time.Time, loc *time.Location) bool {
 		return false
 	}
 	r.EvaluationsUsed = 0
-	// The last refill due, assuming one each day. Without a minimum distance to it, a process could
-	// repeatedly claim a time zone in which midnight is near.
+	// due is the time of the last refill that was due, with one refill a day. The next refill must
+	// be at least minRefillInterval later: otherwise a process could repeatedly claim a time zone
+	// in which midnight is near.
 	due := r.BudgetResetAt + (r.StoreTime-r.BudgetResetAt)/int64(day)*int64(day)
 	earliest := max(due+int64(minRefillInterval)-r.StoreTime, 1)
 	r.BudgetResetAt = r.StoreTime + int64(nextMidnight(now.Add(time.Duration(earliest-1)), loc).Sub(now))

@@ -18,8 +18,8 @@ type epoch struct {
 
 const epochSize = 16 + 8
 
-// repairEpochStep is more transactions than one machine can be ahead of another, so that one repair is
-// enough for all.
+// repairEpochStep is the number of transactions that a repair adds to the epoch. It exceeds any
+// difference between the epochs of two machines, so that one repair is enough for all.
 const repairEpochStep = 1 << 32
 
 func newEpoch() (e epoch) {
@@ -40,7 +40,8 @@ func decodeEpoch(b []byte) (e epoch, err error) {
 	return e, nil
 }
 
-// checkFollows returns an error unless a store at epoch e can be the one last seen at old.
+// checkFollows returns an error if the store at epoch e cannot be a later state of the store at
+// epoch old, which this machine saw last: it is another store, or was rolled back.
 func (e epoch) checkFollows(old epoch) error {
 	switch {
 	case e.storeID != old.storeID:

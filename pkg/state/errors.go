@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Errors of the state file or of the store that machines share, for [errors.Is] on the error of any
-// method. With each of them it is unknown whether a limit is free.
+// Errors of the state file, or of the store that machines share. Any method can return them; use
+// [errors.Is]. After each of them it is unknown whether a limit is reached.
 var (
 	ErrCorrupt      = errors.New("state file is damaged")
 	ErrNewer        = errors.New("state file was written by a newer shield")

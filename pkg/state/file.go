@@ -148,8 +148,8 @@ func createStateFile(path string, rec *limitRecord) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// LockFiles returns the lock files of a state folder, in the order to check: a process that waits for one
-// may hold later ones.
+// LockFiles returns the lock files of a state folder, in the order in which to look for the process
+// that holds one: a process that waits for the first lock may hold the second.
 func LockFiles(dir string) []string {
 	return []string{filepath.Join(dir, headLockName), filepath.Join(dir, lockName)}
 }

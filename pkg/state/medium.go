@@ -8,14 +8,15 @@ type backend interface {
 	acquire() error
 	release() error
 
-	// update runs fn on a view and stores its writes, unless fn returns an error. fn may run again, on
-	// another view, until no other process changed what it read. look runs an fn that writes nothing.
-	// If reading the view failed, both return that error, whatever fn returned. wants are the values
-	// that fn usually reads: a remote medium fetches them together.
+	// update runs fn on a view and stores its writes, unless fn returns an error. If another
+	// process changed what fn read, fn runs again on another view. runReadOnly runs an fn that
+	// writes nothing. If reading the view failed, both return that error, whatever fn returned.
+	// wants are the values that fn usually reads: a remote backend fetches them together.
 	update(wants []prefetchKey, fn func(transactionView) error) error
 	runReadOnly(wants []prefetchKey, fn func(transactionView) error) error
 
-	// stamp returns the stamp of a shelf without locking.
+	// stamp returns the stamp of a namespace, a random value that changes whenever the namespace's
+	// content changes. It does not lock.
 	stamp(shelf string) (Stamp, bool)
 
 	name() string // the address or path, for messages
@@ -33,7 +34,8 @@ type transactionView interface {
 	restamp(shelf string) error
 }
 
-// A place is a map of values by key: a group on a shelf or, without a group, data of this package.
+// A place is a map of values by key: a group in a namespace or, without a group, data of this
+// package.
 type place struct{ namespace, group string }
 
 // A prefetchKey names a value that a transaction usually reads.
@@ -48,10 +50,11 @@ var (
 	recordKey   = []byte("record")
 )
 
-// A clockReading is the reading of a medium's clocks.
+// A clockReading holds the times that the clocks of a storage [backend] show: the time of day and
+// the time since boot.
 type clockReading struct {
 	wallTime    time.Time
 	bootID      string        // ID of the current boot of the medium's machine
 	uptime      time.Duration // time since boot
-	uptimeKnown bool          // boot and up are valid
+	uptimeKnown bool          // bootID and uptime are valid
 }

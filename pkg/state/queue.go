@@ -13,7 +13,8 @@ import (
 	"github.com/shieldcli/shield/internal/stack"
 )
 
-// A transactionQueue runs transactions on a medium. Transactions that are ready at the same time share a commit.
+// A transactionQueue runs transactions on a storage [backend]. Transactions that are ready at the
+// same time share a commit.
 type transactionQueue struct {
 	backend    backend
 	budgetZone *time.Location // time zone whose midnight refills the daily budget
@@ -22,7 +23,7 @@ type transactionQueue struct {
 	waiting    []*transactionRequest
 	processing bool // a goroutine is processing the queue
 
-	beforeCommit func(*tx) error // adds to each transaction that writes; may be nil
+	beforeCommit func(*tx) error // called in each transaction that writes, to add further data before the commit; may be nil
 }
 
 // A transactionRequest is a transaction that waits for its turn.
@@ -31,12 +32,12 @@ type transactionRequest struct {
 	readOnly bool // fn does not write
 	prefetch []prefetchKey
 	done     chan error
-	claimed  atomic.Bool // set by the first of: the goroutine that runs it, the caller that gives up waiting
+	claimed  atomic.Bool // set by the goroutine that runs it or by the caller that gives up waiting, whichever comes first
 }
 
 func (r *transactionRequest) writes() bool { return !r.readOnly }
 
-// A tx is a view of the medium inside a transaction.
+// A tx is the view of the stored values, and of the clocks, inside one transaction.
 type tx struct {
 	transactionView
 	clockReading
@@ -48,7 +49,7 @@ type tx struct {
 // errUnchanged ends a transaction without writes.
 var errUnchanged = errors.New("there is nothing to write")
 
-// runWriting is [queue.read] for an fn that writes unless it returns an error.
+// runWriting is [transactionQueue.runTransaction] for an fn that writes unless it returns an error.
 func (q *transactionQueue) runWriting(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
 	return q.runTransaction(ctx, func(t *tx) error {
 		if err := fn(t); err != nil {
@@ -67,7 +68,8 @@ func (q *transactionQueue) runTransaction(ctx context.Context, fn func(*tx) erro
 	return q.runRequest(ctx, &transactionRequest{fn: fn, prefetch: wants, done: make(chan error, 1)})
 }
 
-// runReadOnly is [queue.read] for an fn that never writes. It works on a read-only medium.
+// runReadOnly is [transactionQueue.runTransaction] for an fn that never writes. It works on a
+// read-only backend.
 func (q *transactionQueue) runReadOnly(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
 	return q.runRequest(ctx, &transactionRequest{fn: fn, prefetch: wants, readOnly: true, done: make(chan error, 1)})
 }

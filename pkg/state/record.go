@@ -18,7 +18,7 @@ type limitRecord struct {
 	Uptime    int64  `json:"up,omitempty"` // time since boot, in nanoseconds
 
 	EvaluationsUsed int   `json:"used"`  // evaluations charged since the last refill
-	BudgetResetAt   int64 `json:"reset"` // when Used goes back to 0
+	BudgetResetAt   int64 `json:"reset"` // when EvaluationsUsed goes back to 0
 
 	MissingUnits          int64             `json:"spent"` // units missing in the token bucket; see unitsPerToken
 	UnitsUpdatedAt        int64             `json:"spent_at"`
@@ -52,7 +52,8 @@ func (r *limitRecord) encode() []byte {
 	return append(byteOrder.AppendUint32(make([]byte, 0, 4+len(body)), crc32.ChecksumIEEE(body)), body...)
 }
 
-// A newerError is the version of a record that a newer shield wrote.
+// A newerError is the error for a record that a newer shield wrote; its value is the version of the
+// record.
 type newerError int
 
 func (v newerError) Error() string {

@@ -23,14 +23,14 @@ import (
 type Remote struct {
 	URL      string         // redis://[USER@]HOST[:PORT][/DB], rediss://… for TLS, or unix://[USER@]PATH[?db=N]; never a password
 	Password string         // "" for none
-	Key      [KeySize]byte  // the same on all machines that share data; another key sees none of it
+	Key      [KeySize]byte  // must be the same on all machines that share data; with another key, the data is invisible
 	CAs      *x509.CertPool // trusted certificates; nil means the system's
 }
 
 // Bounds on a shared store.
 const (
-	remoteReplyTimeout       = time.Second     // for one answer, or for connecting
-	remoteTransactionTimeout = 3 * time.Second // for a transaction
+	remoteReplyTimeout       = time.Second     // maximum wait for one reply, or for connecting
+	remoteTransactionTimeout = 3 * time.Second // timeout of one transaction with all its tries
 	remoteBackoff            = time.Second     // how long the server is not asked after a timeout
 	maxRemoteTries           = 200             // tries of a transaction that conflicts with others
 	maxRetryPause            = 5 * time.Millisecond
@@ -51,7 +51,8 @@ type redisServer interface {
 	Close() error
 }
 
-// A remoteBackend is the medium that stores values on a [Remote].
+// A remoteBackend is the storage [backend] that stores values on a shared Redis or Valkey server,
+// see [Remote].
 type remoteBackend struct {
 	address   string // the server's address, for messages
 	client    redisServer
@@ -135,8 +136,8 @@ func (r *remoteBackend) transact(wants []prefetchKey, fn func(transactionView) e
 	return &Error{Kind: ErrUnreachable, Path: r.address, Err: errors.New("too many clients write to the store at once; try again")}
 }
 
-// tryTransact is one try of transact; done is false after a conflict. The mirror is read first, so that it
-// cannot be ahead of the store.
+// tryTransact tries a transaction once; done is false after a conflict. It reads the epoch file
+// before the store, so that the epoch in the file cannot be newer than that of the store.
 func (r *remoteBackend) tryTransact(ctx context.Context, wants []prefetchKey, fn func(transactionView) error, writes bool) (done bool, err error) {
 	if err := r.backoffError(); err != nil {
 		return false, err
@@ -220,8 +221,8 @@ func (r *remoteBackend) backoffError() error {
 	return nil
 }
 
-// commandError returns the error for a failed command, and starts the rest period if the store did not
-// answer.
+// commandError returns the error for a failed command. If the store did not answer, it also starts
+// the period in which the store is not asked (remoteBackoff).
 func (r *remoteBackend) commandError(err error) error {
 	kind := ErrUnreachable
 	if answer := resp.Error(""); errors.As(err, &answer) {

@@ -18,8 +18,8 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// A remoteView is one transaction on a [remote]. It caches what it reads and writes everything at the
-// end.
+// A remoteView is one transaction on a [remoteBackend]. It caches what it reads and writes
+// everything at the end.
 type remoteView struct {
 	remote    *remoteBackend
 	ctx       context.Context
@@ -29,10 +29,11 @@ type remoteView struct {
 	cached    map[place]*cachedPlace
 
 	fetchedLater bool  // more values were read after it began
-	err          error // of a failed read
+	err          error // the error of a failed read
 }
 
-// A cachedPlace is the cached part of a place.
+// A cachedPlace holds the values that a transaction has read from, or wants to write to, one
+// [place], a map of values by key.
 type cachedPlace struct {
 	values      map[string][]byte // by key; nil for missing values
 	complete    bool              // values is complete
@@ -42,7 +43,8 @@ type cachedPlace struct {
 
 var stampsPlace = place{namespace: "stamps"}
 
-// groupIndex returns the place that lists the groups of a shelf.
+// groupIndex returns the [place], a map of values by key, that lists the names of all groups in a
+// namespace.
 func groupIndex(shelf string) place { return place{namespace: shelf} }
 
 // readInitialValues reads the record, the wanted values and then the clock, which is therefore never behind

@@ -8,7 +8,7 @@ type NamespaceTx struct {
 	tx        *tx
 	namespace string
 
-	changed bool // by Put or Drop
+	changed bool // Put or Drop was called
 }
 
 // UpdateNamespace runs fn on a part of the state, in one transaction; fn may run several times, and the last run

@@ -10,10 +10,11 @@ import (
 	"sync"
 )
 
-// A Stamp identifies the content of a shelf: any process that changes the shelf changes the stamp.
+// A Stamp identifies the content of a namespace: any process that changes the namespace changes its
+// stamp.
 type Stamp [16]byte
 
-// stampFiles are the open stamp files of a folder, by shelf. Goroutines share them.
+// stampFiles are the open stamp files of a folder, by namespace. Goroutines share them.
 type stampFiles struct {
 	mu        sync.Mutex
 	openFiles map[string]stampFile
@@ -24,9 +25,10 @@ type stampFile struct {
 	info os.FileInfo // file info at opening
 }
 
-// Stamp returns the current stamp of a shelf, without a lock and without opening the state file; ok is
-// false if there is none and none can be created. If the stamp taken before a transaction is unchanged
-// later, data read from the shelf is still valid.
+// Stamp returns the current stamp of a namespace, a random value that changes with the content,
+// without a lock and without opening the state file. ok is false if there is no stamp and none can
+// be created. Data read in a transaction is still valid if the stamp equals the one taken before
+// the transaction.
 func (s *Store) Stamp(shelf string) (stamp Stamp, ok bool) { return s.valueQueue.backend.stamp(shelf) }
 
 func (b *boltFile) stamp(shelf string) (stamp Stamp, ok bool) {
@@ -77,9 +79,10 @@ func (s *stampFiles) close() {
 	clear(s.openFiles)
 }
 
-// renewStamp changes the stamp of a shelf. When the shelf changes, this happens under the lock and before
-// the commit: a reader that sees the new stamp waits for the commit. A stamp change without a content
-// change does no harm.
+// renewStamp changes the stamp of a namespace, the random value that identifies its content. If the
+// content changes, renewStamp is called under the lock and before the commit, so that a reader that
+// sees the new stamp waits for the commit. A new stamp without a change of the content does no
+// harm.
 func (b *boltFile) renewStamp(shelf string) error {
 	var stamp Stamp
 	_, _ = rand.Read(stamp[:]) // never fails
@@ -96,7 +99,7 @@ func (b *boltFile) renewStamp(shelf string) error {
 	return nil
 }
 
-// renewAllStamps changes the stamps of all shelves that have one.
+// renewAllStamps changes the stamps of all namespaces that have one.
 func (b *boltFile) renewAllStamps() error {
 	entries, err := os.ReadDir(filepath.Dir(b.path))
 	if err != nil {

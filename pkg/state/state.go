@@ -35,7 +35,7 @@ const (
 	lockName = "state.lock"
 )
 
-// Options are the clocks, the shared store and other surroundings of a [Store].
+// Options are the clocks, the shared store and the other settings of a [Store].
 type Options struct {
 	Clock    func() time.Time // the wall clock; required
 	Location *time.Location   // time zone whose midnight refills the daily budget; nil is UTC

@@ -14,10 +14,10 @@ type Limits struct {
 
 // A Status is the used and free part of each limit.
 type Status struct {
-	BudgetUsed     int       `json:"budget_used"` // 0 to Budget
+	BudgetUsed     int       `json:"budget_used"` // evaluations used since the last reset, 0 to Budget
 	Budget         int       `json:"budget"`
 	BudgetResetsAt time.Time `json:"budget_resets_at"` // UTC
-	RateTokens     float64   `json:"rate_tokens"`      // 0 to RateLimit
+	RateTokens     float64   `json:"rate_tokens"`      // evaluation attempts that are free now, 0 to RateLimit
 	RateLimit      int       `json:"rate_limit"`
 	ApprovalsLeft  int       `json:"approvals_left"`
 	MaxApprovals   int       `json:"approvals_per_hour"`
@@ -27,7 +27,8 @@ type Status struct {
 	Hours          []HourUse `json:"evaluations_by_hour"` // the last 24 hours, the current one last
 }
 
-// Status returns the used and free part of the given limits. It uses none of them.
+// Status returns how much of the given limits is used and how much is left. The call itself does
+// not count against a limit.
 func (s *Store) Status(ctx context.Context, l Limits) (Status, error) {
 	var st Status
 	err := s.valueQueue.runReadOnly(ctx, func(t *tx) error {

@@ -30,7 +30,7 @@ type HourUse struct {
 type UsageSpike struct {
 	From        time.Time // start of the hour, in UTC
 	Evaluations int       // evaluations in this hour so far
-	MeanBefore  float64   // of the 24 hours before
+	MeanBefore  float64   // mean per hour of the 24 hours before From
 }
 
 func (r *UsageSpike) String() string {

@@ -68,7 +68,7 @@ func (m otlpMessage) appendPacked(field uint64, values []uint64) otlpMessage {
 	return m.appendMessages(field, all)
 }
 
-// stringAttribute is a KeyValue.
+// stringAttribute returns a KeyValue message of OTLP with a string value.
 func stringAttribute(key, value string) otlpMessage {
 	return otlpMessage(nil).appendText(1, key).appendMessages(2, otlpMessage(nil).appendText(1, value))
 }
@@ -154,7 +154,7 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// histogramBounds of the histogram, in seconds.
+// histogramBounds are the upper bounds of the histogram's buckets, in seconds.
 var histogramBounds = []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30}
 
 // metricCounts are the totals since the start.

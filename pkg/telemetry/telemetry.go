@@ -57,7 +57,7 @@ type Step struct {
 
 // Options configure an [Exporter].
 type Options struct {
-	URL     string         // of the collector, without /v1/traces and /v1/metrics
+	URL     string         // URL of the collector, without the paths /v1/traces and /v1/metrics
 	Version string         // of shield
 	Roots   *x509.CertPool // trusted instead of the system's certificates; may be nil
 	Clock   func() time.Time
@@ -168,7 +168,7 @@ func (e *Exporter) sendSpans(ctx context.Context) {
 }
 
 func (e *Exporter) sendCounts(ctx context.Context) {
-	_ = e.post(ctx, "/v1/metrics", e.metricsRequest()) // the next metrics include these
+	_ = e.post(ctx, "/v1/metrics", e.metricsRequest()) // an error loses nothing: the counts are totals, so the next metrics include them
 }
 
 func (e *Exporter) post(ctx context.Context, path string, m otlpMessage) error {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An applier restores one set.
+// An applier restores the files of one [Set], the files kept for one action.
 type applier struct {
 	s               *Store
 	set             *Set
@@ -152,8 +152,9 @@ func (a *applier) planIn(dir, i int) (p restorePlan, found fileStamp, err error)
 	return planReplace, found, nil
 }
 
-// isKeptByLink reports whether the set keeps a file by a hard link: the file was moved to its place. Each
-// further hard link changes its change time.
+// isKeptByLink reports whether a file is one that the set keeps by a hard link, so that the action
+// only moved it to its current path. Each further hard link changes the file's change time, so that
+// time does not show a change of the content.
 func (a *applier) isKeptByLink(s fileStamp) bool {
 	return slices.ContainsFunc(a.set.Entries, func(e Entry) bool {
 		return e.KeptBy == "link" && e.StoredStamp.Ino == s.Ino && e.StoredStamp.Dev == s.Dev
@@ -316,7 +317,8 @@ func (a *applier) createEntry(dir int, name string, i int) error {
 	return a.stageFile(dir, i, func(from int, staged string) error { return unix.Linkat(from, staged, dir, name, 0) })
 }
 
-// replaceFile replaces the found file with an entry's.
+// replaceFile replaces the file that was found at a name by the kept file of an entry. It fails if
+// the found file has changed.
 func (a *applier) replaceFile(dir int, name string, i int, found fileStamp) error {
 	e := &a.set.Entries[i]
 	move := func(from int, staged string) error {
@@ -344,8 +346,9 @@ func (a *applier) stagedName(i int) string {
 	return ".shield-undo-" + a.set.ID + "-" + strconv.Itoa(i)
 }
 
-// stageFile creates an entry's file in the store, or in the target folder if that is on another file
-// system, and calls use to move it to its name.
+// stageFile creates the kept file of an entry under a temporary name, in the store or, if the
+// target folder is on another file system, in the target folder. It then calls the function use,
+// which moves the file to its final name.
 func (a *applier) stageFile(dir, i int, use func(from int, staged string) error) error {
 	e := &a.set.Entries[i]
 	staged := a.stagedName(i)

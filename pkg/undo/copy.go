@@ -36,8 +36,8 @@ func (d blockDigest) sum(size int64) string {
 	return "sha256:" + hex.EncodeToString(d.Sum(nil))
 }
 
-// eachBlock calls goOn for every block of a file outside of holes, and use for those that are not all
-// zero. It returns the size of the file.
+// eachBlock calls the function goOn for every block of a file outside of holes, and then the
+// function use for the block if it is not all zero. It returns the size of the file.
 func eachBlock(f *os.File, goOn func() error, use func(at int64, b []byte) error) (size int64, err error) {
 	buf := make([]byte, blockSize)
 	for at := int64(0); ; {

@@ -155,7 +155,7 @@ func openFolder(path string) (int, error) {
 			continue
 		}
 		next, err := unix.Openat(fd, name, pathFlags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if errors.Is(err, unix.ENOTDIR) { // a regular file contains nothing, but the name can be a symbolic link
+		if errors.Is(err, unix.ENOTDIR) { // ENOTDIR means a regular file or a symbolic link; tell them apart
 			var st unix.Stat_t
 			if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
 				err = unix.ELOOP

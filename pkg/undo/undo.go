@@ -50,11 +50,11 @@ type Options struct {
 	Limits Limits           // the zero value means [DefaultLimits]
 	Clock  func() time.Time // the current time; required
 
-	// IsSecret reports whether a file is a credential by its name or, with start, by its first bytes.
-	// Such a file is not kept. nil knows none.
+	// IsSecret reports whether a file is a credential by its name or, with start, by its first
+	// bytes. Such a file is not kept. nil means that no file is a credential.
 	IsSecret func(path string, start []byte) bool
-	// IsBuildOutput reports whether a path is build output that can be recreated; it is not kept, and the set
-	// lists it. nil knows none.
+	// IsBuildOutput reports whether a path is build output that can be recreated; it is not kept,
+	// and the set lists it. nil means that no path is build output.
 	IsBuildOutput func(path string) bool
 }
 
@@ -79,7 +79,7 @@ type FileLoss struct {
 	Tree  bool                   // the folder is lost with everything below it
 	Write bool                   // the content changes in place, so a hard link would change, too
 	Store bool                   // an SQLite database: its log files are kept too, and it must not be in use
-	Text  string                 // a file that does not exist yet would have this content, such as a packed git ref
+	Text  string                 // content with which undo creates a file that did not exist, such as a git ref that is only in packed-refs
 }
 
 // ActionInfo describes the action that a set belongs to.
@@ -100,7 +100,7 @@ type Set struct {
 	ActionInfo
 	Names           int      `json:"names"`
 	Bytes           int64    `json:"bytes"`              // bytes of the kept content, linked content included
-	MentionInAnswer bool     `json:"said,omitempty"`     // the set is so large that the answer mentions it
+	MentionInAnswer bool     `json:"said,omitempty"`     // the set is large or took long to store, so the verdict's reasoning mentions its size
 	LeftOut         []string `json:"left_out,omitempty"` // paths that were not kept: build output and sockets
 	AppliedAt       string   `json:"applied,omitempty"`  // time of the last restoring; not stored with the set
 	Entries         []Entry  `json:"entries,omitempty"`  // set by Get only
@@ -110,7 +110,7 @@ type Set struct {
 // of small files and sets.
 const nameOverheadBytes = 4 << 10
 
-// cost returns the bytes that a set counts in the store.
+// cost returns the number of bytes that a set uses of the store's size limit.
 func (s *Set) cost() int64 { return s.Bytes + int64(s.Names+2)*nameOverheadBytes }
 
 // An Entry is one kept name: a file, folder, symbolic link or text.
@@ -174,7 +174,7 @@ const (
 type Result struct {
 	Path      string `json:"path"`
 	Outcome   string `json:"did"`
-	OtherPath string `json:"at,omitempty"`  // the other name, with Beside
+	OtherPath string `json:"at,omitempty"`  // the path under which the file was restored if Outcome is Beside
 	Why       string `json:"why,omitempty"` // the error, with Failed
 }
 
@@ -355,11 +355,13 @@ func (s *Store) Prune(ctx context.Context, keep time.Duration) (dropped int, byt
 	return dropped, bytes, err
 }
 
-// abandonedAge is the age at which a set without its list is considered abandoned by a killed process.
+// abandonedAge is the age at which a set without a readable head file is deleted: a process was
+// killed while it wrote the set.
 const abandonedAge = time.Hour
 
-// prune deletes sets older than keep and then, if most is not negative, the oldest that can be deleted
-// until the store holds at most that many bytes.
+// prune deletes the sets that are older than the duration keep. If the parameter most is not
+// negative, it then deletes the oldest sets that are not protected until the store holds at most
+// that many bytes.
 func (s *Store) prune(c *counter, keep time.Duration, most int64) (dropped int, bytes int64) {
 	now := s.o.Clock()
 	names, _ := os.ReadDir(s.o.Dir)

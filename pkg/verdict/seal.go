@@ -137,7 +137,7 @@ func (s *Sealer) verifySeal(members []canonjson.Member, text string) (Stages, er
 	return Stages(seal[1]), nil
 }
 
-// appendMAC completes a seal whose head is set with the HMAC of m.buf and the head.
+// appendMAC completes a seal whose head is already set: it appends the HMAC of m.buf and the head.
 func (m *mac) appendMAC(seal []byte) {
 	m.Reset()
 	m.Write(m.buf)

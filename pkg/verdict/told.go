@@ -31,8 +31,8 @@ const (
 	maxAlternative = 70
 )
 
-// Summary returns What, Why and Instead, in at most 160 characters. If they are too long, first the action is
-// shortened, then the harm, then the advice.
+// Summary returns ActionText, EffectAndHarm and Alternative, in at most 160 characters. If they are
+// too long, first the action is shortened, then the harm, then the advice.
 func (t *Explanation) Summary() string {
 	why, instead := endWithPunctuation(oneLine(t.EffectAndHarm)), sentence(t.Alternative)
 	rest := utf8.RuneCountInString(why) + utf8.RuneCountInString(instead) + len(":  ")

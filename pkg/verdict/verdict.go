@@ -54,7 +54,7 @@ type Verdict struct {
 	Confidence float64        `json:"confidence"` // 0.0–1.0
 	Reasoning  string         `json:"reasoning"`
 	Rule       string         `json:"rule,omitempty"`
-	Ref        string         `json:"ref,omitempty"`        // of a BLOCK that a person can override: the argument of shield allow
+	Ref        string         `json:"ref,omitempty"`        // argument of "shield allow", for a BLOCK that a person can override
 	NextTier   int            `json:"next_tier,omitempty"`  // on ESCALATE: the lowest tier that may decide, 1–3
 	Degraded   bool           `json:"degraded,omitempty"`   // allowed although something failed (fail_closed: false)
 	Error      string         `json:"error,omitempty"`      // a short code
@@ -71,7 +71,7 @@ type Verdict struct {
 	FixedReasoning bool        `json:"-"` // the reasoning quotes no text of the action; neither written nor sealed
 	Explanation    Explanation `json:"-"` // texts for agent and user, unless it is ALLOW; neither written nor sealed
 
-	// Of an answer in Tier 3, only for the audit log: neither written nor sealed.
+	// Details of a person's answer in Tier 3, only for the audit log: neither written nor sealed.
 	Channel string `json:"-"` // channel through which the person was asked; "remembered" for an earlier answer
 	By      string `json:"-"` // name of the person in the channel; may be empty
 }

@@ -38,8 +38,9 @@ type Finding struct {
 	FixedReasoning bool   // as in [Verdict]
 }
 
-// DecidingIndex returns the index of the finding that decides: the one that requires the highest authority, of
-// several the most confident, of several the first. It returns -1 if there are no findings.
+// DecidingIndex returns the index of the finding that decides: the one that requires the highest
+// authority. If several do, the one with the highest confidence decides, then the first. It returns
+// -1 if there are no findings.
 func DecidingIndex(findings ...Finding) int {
 	at := -1
 	for i := range findings {

@@ -26,8 +26,8 @@ func (w *Writer) Write(v *Verdict) error {
 	return w.put(v.AppendJSON(w.line[:0]))
 }
 
-// Pass writes a sealed verdict unchanged. One that was printed over several lines is joined into one line,
-// which keeps its seal valid.
+// PassUnchanged writes a sealed verdict unchanged. A verdict that was printed over several lines is
+// joined into one line, which keeps its seal valid.
 func (w *Writer) PassUnchanged(raw []byte) error {
 	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
 		return w.put(append(w.line[:0], raw...))

@@ -1,9 +1,10 @@
-// Command gen rebuilds the ONNX Runtime libraries that package ortlib embeds:
-// linux/amd64 from the npm package onnxruntime-node, the others from the Go
-// module github.com/yalue/onnxruntime_go. Each must have the SHA-256 that is
-// written down here.
+// Command gen rebuilds the ONNX Runtime libraries that package ortlib embeds. It takes the library
+// for linux/amd64 from the npm package onnxruntime-node, and the others from the Go module
+// github.com/yalue/onnxruntime_go. Each library must have the SHA-256 that the source of this
+// command lists.
 //
-// With -check it only makes sure that the committed files are those.
+// With -check it does not rebuild them, but checks that the committed files contain these
+// libraries.
 package main
 
 import (
@@ -33,13 +34,13 @@ const (
 	goModule   = "github.com/yalue/onnxruntime_go"
 )
 
-const maxWindowBytes = 1 << 27 // bytes, of what pack writes
+const maxWindowBytes = 1 << 27 // largest zstd window in bytes, as in the option --long=27 of [compress]
 
 // A target is one system and where its library comes from.
 type target struct {
 	os, arch string
-	name     string // of the library
-	source   string // in the module's test_data; "" for the npm package
+	name     string // file name of the library
+	source   string // name of the file in the Go module's folder test_data; "" if the npm package contains the library
 	sum      string // SHA-256 of the library
 }
 

@@ -13,7 +13,7 @@ func Pack(code []byte) {
 				if distance < size-at {
 					return distance + at
 				}
-				return distance - size // so that each distance has a place of its own
+				return distance - size // a target beyond the end of code becomes negative, so that Unpack can tell it apart
 			})
 		}
 	}
@@ -50,8 +50,9 @@ func operand(code []byte, i int) int {
 	return 0
 }
 
-// rewrite replaces the operand at an offset by to, which is given the operand, the offset and the length of the code.
-// Operands from -offset to length-1 are rewritten, to others of these.
+// rewrite replaces the operand at an offset by the result of to, which gets the operand, the offset
+// and the length of the code. Only operands from -offset to length-1 are rewritten, and the results
+// are in the same range, so that the rewriting can be undone.
 func rewrite(code []byte, at int, to func(operand, at, size int32) int32) {
 	bytes := code[at : at+4]
 	n := int64(int32(binary.LittleEndian.Uint32(bytes)))

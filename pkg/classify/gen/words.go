@@ -8,18 +8,20 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// In forms, anyText marks any text, oneCharacter one required character.
+// Placeholders in the results of [matchedTexts]: anyText stands for any text, oneCharacter for one
+// required character.
 const (
 	anyText      = "\x00"
 	oneCharacter = "\x01"
 )
 
-// maxMatchedTexts is the maximum number of texts that forms returns for an expression.
+// maxMatchedTexts is the maximum number of texts that [matchedTexts] returns for an expression.
 const maxMatchedTexts = 4096
 
-// wordsOnly returns a program and arguments that a clause matches, if the clause only tests subcommands and
-// options of programs with a table entry. Then the entry should have the harm, since it parses the arguments
-// that an expression only guesses. It returns "" for other clauses.
+// wordsOnly returns a program and arguments that a clause matches, if the clause tests only
+// subcommands and options of programs that the command table describes; otherwise "". Such a clause
+// should be a harm in the program's table entry: the table parses the arguments, while the clause's
+// regular expression only guesses them.
 func (c *clause) wordsOnly() (found string) {
 	if len(c.Path)+len(c.NotPath)+len(c.Host)+len(c.Class)+len(c.Cause)+len(c.Harm) > 0 {
 		return ""
@@ -37,8 +39,8 @@ func (c *clause) wordsOnly() (found string) {
 	return found
 }
 
-// holdsValue reports whether a form of arguments contains a word that is neither a subcommand nor an option of
-// a program.
+// holdsValue reports whether form, a text from [matchedTexts], contains a word that is neither a
+// subcommand nor an option of a program.
 func holdsValue(program, form string) bool {
 	for word := range strings.FieldsSeq(form) {
 		text := strings.Trim(word, anyText+`'"`)

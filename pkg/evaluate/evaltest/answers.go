@@ -24,7 +24,7 @@ func badAnswerScenarios() []Scenario {
 		with("decision "+d, Honest, "decision", d)
 	}
 	for _, d := range []string{`"ALLOWED"`, `" ALLOW"`, `"ALLOW "`, `"ALLOW\n"`, `""`, `"АLLOW"`, `"MAYBE"`, `"ALLOW|BLOCK"`} {
-		with("decision "+d, Unreachable, "decision", d) // opens as the table of errors has it: an unknown decision
+		with("decision "+d, Unreachable, "decision", d) // an unknown decision may fail open: it counts like an unreachable service
 	}
 	for _, d := range []string{"null", "true", "1", `["ALLOW"]`, `{"ALLOW":1}`, ""} {
 		with("decision "+d, NoAnswer, "decision", d)
@@ -95,7 +95,7 @@ func answer(canary, field, value string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// addWrongCanaryScenarios are good answers with a wrong canary.
+// addWrongCanaryScenarios adds answers that are good except for a wrong canary.
 func addWrongCanaryScenarios(say func(name string, want Outcome, text func(canary string) string)) {
 	back := func(c string) string {
 		b := []byte(c)

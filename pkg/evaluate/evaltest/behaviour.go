@@ -16,7 +16,7 @@ func behaviours() map[string]Behaviour {
 		"block":    Verdict("BLOCK", "0.97"),
 		"escalate": Verdict("ESCALATE", "0.55"),
 		"unsure":   Verdict("ALLOW", "0.3"),
-		"wary":     BlockSuspicious, // passes the exam for judges
+		"wary":     BlockSuspicious, // passes the exam with which shield tests models for the evaluator
 
 		"fenced": func(w http.ResponseWriter, hr *http.Request, r Request) {
 			Say("```json\n"+reply("ALLOW", "0.9", r.Canary)+"\n```")(w, hr, r)

@@ -21,14 +21,15 @@ const (
 	Untrusted                  // BLOCK 1.0, with fail-open as well: the canary is missing or in a wrong place
 )
 
-// A Scenario is a server with one kind of behaviour. A careless parser would read ALLOW from every role.
+// A Scenario is a server with one kind of behaviour. In every scenario, a careless parser would
+// read ALLOW.
 type Scenario struct {
 	Name string
 	Do   Behaviour
 	Want Outcome
 }
 
-// Scenarios returns all roles. Their names differ.
+// Scenarios returns all scenarios. Their names are unique.
 func Scenarios() []Scenario {
 	return slices.Concat(badStatusScenarios(), badEnvelopeScenarios(), badAnswerScenarios(), badTransportScenarios(), goodAnswerScenarios())
 }
@@ -42,7 +43,7 @@ const completion = `{"id":"c","object":"chat.completion","created":1,"model":"m"
 func literal(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a string always can
+		panic(err) // unreachable: every string can be encoded as JSON
 	}
 	return string(b)
 }
@@ -91,7 +92,8 @@ func badStatusScenarios() []Scenario {
 	return list
 }
 
-// badEnvelopeScenarios send responses with changes around a good answer.
+// badEnvelopeScenarios return scenarios in which the verdict is valid, but the JSON response of the
+// model service around it is altered.
 func badEnvelopeScenarios() []Scenario {
 	blocked := literal(`{"decision":"BLOCK","confidence":1,"reasoning":"no","canary":""}`)
 	list := []Scenario{
@@ -161,7 +163,7 @@ func badEnvelopeScenarios() []Scenario {
 	return uniqueNames(list)
 }
 
-// uniqueNames removes roles with duplicate names.
+// uniqueNames removes scenarios whose names occurred before.
 func uniqueNames(list []Scenario) []Scenario {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(list, func(r Scenario) bool {

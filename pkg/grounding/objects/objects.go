@@ -29,8 +29,9 @@ const (
 	maxNames = 16
 )
 
-// Needs returns the objects of an action that must be named. met reports whether someone would be asked about
-// the effect with an index. An error says why naming objects is not enough to show what the action does.
+// Needs returns the objects of an action that the user must have named. met(i) reports whether
+// effect i of the action needs approval. An error says why naming objects is not enough to show
+// what the action does.
 func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
@@ -212,7 +213,8 @@ func sentFileNeeds(c *analysis.Case, i int) (needs []Need, err error) {
 	return needs, nil
 }
 
-// impliedOperands are operands that name the usual object, and verbs that affect all of it.
+// impliedOperands are operands that the user need not name: default objects (origin, HEAD,
+// $DATABASE_URL), and Redis commands that affect a whole database.
 var impliedOperands = wordSet("origin head database_url flushall flushdb")
 
 // shortOptionClients are programs whose short options name a place.
@@ -334,7 +336,7 @@ func operandNeeds(c *analysis.Case, i int, does grounding.Operations) ([]Need, e
 					names = canonicalNames(name, short)
 				}
 			}
-		case strings.Contains(name, ":"): // on a machine, user@host:path, or of an image
+		case strings.Contains(name, ":"): // a remote path, user@HOST:PATH, or an image, NAME:TAG: the host or image name is enough
 			at, _, _ := strings.Cut(name, ":")
 			names = canonicalNames(at[strings.LastIndexByte(at, '@')+1:], name)
 		default:

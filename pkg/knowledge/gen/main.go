@@ -165,8 +165,9 @@ func (s *secretsYAML) forms() ([]knowledge.SecretForm, error) {
 	return forms, nil
 }
 
-// newSecretForm returns a form. It is searched where one of the literals occurs that the pattern requires, or one of
-// the keywords if these are more specific.
+// newSecretForm returns the pattern of a kind of credential. A text is searched for the pattern
+// only if it contains one of the literals that every match contains or, if these are more specific,
+// one of the keywords.
 func newSecretForm(id, pattern string, keywords []string, entropy float64) (knowledge.SecretForm, error) {
 	if _, err := regexp.Compile(pattern); err != nil {
 		return knowledge.SecretForm{}, err

@@ -54,7 +54,7 @@ func generate(files fs.FS) ([]byte, error) {
 		own, salt := f.Set, ""
 		switch empty := len(f.Deny)+len(f.Verify)+len(f.Allow) == 0; {
 		case f.Extends == "base":
-		case f.Extends == "offline" && empty: // shares the rules but not the judgement of another preset
+		case f.Extends == "offline" && empty: // the preset has the rules of preset offline, but asks a model first
 			offline, err := load(files, f.Extends)
 			if err != nil {
 				return nil, err
@@ -89,9 +89,10 @@ func generate(files fs.FS) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// orderRules puts the rules of core, base and a preset in order. The preset's verify rules for tier 3 come
-// before base's, which ask for a lower tier. Its other verify rules come after them, because base's reasons
-// are more specific. A rule with only exceptions adds them to the rule of base with its name.
+// orderRules puts the rules of the policies core and base and of a preset in order. The preset's
+// verify rules for tier 3 come before the verify rules of base, which ask for a lower tier; its
+// other verify rules come after them, because the reasons in base are more specific. A preset rule
+// that has only exceptions adds them to the base rule of the same name.
 func orderRules(core, base, own rulefile.Set) (rulefile.Set, error) {
 	var before, after, amends []rulefile.Rule
 	for _, r := range own.Verify {

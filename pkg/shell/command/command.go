@@ -19,21 +19,21 @@ type Word struct {
 // An Interpretation is the effect of running a program with certain arguments.
 type Interpretation struct {
 	Understood        bool               // the program is listed and its arguments were understood
-	OtherLosses       effect.Loss        // losses besides those in Touches
-	Folder            Word               // with Loses: the folder that the program works in
-	Class             effect.Class       // by its flags, without the effects of Nested; Unknown if the program is not listed, or runs unknown code
+	OtherLosses       effect.Loss        // losses besides the effects in OperandEffects
+	Folder            Word               // if OtherLosses is set: the folder that the program works in
+	Class             effect.Class       // class without the effects of Nested; UnknownClass if the program is not listed or runs unknown code
 	OperandEffects    []OperandEffect    // operands with an effect
 	Nested            []Nested           // operands that are commands or code
 	Effects           []effect.Kind      // effects without an operand, such as ChangeSystem
 	OperandFiles      []Word             // files that list further operands
-	Unrecognized      []UnrecognizedWord // option values and operands without a meaning in any entry; they are judged by their text
+	Unrecognized      []UnrecognizedWord // option values and operands that the program's entry does not explain; judged by their text
 	FreeTexts         []Word             // option values that are free text for the program, such as a commit message
 	Env               []Word             // NAME=VALUE settings made for the nested command, as by env
 	Stdin             Stream             // how standard input is used
 	StdinKnown        bool               // an entry says how standard input is used; otherwise that is unknown
 	RunsStdinRemotely bool               // standard input is run as commands on another machine or in a container
 	Stdout            Stream             // kind of data on standard output
-	WhyNotUnderstood  string             // why Known is false
+	WhyNotUnderstood  string             // why Understood is false
 
 	EffectsDescription string        // description of Effects, after the program's name; may be empty
 	Language           string        // language of code on standard input, as in Nested; "" if only the program itself reads it
@@ -41,7 +41,7 @@ type Interpretation struct {
 	WritesDecoded      bool          // written files contain decoded input
 	RegistryKeys       []RegistryKey // registry keys
 	SendsArguments     bool          // arguments are sent to another machine unchanged, as in DNS queries of dig
-	VariableIsDatabase bool          // an argument that is only a variable is the address of the database
+	VariableIsDatabase bool          // database client: an argument that consists of one variable is the address of the database
 	GitRemotes         []GitRemote
 	Packages           []Package // packages that are installed, or whose programs run
 	InstallsByName     bool      // packages are installed or upgraded by name only
@@ -53,20 +53,20 @@ type Interpretation struct {
 	RemoteDatabase     string       // remote database that gets statements; "" if it is local, for tests, or unknown
 	targets            []Word       // hosts, databases, clusters and accounts that the command works on
 
-	dropsTestDatabase bool // a test database is dropped, which loses no data unless a place is in production use
+	dropsTestDatabase bool // a test database is dropped, which loses no data unless one of targets is in production use
 }
 
-// A Package is a package name in a registry: npm, jsr, pypi, go, crates, gems and others that the programs'
-// entries name; "" if the registry is unknown.
+// A Package is the name of a package and its registry: npm, jsr, pypi, go, crates, gems or another
+// registry that the programs' entries name. Registry is "" if the registry is unknown.
 type Package struct {
-	Word     // including the version
+	Word     // name of the package, with its version if one is given
 	Registry string
 }
 
 // UnrecognizedWord is an argument without a meaning in any entry.
 type UnrecognizedWord struct {
 	Word
-	MaybeOptionValue bool // it is, or may be, the value of an unlisted option; otherwise an entry gives it the role of a plain word
+	MaybeOptionValue bool // possibly the value of an unlisted option; if false, the program's entry lists the word as plain text
 }
 
 // Words is a set of words, from words.yaml.
@@ -87,7 +87,7 @@ type OperandEffect struct {
 	Word               Word // the path, URL or host, without the option in forms like --file=PATH
 	Recursive          bool
 	Sent               bool // for ReadFile: the content is sent to another machine
-	KeepsContent       bool // for WriteFile: the write keeps existing content: a repair, an addition, or a write by a container
+	KeepsContent       bool // for WriteFile: the content is changed only by a repair, or by the program in a container, if at all
 	IsBackupCopy       bool // for WriteFile: a backup copy of another file that is written
 	RefusesUnversioned bool // for DeleteFile: the program refuses if data is not in version control
 }
@@ -133,7 +133,7 @@ type RegistryKey struct {
 type Nested struct {
 	Language      string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "ipython" (a cell of a notebook), "code" (text of another language), "file" (Words[0] is a script's path)
 	FileLanguage  string // for "file": its language, named as above; "" if the file's name or first line says it
-	Variable      string // variable that holds the code, "-" for an option; "place", "output", "source" and "check" are the languages of [VariableCode]
+	Variable      string // environment variable with the code, "-" for an option; Language then has more values, see [VariableCode]
 	Words         []Word // for "powershell" and "cmd" there may be several, to be joined with spaces
 	Remote        bool   // runs on another machine or in a container
 	ArgsFromStdin bool   // arguments are added from standard input, as by xargs

@@ -7,15 +7,17 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// Limits for the list of files that a copy into a folder writes. Beyond them the whole folder counts as written,
-// which bounds the number of combinations.
+// Limits of the list of files that a copy into a folder writes. Beyond these limits shield treats
+// the whole target folder as written.
 const (
 	maxCopiedFiles   = 64
 	maxCopyPathBytes = 1024 // bytes
 )
 
-// noteCopies records the writes of copying the operands so far. If dst may be a folder, files are written below
-// it: copying authorized_keys to ~/.ssh writes ~/.ssh/authorized_keys.
+// noteCopies records the writes of a command that copies or moves the operands parsed so far to
+// dst. tree means that folders are copied; folder means that dst is a folder. If dst may be a
+// folder, files are written below it: copying authorized_keys to ~/.ssh writes
+// ~/.ssh/authorized_keys.
 func (r *argParser) noteCopies(dst Word, tree, folder bool) {
 	sources := r.sourceIndexes()
 	if len(sources) != 1 || looksLikeFolder(dst.Text) {
@@ -225,7 +227,8 @@ func (r *argParser) noteEditedFile(w Word, tree bool) {
 	r.result.OperandEffects[len(r.result.OperandEffects)-1].IsBackupCopy = true
 }
 
-// noteSuffixedFile records a write to a file named like another with a suffix.
+// noteSuffixedFile records a write to a file whose name is a given name followed by an unknown
+// suffix, such as a.txt.gz for a.txt.
 func (r *argParser) noteSuffixedFile(w Word) {
 	if !w.Pattern {
 		w.Text, w.Pattern = globEscaper.Replace(w.Text), true

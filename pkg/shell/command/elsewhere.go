@@ -23,7 +23,8 @@ func (r *argParser) noteVerb(verb string) {
 	}
 }
 
-// addRemoteChange records a remote change with a verb, or a change of where data comes from.
+// addRemoteChange records an effect of kind [effect.ChangeRemote] with a verb, such as delete or
+// weaken. The verb redirect means that data now comes from, or goes to, another host.
 func (r *argParser) addRemoteChange(verb string) {
 	r.addEffect(effect.ChangeRemote)
 	r.noteVerb(verb)
@@ -93,7 +94,8 @@ func (r *argParser) setRemoteChange() {
 	r.result.setRemoteTarget(service != "")
 }
 
-// noteServiceWords records the verbs in the arguments of a service's program for which its table says nothing.
+// noteServiceWords searches the arguments of a remote service's program for verbs that delete data
+// or show secrets, if the program's entry gives no effects for them.
 func (r *argParser) noteServiceWords() {
 	if len(r.result.Effects) > 0 {
 		return
@@ -115,8 +117,9 @@ func (u *Interpretation) AddTargets(places ...Word) {
 	}
 }
 
-// setRemoteTarget decides the kind of a remote change by the known places. On a place for development or tests, changes of
-// listed services destroy no important data.
+// setRemoteTarget sets the target of a remote change, and whether it destroys data, from the known
+// hosts, databases, clusters and accounts. If these are for development or tests, changes of listed
+// services destroy no important data.
 func (u *Interpretation) setRemoteTarget(listed bool) {
 	u.Remote.Target, u.Remote.IsTest = areTestTargets(u.targets)
 	if u.dropsTestDatabase && slices.ContainsFunc(u.targets, func(w Word) bool { return w.Pattern || targetKindOf(w.Text) == productionTarget }) {
@@ -168,7 +171,8 @@ func destroysOrShowsSecret(name string, words []Word) (gone, shown bool) {
 	return gone, shown
 }
 
-// isDestroyOption reports whether an option is only a destructive verb, for everything: --nuke, --delete-all.
+// isDestroyOption reports whether an option consists of a destructive verb, alone or followed by
+// all, everything or data: --nuke, --delete-all.
 func isDestroyOption(option string) bool {
 	word := strings.ToLower(strings.TrimLeft(option, "-"))
 	whole := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(word, "-all"), "-everything"), "-data")
@@ -205,7 +209,8 @@ func firstVerbAction(words []Word, lexicon *syntax) *action {
 	return nil
 }
 
-// settingForm matches a variable with its value, or an object with such values.
+// settingForm matches the assignment of a value to a variable, NAME=VALUE, also inside an object:
+// Variables={NAME=VALUE}.
 var settingForm = prefilter.Lazy(`^(?:[A-Z_][A-Z0-9_]*|[A-Z][a-z]+=\{.*)=`)
 
 // joinNonProse joins the words that are not prose: titles and messages may contain any word.
@@ -238,8 +243,9 @@ func (r *argParser) addTargetOptions() {
 	}
 }
 
-// areTestTargets reports whether places are for development and tests by name: at least one says this, and none may
-// be in production use or is unknown.
+// areTestTargets reports whether remote targets, such as hosts, are for development or tests,
+// judged by their names: at least one name says so, no name says production, and all names are
+// known. target is one of the names.
 func areTestTargets(places []Word) (target string, is bool) {
 	for _, w := range places {
 		if target == "" || !is {

@@ -2,7 +2,8 @@ package command
 
 import "strings"
 
-// resolveInBaseFolder returns a path relative to the folder that options have entered, resolved from the working folder.
+// resolveInBaseFolder returns a path joined to the base folder that options such as tar -C have
+// set. Absolute and partly unknown paths are returned unchanged.
 func (r *argParser) resolveInBaseFolder(w Word) Word {
 	if r.baseFolder == "" || w.Pattern || w.Text == "" || strings.IndexByte(`/~\`, w.Text[0]) >= 0 || len(w.Text) > 1 && w.Text[1] == ':' {
 		return w
@@ -11,8 +12,9 @@ func (r *argParser) resolveInBaseFolder(w Word) Word {
 	return w
 }
 
-// enterFoldersBefore enters the folders of options before an operand, each relative to the one before. An unknown folder counts
-// as read completely.
+// enterFoldersBefore makes the folder of each option such as tar -C before an operand the base
+// folder, relative to the previous base folder. If the folder is unknown, it records a recursive
+// read of it instead.
 func (r *argParser) enterFoldersBefore(operand int) {
 	for ; r.checkedValues < len(r.values) && r.values[r.checkedValues].operandsBefore <= operand; r.checkedValues++ {
 		v := r.values[r.checkedValues]

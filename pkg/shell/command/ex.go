@@ -28,7 +28,7 @@ func (r *argParser) applyExText(w Word) {
 			w.Text = strings.TrimLeft(text[i+1:], " ")
 			r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
 			if program, _, _ := strings.Cut(w.Text, " "); hasPrefix(text, "w") && lookupProgram(program) != nil && lookupProgram(program).language != "" {
-				r.addEffect(effect.Dynamic) // the command reads the file's content
+				r.addEffect(effect.Dynamic) // ":w !python" runs the edited text, which is unknown, as code
 			}
 			return
 		}

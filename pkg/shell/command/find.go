@@ -7,11 +7,12 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// namesReachingArgs returns the file names, given by -name tests, for which find reaches the arguments at places, which run a
-// command or delete; nil if any name is possible.
+// namesReachingArgs returns the file names for which find reaches the actions, such as -exec or
+// -delete, at the argument indexes places, according to its -name tests; nil if any name is
+// possible.
 //
-// Empty folders are emptyFolders. Only tests that always apply count: "-name a -o -name b" gives both names, "! -name
-// a" none.
+// The constant emptyFolders represents empty folders of any name. Only tests that always apply
+// count: "-name a -o -name b" gives both names, "! -name a" none.
 func namesReachingArgs(args []Word, places ...int) []string {
 	x, _, ok := parseFindExpression(args)
 	if !ok {
@@ -167,7 +168,7 @@ func (x *findExpression) parseTerm(given []string, depth int) []string {
 				return nil
 			}
 		}
-	default: // other tests take their values as further words, which begin no test
+	default: // other tests, and their values, do not restrict the names
 	}
 	return nil
 }

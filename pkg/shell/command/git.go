@@ -9,7 +9,7 @@ import (
 // A GitLine is the parsed arguments of git.
 type GitLine struct {
 	Folder          string   // folder in -C, as written; "" for the working folder
-	OtherRepository bool     // other options name the repository
+	OtherRepository bool     // an option such as --git-dir names another repository
 	Subcommand      string   // the subcommand; "" if there is none
 	Args            []string // arguments after the subcommand
 }

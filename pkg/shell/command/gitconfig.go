@@ -98,7 +98,7 @@ func (r *argParser) applyGitSetting(key, value Word) {
 		r.addRemoteChange("redirect")
 	case section == "include", section == "includeif":
 		if value.Pattern || strings.HasPrefix(value.Text, "/") || strings.HasPrefix(value.Text, "~") {
-			r.addRemoteChange("redirect") // other values are in the repository itself
+			r.addRemoteChange("redirect") // a relative path names a file in the repository itself
 		}
 		r.addOperandEffect(effect.ReadFile, value, false)
 		r.setNotUnderstood("git setting %s reads other settings", key.Text)

@@ -12,9 +12,10 @@ import (
 // maxDepth is the maximum nesting of subcommands.
 const maxDepth = 8
 
-// Interpret returns the effect of running args[0] with the other args. It takes time linear in the size of args
-// and never panics. listed are the operands in the files or input that an earlier call returned as lists
-// (Use.OperandFiles, Listed); nil if they are unknown.
+// Interpret returns the effect of running args[0] with the other args. It takes time linear in the
+// size of args and never panics. listed are further operands: those read from the files in
+// Interpretation.OperandFiles of an earlier call, or from its standard input if that is Listed; nil
+// if they are unknown.
 func Interpret(args []Word, listed ...Word) Interpretation {
 	if len(args) == 0 {
 		return Interpretation{WhyNotUnderstood: "no program"}
@@ -85,14 +86,14 @@ func (r *argParser) noteTextOptions() {
 	}
 }
 
-// returnToPool returns a reader's buffers to the pool.
+// returnToPool returns a parser, with its emptied buffers, to argParserPool.
 func (r *argParser) returnToPool() {
 	clear(r.values)
 	*r = argParser{values: r.values[:0], operands: r.operands[:0], copyEffectIndexes: r.copyEffectIndexes[:0]}
 	argParserPool.Put(r)
 }
 
-// argParserPool is a pool of readers with their buffers.
+// argParserPool is a pool of parsers with their buffers.
 var argParserPool = sync.Pool{New: func() any {
 	return &argParser{values: make([]valueWithRole, 0, 8), operands: make([]int, 0, 24)}
 }}
@@ -111,24 +112,24 @@ type argParser struct {
 	optionsEnded   bool // all further arguments are operands
 	stdinIsCode    bool // standard input is the code by default
 
-	roleChanges                       [8]turn // the first role changes (turn)
+	roleChanges                       [8]turn // changes of roles by options; more than 8 are ignored
 	roleChangeCount                   int
 	workingFolderRole, noOperandsRole role
 	flags                             flags
 
 	values            []valueWithRole
-	checkedValues     int    // number of values checked for folders to enter
+	checkedValues     int    // number of entries of values that were already checked for folder options such as tar -C
 	operands          []int  // indices in args
 	listedOperands    []Word // further operands from files or standard input
 	baseFolder        string // base folder of relative paths, "" for the working folder
 	gitRemoteName     string // git: the remote that gets a URL
-	copyEffectIndexes []int  // indices of touches that are sent if the destination is on another machine
+	copyEffectIndexes []int  // indices in OperandEffects of files that are sent if the destination is another machine
 	gitSettingKey     Word   // key of a git setting, until its value is read
 	databaseFile      Word   // a database in a file
 	backupSuffix      string // suffix of backup copies of edited files
 	databaseInMemory  bool   // the database is not in a file
 
-	remoteVerb        string // verb of a remote change, see severity
+	remoteVerb        string // verb of a remote change: the most severe one, see verbsBySeverity
 	targets           []Word // hosts, databases, clusters and accounts that the command works on
 	requestMethod     string // method of a request that changes something, in capitals
 	controlledService string // the service whose control socket is used
@@ -143,7 +144,8 @@ type valueWithRole struct {
 	runsBeforeMain bool // its code runs before the main program, which is given by other arguments: perl -MFILE, bash --rcfile FILE
 }
 
-// valueRunsFirst reports whether the code in an option's value only runs first. An option that gives the main program also
+// valueRunsFirst reports whether the code in an option's value runs before the main program, as in
+// perl -MFILE, and is not the main program itself. An option that gives the main program also
 // changes the meaning of the operands.
 func (a *action) valueRunsFirst() bool { return a.operands == nil && a.flags&stop == 0 }
 

@@ -133,7 +133,8 @@ func AliasHidesPackage(name, other string) bool {
 // githubShorthand matches npm's short form of a GitHub repository, after an optional package name.
 var githubShorthand = prefilter.Lazy(`^(?:@[\w.-]+/)?(?:[\w.-]+@)?([\w-][\w.-]*/[\w.-]+(?:#\S*)?)$`)
 
-// addNPMPackage is pkg for programs that accept npm's package names.
+// addNPMPackage records a package for a program that accepts npm's package names, in which
+// USER/REPO means a GitHub repository.
 func (r *argParser) addNPMPackage(w Word) {
 	if m := githubShorthand().FindStringSubmatch(w.Text); m != nil && !w.Pattern && (m[1] == w.Text || strings.Contains(w.Text, "@"+m[1])) {
 		w.Text = "github:" + m[1]

@@ -64,8 +64,8 @@ func (r *argParser) setControlledService(service string, ok bool) {
 	}
 }
 
-// testIndexName returns the index or database that a local request names, and whether it is only that and its name
-// says that it is for tests.
+// testIndexName returns the path of a request's URL, which names an index or database for a local
+// service. ok reports whether the path is a single name, and this name says that it is for tests.
 func testIndexName(url Word) (name string, ok bool) {
 	_, rest, found := strings.Cut(url.Text, "://")
 	if !found {

@@ -52,8 +52,8 @@ func InterpretQuery(language string, text Word) (Interpretation, bool) {
 	return r.result, true
 }
 
-// applyInputRole applies roles of code and files that only one program reads, and of words that name the target of the
-// work or add to the program.
+// applyInputRole applies the role of an operand that only few programs have: code and files in a
+// language that only one program reads, hosts and databases that the command works on, and plugins.
 func (r *argParser) applyInputRole(role role, w Word) {
 	switch role {
 	case roleLines:

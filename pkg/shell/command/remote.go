@@ -377,7 +377,8 @@ func (r *argParser) addMountedFolder(w Word, src string, onlyRead bool) {
 	}
 }
 
-// addPossibleWrite records a file or folder that is changed only by a repair or by the nested program.
+// addPossibleWrite records a file or folder that the command changes only under some condition: if
+// a file system needs a repair, or if the program in a container writes to it.
 func (r *argParser) addPossibleWrite(w Word, tree bool) {
 	r.addOperandEffect(effect.WriteFile, w, tree)
 	r.result.OperandEffects[len(r.result.OperandEffects)-1].KeepsContent = true

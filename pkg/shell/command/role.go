@@ -193,7 +193,7 @@ func (r *argParser) addNestedCode(n Nested) {
 func (r *argParser) applyRole(role role, w Word, operand bool) {
 	role = r.changedRole(role)
 	if operand && role == roleText && r.allowsUnlistedOptions() {
-		// It may be the value of an unlisted option.
+		// The word can be the value of an option that the program's entry does not list.
 		role = roleMaybeFile
 	}
 	if role == roleWord {
@@ -326,7 +326,7 @@ func (r *argParser) applyOtherRole(role role, w Word) {
 	case roleRepo:
 		r.addGitRemote(w)
 	case rolePush:
-		if w.Text != "." { // otherwise the configured remote
+		if w.Text != "." { // "." means no operand: git pushes to the configured remote
 			r.addGitRemote(w)
 		}
 		r.addOperandEffect(effect.SendData, w, false)
@@ -518,8 +518,8 @@ func (r *argParser) addNestedWords(role role, words []Word) {
 		}
 		r.addNestedCode(Nested{Language: "argv", Words: append(argv, words...)})
 	case roleModule:
-		// The program py:NAME is the Python module of that name; other modules are commands of the same name (python -m
-		// pytest).
+		// The entry py:NAME describes the Python module of that name. A module without such an
+		// entry is the command of the same name (python -m pytest).
 		m := words[0]
 		m.Text = "py:" + m.Text
 		if findEntry(programs[:], m.Text) == nil && findEntry(programs[:], words[0].Text) != nil {

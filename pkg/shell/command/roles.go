@@ -32,13 +32,13 @@ const (
 	roleStore          // a database file, written if a statement changes data
 	roleDelete         // a file that is deleted, or with the recursive flag a folder
 	roleDeleteTree
-	roleCleanTree // deleted unless it holds data that is not in version control
+	roleCleanTree // a folder that is deleted, unless it holds data that is not in version control
 	roleRmdir
-	roleMove // moved away recursively
+	roleMove // a file or folder that is moved away
 	roleList
 	roleListTree
 	roleMkdir
-	roleChmod // changes of permissions, owner, attributes
+	roleChmod // a file whose permissions, owner or attributes are changed
 	roleOver  // a mount point
 	roleStart // find: start folder
 	roleURL
@@ -79,7 +79,7 @@ const (
 	roleRemoteDst     // host:path or path, written
 	roleMaybeURL      // a URL, or a file that is read
 	rolePackage       // a package's name, its URL or its path
-	roleNPMPackage    // the same for npm, where USER/REPO is a URL, too
+	roleNPMPackage    // a package's name, URL or path for npm, where USER/REPO is a GitHub repository
 	roleFromPackage   // a package that provides the program to run
 	roleCreator       // template of a new project: NAME means npm's package create-NAME
 	roleTemplate      // a repository that is copied as a template
@@ -97,8 +97,8 @@ const (
 	roleSQL
 	roleTransfer       // commands of ftp and similar programs
 	roleLines          // input lines that are subcommands
-	roleTexts          // text that is searched for the program's texts
-	roleScriptInput    // a file of the code that the program also reads from standard input
+	roleTexts          // text that is searched for the texts in the program's entry (key "texts")
+	roleScriptInput    // a file with code in the language that the program also reads from standard input
 	roleEx             // commands of vi
 	roleDate           // +FORMAT, else the clock is set
 	roleSuffix         // suffix of the backup copy of each edited file
@@ -119,12 +119,12 @@ const (
 	roleProcessParent  // children of a process
 	roleProcessFile    // processes that use a file
 	rolePrivilege      // a user to switch to
-	roleReject         // cannot be judged
+	roleReject         // an operand with which the command is not understood
 	roleKey            // a registry key that is read
 	roleSetKey         // a registry key that is changed
 	roleMaybeScript    // a code file if it has the extension of one, else text
 	roleArchive        // an archive; other options say whether it is read or written
-	roleFolder         // the working folder; other options may make it written to
+	roleFolder         // the working folder; with some other options, the folder to which the program writes
 	roleEnter          // working folder for all arguments
 	roleStep           // working folder for the operands that follow
 	roleEntry          // the command that replaces a container's entry point

@@ -35,7 +35,7 @@ func (r *argParser) applySedScript(w Word) {
 	}
 }
 
-// A sedScript is a sed script being parsed; at is the next byte.
+// A sedScript is the state of the parser of a sed script; pos is the offset of the next byte.
 type sedScript struct {
 	text      string
 	pos       int

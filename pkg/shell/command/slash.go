@@ -108,11 +108,12 @@ func (r *argParser) parseSlashPrefixed(i, start int, name string) int {
 	return r.addUnknownOption(i)
 }
 
-// maxSearchedBytes is the maximum length, in bytes, of the joined arguments that are searched for texts.
+// maxSearchedBytes is the maximum length, in bytes, of a program's joined arguments that is
+// searched for the texts that the program's entry lists.
 const maxSearchedBytes = 64 << 10
 
-// applyTextsInArgs applies the actions of texts that occur in the joined arguments. The value of a text is the text after
-// it.
+// applyTextsInArgs searches the joined arguments for texts of a program's entry and applies the
+// action of each text that occurs. The action's value is what follows the text.
 func (r *argParser) applyTextsInArgs(texts []option) {
 	if len(r.args) < 2 {
 		return
@@ -126,7 +127,8 @@ func (r *argParser) applyTextsInArgs(texts []option) {
 	r.applyMatchingTexts(texts, all)
 }
 
-// applyMatchingTexts applies the actions of texts that occur in a word.
+// applyMatchingTexts applies the action of each text of a program's entry that occurs in a word. In
+// a text, * matches any characters; case is ignored.
 func (r *argParser) applyMatchingTexts(texts []option, all Word) {
 	lower := strings.ToLower(all.Text)
 	for k := range texts {

@@ -327,5 +327,6 @@ func (r *argParser) addRowPipe(w Word, text string) {
 	}
 }
 
-// memoryDatabaseName is the name of an SQLite database in memory, which ends with its program: no data can be lost.
+// memoryDatabaseName is the name of an SQLite database in memory. The database exists only while
+// the program runs, so no data can be lost.
 const memoryDatabaseName = ":memory:"

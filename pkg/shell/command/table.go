@@ -17,9 +17,9 @@ type syntax struct {
 	style    style
 	why      string // description of the effects without an operand, after the program's name
 	language string // language of code on standard input
-	service  string // remote service that it changes, "" if its words are not searched for verbs
+	service  string // remote service that the program changes; "" if none, and its arguments are not searched for verbs
 	registry string // registry of its package names, "" to use the parent's
-	input    role   // role of standard input, and of a file that it runs
+	input    role   // role of code that the program reads from standard input or from a script file
 	options  []option
 	prefixes []option  // options such as -W*, given by the start of the word
 	keys     []option  // operands of the form key=value
@@ -42,10 +42,10 @@ const (
 	literal                    // "--" and words with a dash that are not options are operands
 	bare                       // the first word may be options without a dash
 	expr                       // words without a dash may be options, as in find
-	open                       // unlisted options are understood, but the program may do more than read
+	open                       // options that the entry does not list are accepted, but with them the program may do more than read
 	own                        // options of the parent are not valid after the subcommand
 	settings                   // operands NAME=VALUE in front are environment variables
-	bundled                    // letters may be bundled although style is long; with slash, options may share a word
+	bundled                    // one-letter options may be bundled, even with style long; with style slash, as in /q/c
 	slash                      // options begin with / or -, in any case, with the value after a colon or an equals sign
 	helpful                    // the last word help asks for help
 	apart                      // the value of a bundled letter is the next argument, never the rest: bash -oc errexit TEXT
@@ -64,7 +64,7 @@ type action struct {
 	operands *shape // replaces the syntax's operands
 	turns    []turn // changes of roles
 	here     role   // role of the working folder
-	empty    role   // role of the working folder if shape.rest has no operand
+	empty    role   // role of the working folder if the command has no operand in the place of shape.rest
 	flags    flags
 	verb     string // verb of a remote change
 	harm     effect.Harm
@@ -80,7 +80,7 @@ type flags uint32
 const (
 	recursive         flags = 1 << iota // operands are folders, handled recursively
 	stop                                // all further words are operands
-	reject                              // cannot be judged
+	reject                              // an operand with which the command is not understood
 	notHere                             // cancels action.here
 	widen                               // find: tests no longer restrict the files found
 	remove                              // find: the files found are deleted
@@ -88,17 +88,17 @@ const (
 	takes                               // copied files are removed from the source
 	module                              // python -m
 	urls                                // each URL in the arguments is contacted
-	runURLs                             // and the response is run
+	runURLs                             // each URL in the arguments is contacted, and its response is run
 	decodes                             // written files contain decoded input
 	tells                               // arguments are sent to another machine unchanged
 	database                            // an argument that is only a variable is the address to connect to
 	dry                                 // dry run: files are only read, nothing is changed, sent or run
 	wet                                 // cancels dry
 	near                                // HOST:PATH names a container
-	recorded                            // the data was recorded before, so reading it captures nothing private
-	remote                              // the command works on another machine, whatever its name
+	recorded                            // the program reads a recording, as tcpdump -r does, and captures nothing itself
+	remote                              // the command always works on another machine, even if no argument names one
 	adopts                              // the named repositories, charts and manifests become part of a project or a cluster
-	asks                                // an HTTP request with its method in options: reading, unless one changes something
+	asks                                // sends an HTTP request, which reads unless an option makes it change something
 	remoteDestination                   // the destination is another machine: local operands are sent there
 )
 

@@ -28,7 +28,7 @@ func FromFish(text string) (string, bool) {
 	return out, true
 }
 
-// A fishParser is a line being parsed, in one pass.
+// A fishParser translates a line of fish to POSIX shell text, in one pass.
 type fishParser struct {
 	text                string
 	offset              int
@@ -38,8 +38,8 @@ type fishParser struct {
 	blocks              []fishBlock
 }
 
-// A fishBlock is an open block: head is the keyword to write after its first statement ("" once it is written),
-// end the keyword that closes it.
+// A fishBlock is an open block. openKeyword is the keyword to write after its first statement (""
+// once it is written), and closeKeyword is the keyword that closes the block.
 type fishBlock struct{ openKeyword, closeKeyword string }
 
 // fishDifferentNames are names with a different meaning in fish than in POSIX shells, or commands that run text as fish
@@ -229,7 +229,7 @@ func (f *fishParser) parseSet() bool {
 	return rest == "" || strings.ContainsRune("\n;#", rune(rest[0])) // a list of values cannot be translated
 }
 
-// parseWord returns the word at f.at in POSIX quoting.
+// parseWord returns the word at f.offset in POSIX quoting.
 func (f *fishParser) parseWord(depth int) (string, bool) {
 	var b strings.Builder
 	for start := f.offset; f.offset < len(f.text); {
@@ -238,7 +238,8 @@ func (f *fishParser) parseWord(depth int) (string, bool) {
 		case ' ', '\t', '\n', ';', '|', '<', '>', ')':
 			return b.String(), true
 		case '&':
-			// fish reads a&b as one word, which operator rejects.
+			// fish reads a&b as one word. Here the word ends at &, and parseOperator then rejects
+			// the text.
 			return b.String(), true
 		case '\'':
 			text, ok := f.parseSingleQuoted()

@@ -11,9 +11,9 @@ import (
 // maxEscapedHashes is the maximum number of # in one text that are escaped.
 const maxEscapedHashes = 64
 
-// FromZsh returns text, for package shell, with the meaning of a zsh command without comments, such as the third
-// argument of preexec: in it, each # is a plain character. It returns false if zsh and bash could read the text
-// differently: then it must be reviewed.
+// FromZsh converts a zsh command in which every # is a literal character, such as the third
+// argument of the zsh hook preexec, to text with the same meaning for package shell. It returns
+// false if zsh and bash could interpret the text differently. The command must then be reviewed.
 func FromZsh(text string) (string, bool) {
 	for range maxEscapedHashes {
 		if parse.ExceededLimit(text) != "" {

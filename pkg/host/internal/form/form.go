@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// A Host is one agent program. Texts called jq are jq programs, which may use
-// the filters of hosts/shared.jq.
+// A Host describes one agent program. A field whose comment begins with "jq:" contains a jq
+// program, which can use the functions in hosts/shared.jq.
 type Host struct {
 	Title    string   // the name that people know
 	Verified string   // the version that was tested with the real program; "" if only recorded events were tested
-	Source   string   // where the forms of its events come from, if its program was not tested
+	Source   string   // where the event formats are documented, if the program itself was not tested
 	Programs []string // program names by which the host is found
 	Folders  []string // folders below the home folder by which the host is found
 	Marks    []string // environment variables that the host sets for its agent's commands
@@ -32,7 +32,7 @@ type Host struct {
 	Deny       string // jq: {reason, user} → the response for a denial, for any event: reason is for the agent, user for the person, "" if the same
 	Allow      string // jq: {event, id, reason} → the response that skips the host's own permissions; "" if there is none
 	Ask        Ask    // how a hook makes the host ask its user
-	Headless   string // jq: {env, process} as those of Ask → whether a session has no user; "" if unknown
+	Headless   string // jq: {env, process}, the hook's environment variables and the host's process → whether a session has no user; "" if unknown
 	Neutral    string // jq: {event, id} → the response that leaves a call to the host's own permissions, or a result unchanged; "" prints nothing
 	Result     string // jq: the input of an event in After → {result, files, agent}: the tool's result, the changed files, and the sub-agent; null if absent
 	Replace    string // jq: {event, id, tool, result, text, withheld} → the response that replaces a result for the agent; text is result as a string, withheld is the reason if the result is withheld. null if this result cannot be replaced; "" if none can
@@ -50,8 +50,8 @@ type Host struct {
 	Unit     string   // unit of timeouts: s or ms
 	Places   []Place  // the settings files
 	Comments bool     // the JSON files can contain comments
-	JSON5    bool     // its JSON files may be JSON5, of which shield reads JSON with comments and trailing commas
-	Inspect  string   // jq: {scope, file, path, doc, user} → how the host reads a settings file, as host.Inspection; "" for hosts without
+	JSON5    bool     // its JSON files can be JSON5; shield accepts only comments and trailing commas of that format
+	Inspect  string   // jq: {scope, file, path, doc, user} → how the host reads a settings file, as host.Inspection; "" if settings are not inspected
 	Sample   string   // jq: {cwd, event} → an event that must be denied; event is the first of Before, or that of Permission
 }
 
@@ -62,8 +62,8 @@ type Ask struct {
 	Answer    string   // jq: {event, id, reason} → the answer that makes the host ask
 	Variables []string // environment variables that Seen reads
 	Seen      string   // jq: {input, env, process} → {version, mode}, null if the session has no user. process is {args, terminal, version} of the host, null if unknown
-	Package   string   // npm package of the host's program; the version of process is that of the package
-	Sources   []Place  // files from which the host takes its environment and hooks: they must not name Variables; only read
+	Package   string   // npm package of the host's program; its version is process.version in the field Seen
+	Sources   []Place  // files that can set the host's environment and hooks; shield only reads them, and they must not set any of Variables
 	Answered  string   // jq: {doc} → whether one of Sources has a hook of another program that can answer in the user's place. doc is a text if the file is neither JSON nor TOML; "" if the host has no such hooks
 	From      string   // the first version that waited in tests; later ones of the same major version count. "" if shield's own plugin asks
 	Failed    []string // later versions that did not wait in tests
@@ -119,7 +119,7 @@ type Place struct {
 	Entries  []Entry  // hook entries in lists of a JSON file
 	Start    string   // content of a JSON file that is created for Entries
 	Text     string   // content of a file that shield owns; the part between @[ and @] is missing in files of older versions
-	Block    string   // lines at the end of a file, with the same marks
+	Block    string   // lines at the end of a file; the part between @[ and @] is missing in files of older versions
 	Older    []string // lines that older versions installed in place of Block
 	Program  bool     // the file is made executable
 }

@@ -17,7 +17,7 @@ import (
 // Limits of a policy file.
 const (
 	maxListRules        = 500   // in a list
-	maxCriterionEntries = 2_000 // of one criterion
+	maxCriterionEntries = 2_000 // maximum number of entries of one criterion
 	maxGlobBytes        = 1_000 // bytes of a glob
 	maxPatternBytes     = 4_000 // bytes of a regular expression or jq expression
 	maxReasonBytes      = 1_000 // bytes

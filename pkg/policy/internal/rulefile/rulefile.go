@@ -38,8 +38,8 @@ var heuristicRule = prefilter.Lazy(`^[A-Z]{2,4}-[0-9]{3}$`)
 // IsHeuristicID reports whether a name has the form of the ID of a heuristic rule.
 func IsHeuristicID(name string) bool { return heuristicRule().MatchString(name) }
 
-// CheckRulesAskedByShield returns an error if [File.RulesAskedByShield] has a name that is neither of the given verify rules
-// nor the ID of a heuristic rule.
+// CheckRulesAskedByShield returns an error if [File.RulesAskedByShield] contains a name that is
+// neither the name of one of the given verify rules nor the ID of a heuristic rule.
 func (f *File) CheckRulesAskedByShield(verify []Rule) error {
 	for _, name := range f.RulesAskedByShield {
 		known := func(r Rule) bool { return r.Name == name }
@@ -160,9 +160,9 @@ func (s *Set) Fingerprint() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Over returns a set in which the rules of s precede those of base in each list. Entries of s that amend a
-// rule add their exceptions to the rule of base. lost are the amending entries whose rule base does not have;
-// they have no effect.
+// Over returns a set in which the rules of s precede those of base in each list. Entries of s that
+// amend a rule add their exceptions to that rule in base. lost are errors for entries that amend a
+// rule which base does not contain; these entries have no effect.
 func (s *Set) Over(base Set) (out Set, lost yamlfile.Errors) {
 	out = Set{Deny: over(s.Deny, base.Deny, &lost), Verify: over(s.Verify, base.Verify, &lost), Allow: over(s.Allow, base.Allow, &lost), Heuristic: s.Heuristic}
 	return out, lost

@@ -157,8 +157,8 @@ func WindowsGlob(v Value) Value {
 	return v
 }
 
-// windowsPattern replaces the backslashes of a pattern by slashes. A backslash before a wildcard does not quote
-// it, because Windows paths have no wildcards as characters.
+// windowsPattern replaces the backslashes of a pattern by slashes. It removes a backslash before a
+// wildcard, which stays a wildcard: Windows file names cannot contain wildcard characters.
 func windowsPattern(pattern string) string {
 	out := []byte(pattern)[:0:0]
 	for i := 0; i < len(pattern); i++ {

@@ -45,8 +45,8 @@ const (
 	DatabaseRows                       // rows of a database on this machine
 )
 
-// An Origin is a set of causes of the unknown parts of a value. No origin means a pattern of the text itself, such
-// as a glob.
+// An Origin is a set of causes why parts of a value are unknown. An unknown value without an origin
+// is a pattern that the command itself contains, such as a glob.
 type Origin uint8
 
 const (
@@ -56,7 +56,7 @@ const (
 	FromFile                                 // content of a file
 	FromJob                                  // ID of a background job of the shell
 	FromArithmetic                           // a number computed by arithmetic
-	FromText                                 // computed by the text in a way that is not analysed
+	FromText                                 // result of an operation in the command that shield does not compute
 	FromUnknownAssignment                    // a variable that an unknown assignment may have set
 )
 
@@ -172,8 +172,8 @@ func (v Value) Known() bool { return !v.IsPattern }
 // IsComputed reports whether the text computes an unknown value in a way that is not analysed: it may hide any word.
 func (v Value) IsComputed() bool { return v.IsPattern && v.Origin&FromText != 0 }
 
-// HasHarmlessTaint reports whether the origin of a value is harmless to run: it has no taint other than
-// Local and Held, which count only when data leaves the machine.
+// HasHarmlessTaint reports whether a value is harmless to run as far as its taint tells: it has no
+// taint other than Local and StoredCredential, which matter only when data leaves the machine.
 func (v Value) HasHarmlessTaint() bool { return v.Taint&^(Local|StoredCredential) == 0 }
 
 // AsPattern returns the text as a pattern, with literal text escaped.
@@ -206,9 +206,9 @@ type Builder struct {
 	originIncomplete  bool
 	secretDescription string
 	isPathList        bool // the only part so far is a list
-	isSearchedTree    bool // the only part so far is a tree
+	isSearchedTree    bool // the only part so far represents the paths below a searched folder
 	hasDoubleStar     bool // the text itself contains "**", which matches folders
-	mayLeaveTree      bool // other parts may lead out of these folders
+	mayLeaveTree      bool // another part may lead out of the folders that "**" matches
 }
 
 func (b *Builder) AddLiteral(s string) {
@@ -221,7 +221,7 @@ func (b *Builder) AddLiteral(s string) {
 		return
 	}
 	b.HasParts, b.fullyUnknown, b.isPathList = true, false, false
-	b.isSearchedTree = b.isSearchedTree && !strings.Contains(s, "/") && strings.Trim(s, ".") != "" // the end of a name does not lead to another folder
+	b.isSearchedTree = b.isSearchedTree && !strings.Contains(s, "/") && strings.Trim(s, ".") != "" // text that only extends a file name stays in the same folder
 	b.mayLeaveTree = b.mayLeaveTree || strings.Contains(s, "..")
 	if b.isPattern {
 		b.Text.WriteString(effect.Quote(s))

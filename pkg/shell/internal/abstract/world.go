@@ -7,7 +7,7 @@ import "github.com/shieldcli/shield/pkg/effect"
 type World interface {
 	// Step spends n steps of the budget of the analysis, and reports whether some is left.
 	Step(n int) bool
-	// GiveUp ends the analysis: the whole text counts as dynamic.
+	// GiveUp ends the analysis: the effects of the whole text are unknown.
 	GiveUp(why string)
 	// Ended reports whether the analysis was given up.
 	Ended() bool

@@ -11,16 +11,16 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/parse"
 )
 
-// A reader is text being analysed.
+// A reader analyses one text for cmd.exe.
 type reader struct {
 	w    abstract.World
 	text string
 	span func(start, end int) effect.Span
 }
 
-// Read reports the effects of text for cmd.exe, and returns its output. The text is split at operators, and
-// commands at spaces as Windows programs do. span returns the position in the command of a part of the text, given
-// in bytes.
+// Read reports the effects of a command line for cmd.exe, and returns its output. The command line
+// is split at operators, and each command at spaces as Windows programs do. span converts byte
+// offsets in text to a span in the whole command.
 func Read(w abstract.World, text string, span func(start, end int) effect.Span) abstract.Value {
 	if len(text) > parse.MaxText {
 		w.Dynamic(effect.CauseLimit, "the command is longer than 64 KiB", span(0, len(text)))
@@ -111,8 +111,9 @@ func splitCommands(text string) []commandPart {
 	return out
 }
 
-// words splits a command into words at spaces and commas: quotes group, ^ escapes, %NAME% is replaced by its value,
-// which may be unknown. Redirection operators are words with Written set.
+// words splits a command into words at spaces and commas: quotes group, ^ escapes, and %NAME% is
+// replaced by the variable's value, which may be unknown. A redirection operator becomes a word
+// with IsSingleWord set.
 func (r *reader) words(text string, at effect.Span) []abstract.Value {
 	var out []abstract.Value
 	var b abstract.Builder

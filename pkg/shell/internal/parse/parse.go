@@ -14,8 +14,8 @@ import (
 // be recovered.
 const (
 	MaxText       = 64 << 10 // bytes of a command
-	MaxNesting    = 200      // of brackets, counted without regard to quotes
-	maxConstructs = 4096     // of all constructs that nest in the parser or the analysis
+	MaxNesting    = 200      // depth of nested brackets; brackets in quotes count too
+	maxConstructs = 4096     // total of constructs that nest in the parser or the analysis
 )
 
 // ExceededLimit returns why text must not be parsed, or "".

@@ -310,7 +310,7 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 	case "getenvironmentvariable":
 		return p.variableValue("env:" + one.Text)
 	case "getnetworkcredential", "securestringtobstr", "securestringtoglobalallocunicode", "securestringtocotaskmemunicode":
-		if result.Taint&abstract.Credential != 0 { // plain text that was protected before
+		if result.Taint&abstract.Credential != 0 { // a password is converted from a SecureString or a credential object to plain text
 			p.recordRevealedPassword()
 		}
 	case "copyfromscreen":
@@ -332,7 +332,8 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 	return result
 }
 
-// isRootOrHomePath reports whether a value is a path below a folder of the root, or below the home folder.
+// isRootOrHomePath reports whether a value is an absolute path with at least one folder, such as
+// /etc/hosts, or a path below the home folder.
 func isRootOrHomePath(v abstract.Value) bool {
 	return !v.FullyUnknown && len(v.Text) > 2 && (v.Text[0] == '/' && strings.IndexByte(v.Text[1:], '/') > 0 || strings.HasPrefix(v.Text, "~/")) && !strings.ContainsAny(v.Text, " <>|\n")
 }

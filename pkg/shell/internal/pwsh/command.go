@@ -236,7 +236,7 @@ func (p *analyzer) parseArgument() abstract.Value {
 		}
 	}
 	v := b.Value()
-	if v.IsPathList && names != "" && v.Text == text { // the argument is only the list
+	if v.IsPathList && names != "" && v.Text == text { // the argument consists only of the list of paths
 		v.ListedNames = names
 	}
 	v.From = p.at
@@ -384,8 +384,10 @@ func unknownSelection(list abstract.Value) abstract.Value {
 	return list
 }
 
-// addPipedArguments adds the input objects as value of the parameter that accepts them, if no argument gives it. Parameters that
-// read or list paths skip unknown text, and those that read also skip text that the cmdlet may search.
+// addPipedArguments passes the input objects to the parameters that accept pipeline input, unless
+// an argument sets the parameter. Parameters that list or read paths get no unknown text.
+// Parameters that read paths get known text only for Get-Content, because other cmdlets may search
+// the text itself.
 func addPipedArguments(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 	for _, p := range c.params {
 		if !p.piped || in.Text == "" || slices.ContainsFunc(args, func(a psArg) bool {
@@ -415,7 +417,7 @@ func listedFiles(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 		case a.use == lists && folders == 0:
 			root := abstract.WindowsGlob(a.val)
 			v.IsSearchedTree = root.Known()
-			if root.IsPattern && !root.FullyUnknown { // the files that match the name itself
+			if root.IsPattern && !root.FullyUnknown { // a glob lists the files that match it, not the content of a folder
 				tail = ""
 			}
 			if root.Known() {
@@ -521,7 +523,7 @@ func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value,
 	return out
 }
 
-// splitPaths splits a list of paths that argument joined with spaces.
+// splitPaths splits a list of paths that parseArgument joined with spaces.
 func (p *analyzer) splitPaths(v abstract.Value) []abstract.Value {
 	if names := strings.Fields(v.ListedNames); v.IsPathList && len(names) > 0 {
 		out := make([]abstract.Value, 0, len(names))

@@ -24,8 +24,8 @@ func (p *analyzer) parseTypeName() (name string, ok bool) {
 	return name, true
 }
 
-// findTypeEnd returns the index of the bracket that closes the one at the current position, else of the next closing
-// bracket; -1 if there is none.
+// findTypeEnd returns the index of the bracket that closes the one at the current position. If it
+// finds none, it returns the index of the next closing bracket, or -1.
 func (p *analyzer) findTypeEnd() int {
 	open := 0
 	for i := p.i; i < len(p.text) && i-p.i < maxTypeNameBytes; i++ {
@@ -153,8 +153,8 @@ func (p *analyzer) parseAssignedValue() {
 	}
 }
 
-// parseClassMember parses a part of a property or method: a type, a name with its value, or a name with parameters and
-// a body.
+// parseClassMember parses the next element in the body of a class: an attribute or a type in
+// brackets, a property with its value, or a method with its parameters and body.
 func (p *analyzer) parseClassMember() {
 	switch p.text[p.i] {
 	case '[':

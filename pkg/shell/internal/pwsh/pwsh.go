@@ -12,7 +12,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// An analyzer is PowerShell text being analysed. Control flow is ignored: every command and every call counts as run.
+// An analyzer analyses one PowerShell text. It ignores control flow: it treats every command and
+// every call as executed.
 type analyzer struct {
 	w     abstract.World
 	text  string
@@ -170,12 +171,12 @@ func (p *analyzer) parseElement(in abstract.Value, until byte) abstract.Value {
 			return abstract.Value{}
 		}
 		if c == '.' && name.FullyUnknown {
-			// A variable that the text does not set is not an environment variable, and a dot-sourced script becomes part of
-			// this one.
+			// The variable cannot come from the environment, which PowerShell reads as $env:NAME,
+			// and a dot-sourced script can change the state of the current script.
 			p.w.Dynamic(effect.CauseUnresolved, "loads a script that the command does not name: "+name.Display, p.at)
 		}
 		if c == '&' && name.FullyUnknown && p.atStatementEnd() && !strings.HasPrefix(strings.ToLower(name.Display), "$env:") {
-			// Without an argument, this is like a script that is loaded.
+			// Without arguments, & may run an unknown script or script block.
 			p.w.Dynamic(effect.CauseUnresolved, "runs code that the command does not name: "+name.Display, p.at)
 		}
 		return p.walkCommand(name, in)

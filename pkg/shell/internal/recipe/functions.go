@@ -73,7 +73,8 @@ func (m *makefile) evalFunction(name, args string, depth int) string {
 // unknownPlaceholder represents an unknown text in a recipe.
 const unknownPlaceholder = "${" + abstract.UnsetName + "}"
 
-// unknownTextWith returns an unknown text that may contain parts of a known one. It runs a command if these parts can.
+// unknownTextWith returns an unknown text that may contain parts of a given text. If these parts
+// may run a command, the result contains a command substitution.
 func unknownTextWith(given string) string {
 	plain := strings.ReplaceAll(given, "${", "")
 	switch {

@@ -61,7 +61,8 @@ func dockerSteps(text string) []Step {
 // A downloadedFile is a file that a Dockerfile adds from a URL.
 type downloadedFile struct{ url, file string }
 
-// maxDownloadedFiles is the maximum number of such files in one Dockerfile.
+// maxDownloadedFiles is the maximum number of files downloaded by ADD that are followed in a
+// Dockerfile.
 const maxDownloadedFiles = 8
 
 // downloadedFiles returns the files that an ADD instruction downloads, unless it gives a checksum.
@@ -195,14 +196,14 @@ func editorSteps(text string) []Step {
 // groovyStepPattern matches a Jenkinsfile step that runs a script, up to the start of the script's text.
 var groovyStepPattern = prefilter.Lazy(`\b(sh|bat|powershell|pwsh)\b[ \t]*\(?[ \t]*(?:(?:returnStatus|returnStdout|label|encoding)[ \t]*:[^,'"\n]*(?:'[^'\n]*'|"[^"\n]*")?,[ \t]*)*(?:script[ \t]*:[ \t]*)?(\'\'\'|"""|['"])`)
 
-// groovyLanguages maps these steps to languages.
+// groovyLanguages maps the script steps of a Jenkinsfile to the languages of their scripts.
 var groovyLanguages = map[string]string{"sh": "shell", "bat": "cmd", "powershell": "powershell", "pwsh": "powershell"}
 
 // groovyCredentialPattern matches the variables that a Jenkinsfile binds to credentials.
 var groovyCredentialPattern = prefilter.Lazy(`(?i)\b(?:\w*variable|credentials\()[ \t]*[:(]?[ \t]*['"](\w+)['"]|\b(\w+)[ \t]*=[ \t]*credentials\(`)
 
-// groovySteps returns the commands of a Jenkinsfile. Variables bound to credentials are renamed so that their
-// names say it.
+// groovySteps returns the commands of a Jenkinsfile. The names of variables that are bound to
+// credentials get the prefix SECRET_, which marks them as secrets.
 func groovySteps(text string) []Step {
 	bound := map[string]bool{}
 	for _, m := range groovyCredentialPattern().FindAllStringSubmatch(text, maxSteps) {

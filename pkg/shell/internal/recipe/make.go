@@ -45,7 +45,7 @@ var conditionalPattern = prefilter.Lazy(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
 
 func (m *makefile) steps(goals []string) (steps []Step, whole bool) {
 	steps = shellSteps(m.goalCommands(goals)...)
-	for i := 0; i < len(m.parseTimeCommands); i++ { // a call may add another one
+	for i := 0; i < len(m.parseTimeCommands); i++ { // expand may append another command
 		steps = append(steps, shellSteps(m.expand(m.parseTimeCommands[i], 0))...)
 	}
 	return steps, m.spendBudget(0)

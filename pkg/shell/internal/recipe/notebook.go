@@ -62,7 +62,7 @@ func kernelOf(meta json.RawMessage) (language string, python bool) {
 	}
 	var kernel struct{ Name, Language string }
 	var info struct{ Name string }
-	_ = json.Unmarshal(meta, &parts) // other types are ignored
+	_ = json.Unmarshal(meta, &parts) // a field of an unexpected JSON type stays empty
 	_ = json.Unmarshal(parts.Kernelspec, &kernel)
 	_ = json.Unmarshal(parts.Info, &info)
 	language = strings.ToLower(cmp.Or(kernel.Language, info.Name, "python"))
@@ -76,7 +76,8 @@ type notebook struct {
 	variableCommands []string // commands that set the variables of %env
 }
 
-// cellShellSteps returns the steps of a shell command, after the folders and variables that earlier cells set.
+// cellShellSteps returns the steps of a shell command in a notebook cell. The commands that set the
+// folder and variables in earlier cells are put in front of it.
 func (b *notebook) cellShellSteps(command string) []Step {
 	if strings.TrimSpace(command) == "" {
 		return nil
@@ -88,7 +89,8 @@ func (b *notebook) cellShellSteps(command string) []Step {
 	return shellSteps(command)
 }
 
-// pythonStep returns the step of Python code, after the changes of the folder by earlier cells.
+// pythonStep returns the step of Python code in a notebook cell. Calls of os.chdir that repeat the
+// %cd commands of earlier cells are put in front of it.
 func (b *notebook) pythonStep(code string) Step {
 	for i := len(b.folderCommands) - 1; i >= 0; i-- {
 		code = "import os; os.chdir(" + strconv.Quote(strings.Trim(strings.TrimPrefix(b.folderCommands[i], "cd "), `"'`)) + ")\n" + code

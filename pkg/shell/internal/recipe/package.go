@@ -87,7 +87,8 @@ func collectCommands(v any, under string, depth int, out *[]string) {
 
 var jsonPairPattern = prefilter.Lazy(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
 
-// fragmentSteps returns the string values in a fragment of such a JSON file that contain a space, | or a semicolon.
+// fragmentSteps returns, as shell steps, the string values in a fragment of a JSON file with
+// scripts, such as package.json, that contain a space, | or a semicolon.
 func fragmentSteps(text string) []Step {
 	var out []string
 	for _, m := range jsonPairPattern().FindAllStringSubmatch(text, -1) {

@@ -12,7 +12,7 @@ import (
 
 // A Step is code that a recipe runs.
 type Step struct {
-	Language string // as in command.Nested
+	Language string // language of Text, named as in command.Nested
 	Text     string
 }
 
@@ -87,7 +87,7 @@ var stepParsers = map[string]func(text string) []Step{
 	"notebook": notebookSteps,
 }
 
-// programLanguages are the formats that are a program: one step.
+// programLanguages are the formats whose whole text is one program, and therefore one step.
 var programLanguages = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
 
 // shellSteps returns texts as shell steps, without blank ones.

@@ -21,7 +21,7 @@ var secretSettingPattern = prefilter.Lazy(`(?m)^\s*["']?(\w+)["']?\s*:\s*["']?\$
 var nonSecretNamePattern = prefilter.Lazy(`(?i)url|name|host|user|registry|region|path|email|account|project|bucket|_id$`)
 var variablePattern = prefilter.Lazy(`\$\{?\w+`)
 
-// commandKeys are the keys in commandKeyAlternatives.
+// commandKeys are the YAML keys whose values are commands, such as run and script.
 var commandKeys = func() map[string]bool {
 	set := map[string]bool{}
 	for key := range strings.SplitSeq(commandKeyAlternatives, "|") {
@@ -123,7 +123,8 @@ func yamlSteps(text string) []Step {
 	return out
 }
 
-// markSecretVariables renames variables that hold secrets, so that their names say it.
+// markSecretVariables adds the prefix SECRET_ to the names of variables that hold secrets, so that
+// the analysis recognises them.
 func markSecretVariables(text string, set map[string]bool) string {
 	if len(set) == 0 {
 		return text
@@ -140,8 +141,9 @@ func markSecretVariables(text string, set map[string]bool) string {
 // maxTemplateBytes is the maximum length of a workflow template, in bytes.
 const maxTemplateBytes = 512
 
-// replaceTemplates replaces the templates of a workflow, which are filled in before a shell reads the text, by
-// variables. The names of those with secrets say so, as do variables that the workflow sets to a secret.
+// replaceTemplates replaces the templates ${{ … }} of a workflow, which are filled in before a
+// shell reads the text, by shell variables. Variables that stand for a secret, or that the workflow
+// sets to one, get names with the prefix SECRET_.
 func replaceTemplates(text string, set map[string]bool) string {
 	text = markSecretVariables(text, set)
 	if !strings.Contains(text, "${{") {

@@ -54,7 +54,7 @@ const (
 // A callRole is the effect of a call if its owner and language match.
 type callRole struct {
 	role          role
-	owner, unless []string // globs, see calls.yaml
+	owner, unless []string // globs for the part of the call's name before the last dot: one of owner must match, and none of unless
 	in, notIn     []string // languages
 }
 
@@ -116,7 +116,7 @@ func (p *script) recordCall(f operand, args []operand) operand {
 	recv.name = ""
 	r := roleOf(strings.TrimPrefix(full, "."), p.language)
 	if r == unpacksMember && !f.isArchive {
-		r = 0 // a method of another object
+		r = 0 // a method of the same name, but not of an archive
 	}
 	if r == 0 {
 		p.recordCallbacks(f, full, args)
@@ -180,7 +180,8 @@ func mayWrite(full string) bool {
 	return strings.HasPrefix(last, "save") || strings.HasPrefix(last, "write") || strings.HasPrefix(last, "to_") || strings.HasPrefix(last, "dump") || strings.HasSuffix(last, "handler") || strings.HasSuffix(last, "writer")
 }
 
-// isRootOrHomePath reports whether a value is a path below a folder of the root, or below the home folder.
+// isRootOrHomePath reports whether an operand is a known absolute path with at least one folder,
+// such as /etc/hosts, or a known path below the home folder.
 func isRootOrHomePath(o operand) bool {
 	return o.name == "" && !o.isList && o.Known() && len(o.Text) > 2 && len(o.Text) < 1024 && !strings.ContainsAny(o.Text, " \n<>|*") &&
 		(o.Text[0] == '/' && strings.IndexByte(o.Text[1:], '/') > 0 || strings.HasPrefix(o.Text, "~/"))
@@ -383,8 +384,9 @@ func (p *script) loadCode(full string, path abstract.Value) {
 	}
 }
 
-// recordCallbacks handles functions passed as arguments: text from a promise that is evaluated, and PHP functions called
-// by name.
+// recordCallbacks records the effects of functions passed as arguments: an evaluating function that
+// gets downloaded code, as in fetch(url).then(eval), and PHP functions passed by name, as in
+// array_map('system', $list).
 func (p *script) recordCallbacks(f operand, full string, args []operand) {
 	for _, a := range args {
 		if a.name != "" && f.Taint&abstract.Network != 0 && roleOf(a.name, p.language) == evaluates {
@@ -395,7 +397,7 @@ func (p *script) recordCallbacks(f operand, full string, args []operand) {
 		return
 	}
 	callee, given := args[0], args[1:]
-	if callee.isList { // functions such as array_filter and array_walk
+	if callee.isList { // array_filter and array_walk take the list first, and then the function
 		callee, given = args[1], args[:1]
 	}
 	r := roleOf(callee.Text, p.language)

@@ -263,7 +263,8 @@ func (p *script) evalStringExpression(one *stringPart) operand {
 // usesSigils reports whether variable names begin with a sigil such as $.
 func (p *script) usesSigils() bool { return p.language == "perl" || p.language == "php" }
 
-// isKeyword reports whether a name is a keyword before an operand, or a print command, and not a variable.
+// isKeyword reports whether a name is not a variable but a keyword, after which an operand can
+// follow, or Ruby's print command p or puts.
 func (p *script) isKeyword(s string) bool {
 	switch s {
 	case "for", "foreach":
@@ -445,7 +446,7 @@ func (p *script) parsePostfix(o operand) operand {
 			if p.language != "code" || p.i+1 >= len(p.tokens) || p.tokens[p.i+1].text != "(" || t.spaced {
 				return o
 			}
-			p.i++ // end of a name in Elixir or Julia
+			p.i++ // in Elixir and Julia, the name of a function can end with "!"
 		case "{":
 			if p.language != "perl" || o.name != "$ENV" || t.spaced {
 				return o

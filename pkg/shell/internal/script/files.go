@@ -131,7 +131,8 @@ func (p *script) recordUnpacking(args []operand, member string) {
 	}
 }
 
-// recordMemberUnpacking is unpack for the member that the second argument names.
+// recordMemberUnpacking records that one member of an archive, which the second argument names, is
+// unpacked: see [script.recordUnpacking].
 func (p *script) recordMemberUnpacking(args []operand) {
 	if len(args) < 2 {
 		return
@@ -148,8 +149,9 @@ func (p *script) recordMemberUnpacking(args []operand) {
 // treeCopyCalls are the calls that copy folders recursively.
 var treeCopyCalls = [...]string{"copytree", "cp_r", "cpSync", "cp"}
 
-// recordTransfer records the writes of copying, moving or linking a path to another: to that path itself, or, if it is a
-// folder, to a file in it.
+// recordTransfer records the writes of copying, moving or linking a source to a destination: a
+// write to the destination and, in case it is a folder, a write to the file in it that has the
+// source's name.
 func (p *script) recordTransfer(args []operand, content abstract.Value, tree bool) {
 	if len(args) < 2 {
 		return

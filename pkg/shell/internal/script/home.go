@@ -9,8 +9,8 @@ import (
 // homeFolder returns the user's home folder.
 func homeFolder() operand { return operand{Value: abstract.Lit("~")} }
 
-// isHomeName reports whether a name of a function or field is the user's home folder; functions can be called
-// without parentheses.
+// isHomeName reports whether a name is that of a function or field whose value is the user's home
+// folder. A function counts even without parentheses, since some languages can call it so.
 func isHomeName(full string) bool {
 	switch full[strings.LastIndexByte(full, '.')+1:] {
 	case "homedir", "gethomedir", "my_home", "user_home", "pw_dir", "NSHomeDirectory":
@@ -35,5 +35,6 @@ func (p *script) environmentValue(name string) operand {
 	return operand{Value: p.w.Environment(name), isConsumed: true}
 }
 
-// environmentTableNames are the last parts of names for the environment as a table.
+// environmentTableNames are endings of names that refer to all environment variables, such as
+// os.environ.
 var environmentTableNames = [...]string{"environ", "ENV", "process.env", "_SERVER", "ENVIRON"}

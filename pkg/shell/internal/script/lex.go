@@ -73,9 +73,10 @@ var grammars = map[string]*grammar{
 	"code":        {lineComment: "#", quotes: "\"'`", rawQuotes: "`", interpolatingQuotes: `"`, multilineStrings: true, hasTripleQuotes: true, ambiguousQuotes: "'", hashHasOtherUses: true},
 }
 
-// lexCode splits code into tokens, which it appends to room. It handles strings, regular expressions,
-// here-documents and comments of Python, Perl, Ruby, JavaScript, PHP, Lua and awk well enough to find calls; other
-// characters become punctuation. unread says why later code may have been read wrongly; "" if it was not.
+// lexCode splits code into tokens, which it appends to room. It handles strings, regular
+// expressions, here-documents and comments of Python, Perl, Ruby, JavaScript, PHP, Lua and awk well
+// enough to find calls; other characters become punctuation. unread says why later code may be
+// split into wrong tokens; "" if there is no such reason.
 func lexCode(language, text string, room []token) (tokens []token, unread string) {
 	l := &lexer{language: language, text: text, tokens: room}
 	if l.grammar = grammars[language]; l.grammar == nil {
@@ -133,7 +134,7 @@ type stringForm struct {
 	closeDelimiter   string // closing delimiter; "" for the end of the text
 	openDelimiter    byte   // opening delimiter, which can be nested
 	escapes          bool   // a backslash escapes the next character
-	keepsBackslashes bool   // and the backslash is kept
+	keepsBackslashes bool   // a backslash that escapes a character stays in the text
 	interpolates     bool   // expressions are interpolated
 	multiline        bool   // the string may contain line breaks
 	isRegexp         bool
@@ -491,7 +492,7 @@ func (l *lexer) skipCharacterClass() {
 		case '#', '$':
 			if l.language == "ruby" && i+1 < len(l.text) && l.text[i+1] == '{' {
 				l.i++
-				return // the class contains an expression
+				return // Ruby: an interpolated expression #{…} begins inside the class
 			}
 		}
 	}
@@ -907,8 +908,8 @@ func (l *lexer) lastValueState(rest string) valueState {
 	return valueEnded
 }
 
-// lexRegexp reads a regular expression, if one begins here. If it may also be a division, and the two readings
-// differ for the later code, it records that as unread.
+// lexRegexp reads a regular expression, if one begins here. If the slash may also be a division,
+// and the later code depends on that, it records with noteUnread that the code may be read wrongly.
 func (l *lexer) lexRegexp(rest string) bool {
 	turn := l.lastValueState(rest)
 	if turn == valueEnded {
@@ -1044,7 +1045,7 @@ func (l *lexer) opensHeredoc(rest string) bool {
 	if turn != valueUnclear || last.kind != nameToken {
 		return turn == valueExpected
 	}
-	// After a function's name it does, after a variable it does not.
+	// After a function's name, << begins a here-document; after a variable, it is an operator.
 	if l.language == "perl" {
 		l.noteUnread("<< can begin a here-document or be an operator")
 	}

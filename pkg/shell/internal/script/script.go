@@ -28,9 +28,9 @@ type script struct {
 	imports  map[string]string  // local name → module or module.function
 
 	opensConnection, opensListener, startsProgram, duplicatesDescriptors, receivesFromSocket bool
-	listenerReported                                                                         bool // a socket has an address that was reported for a listener
+	listenerReported                                                                         bool // the listener of Python's bind was reported, so listen reports no second one
 	sendsData, readsFiles                                                                    bool
-	sendsFileContents                                                                        bool           // file contents are sent, and not only read near a request
+	sendsFileContents                                                                        bool           // the code sends file contents; false if it only reads files and sends other data
 	readTaint                                                                                abstract.Taint // taint of the files and variables that were read
 	secretDescription                                                                        string
 }

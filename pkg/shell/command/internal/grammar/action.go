@@ -15,7 +15,7 @@ type Action struct {
 	Attached          bool
 	Class             string
 	Effects           []string
-	Stdin, Stdout     string // as Go code; "" if unchanged
+	Stdin, Stdout     string // names of the command package's Stream constants; "" if unchanged
 	Operands          *OperandRoles
 	RoleChanges       []RoleChange
 	WorkingFolderRole string
@@ -66,7 +66,8 @@ var flags = map[string]string{
 // verbs are the words for the kinds of remote changes.
 var verbs = []string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
 
-// losses maps the words for losses besides the operands to Go names.
+// losses maps the words for data that a program deletes in addition to its operands, such as
+// uncommitted changes, to the names of Go constants.
 var losses = map[string]string{
 	"dirty": "effect.LosesDirty", "below": "effect.LosesBelow", "untracked": "effect.LosesUntracked", "refs": "effect.LosesRefs",
 	"database": "effect.LosesDatabase", "adds": "effect.LosesNothing", "later": "effect.LosesLater",

@@ -67,7 +67,8 @@ func (b *entryCompiler) compileEntry(fields yaml.MapSlice) (*Grammar, error) {
 	return g, nil
 }
 
-// inheritedStyles returns the styles that a subcommand has if it names none.
+// inheritedStyles returns the option styles, such as gnu or bundled, that a subcommand inherits
+// from its parent if its entry names none.
 func inheritedStyles(style []string) []string {
 	out := []string{}
 	for _, s := range style {
@@ -101,7 +102,7 @@ func (b *entryCompiler) readFields(g *Grammar, fields yaml.MapSlice) error {
 	for _, item := range fields {
 		key, _ := item.Key.(string)
 		if b.likeDepth > 1 && (key == "also" || key == "examples" || key == "files") {
-			continue // of the entry in the key "like"
+			continue // these keys describe only the entry that "like" names, not this one
 		}
 		if err := b.readField(g, key, item.Value, own); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
@@ -118,7 +119,7 @@ func (b *entryCompiler) readField(g *Grammar, key string, v any, own map[string]
 			return fmt.Errorf("not a map, or not of a program")
 		}
 		forms, err := parseHarmForms(m)
-		if b.likeDepth > 1 { // of the entry in the key "like"
+		if b.likeDepth > 1 { // these keys describe only the entry that "like" names, not this one
 			forms = slices.DeleteFunc(forms, func(f harmForm) bool { return len(f.programs) > 0 })
 		}
 		b.harmForms = append(b.harmForms, forms...)

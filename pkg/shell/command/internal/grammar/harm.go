@@ -10,11 +10,12 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// dryRunKey marks the forms in the key harms with which nothing is changed.
+// dryRunKey is the name, in the key "harms" of an entry, of the command forms that change nothing
+// (dry runs).
 const dryRunKey = "dry"
 
-// A harmForm is a command that does harm: "submodule deinit --all". One of its options is enough; without options, the
-// subcommand is.
+// A harmForm is a form of a command that does harm, such as "submodule deinit --all". A command has
+// this form if it has the subcommand and, unless options is empty, one of the options.
 type harmForm struct {
 	programs []string // programs of the entry to which it applies; empty for all
 	subs     [][]string
@@ -22,7 +23,8 @@ type harmForm struct {
 	harm     string
 }
 
-// parseHarmForms parses the key harms of an entry: comma-separated forms, by harm.
+// parseHarmForms parses the key harms of an entry. It maps each harm to command forms, such as
+// "submodule deinit --all", separated by commas.
 func parseHarmForms(m yaml.MapSlice) (out []harmForm, err error) {
 	for _, item := range m {
 		harm, text := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
@@ -52,7 +54,8 @@ func parseHarmForms(m yaml.MapSlice) (out []harmForm, err error) {
 	return out, nil
 }
 
-// addHarmTo returns a grammar with the harm of a form; above are the grammars of its parents.
+// addHarmTo returns a copy of a grammar in which a command form, such as "submodule deinit --all",
+// has its harm. above are the grammars of the parent commands.
 func (f *harmForm) addHarmTo(g *Grammar, above ...*Grammar) (*Grammar, error) {
 	out := *g
 	depth := len(above)

@@ -69,7 +69,7 @@ func WriteLoaders(data, recipes []byte) ([]byte, error) {
 		}
 	}
 	out.WriteString("}\n\nfunc loaderIndexes(program string) []int {\nswitch program {\n")
-	programs := map[string][]string{} // programs by their list of indexes
+	programs := map[string][]string{} // program names, by the comma-separated indexes of their loaders
 	for p, list := range of {
 		key := strings.Join(list, ", ")
 		programs[key] = append(programs[key], fmt.Sprintf("%q", p))

@@ -17,7 +17,7 @@ import (
 type tableWriter struct {
 	actions         map[string]string // name → composite literal
 	shapes          map[string]string
-	sharedSyntaxes  map[string]string // syntaxes of subcommands without tables
+	sharedSyntaxes  map[string]string // variable name → composite literal of the subcommands that fit on one line
 	syntaxVariables []variable
 	variableNames   map[*Grammar]string
 	nameByLiteral   map[string]string // composite literal → name
@@ -35,7 +35,7 @@ func WriteGo(programs []Program) ([]byte, error) {
 		}
 	}
 	for _, p := range programs {
-		if w.variableNames[p.Grammar] == "" { // it differs from its entry
+		if w.variableNames[p.Grammar] == "" { // an alias whose grammar differs from that of the main name
 			w.writeProgram(p)
 		}
 	}

@@ -35,7 +35,8 @@ func (w *World) note(format string, args ...any) {
 // taintNames are the names of taints, lowest bit first.
 var taintNames = []string{"network", "decoded", "secret", "credential", "dump", "foreign", "shell-out", "socket", "private"}
 
-// formatValue formats a value for the lines: unknown ones in angle brackets.
+// formatValue formats a value for World.Reports: an unknown value is in angle brackets, and its
+// taints follow.
 func formatValue(v abstract.Value) string {
 	text := v.Text
 	if v.IsPattern {
