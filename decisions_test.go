@@ -172,7 +172,7 @@ func decides(o types.Object) bool {
 	}
 	switch x := o.(type) {
 	case *types.Const:
-		return x.Name() != "None" && slices.Contains([]string{"Decision", "Authority"}, typeName(x.Type()))
+		return x.Name() != "NoDecision" && slices.Contains([]string{"Decision", "ApprovalAuthority"}, typeName(x.Type()))
 	case *types.Func:
 		return x.Name() == "AuthorityOfTier"
 	}

@@ -163,7 +163,7 @@ func TestGuardHosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		programs, _ := h.Found()
+		programs, _ := h.InstallationIndicators()
 		for _, p := range programs {
 			if named[p] = true; !command.GuardHosts[p] {
 				t.Errorf("GuardHosts of words.yaml lacks %s, a program of %s", p, name)

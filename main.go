@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	noquery.RestoreCI()
+	noquery.RestoreCIEnvironmentVariable()
 	// Memory depends on the size of the records, not of the whole input. So garbage may grow to
 	// four times the memory in use, but large records reach the memory limit below earlier.
 	debug.SetGCPercent(400)
@@ -43,7 +43,7 @@ func main() {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
 		Home: home, Dir: dir, Executable: exe, User: os.Getenv("USER"), OS: runtime.GOOS, RootFS: os.DirFS("/"),
-		Reload: reload, EarlyWatch: watch.EarlyWatch(),
+		Reload: reload, WatchStartedInInit: watch.WatchStartedInInit(),
 	})
 	stop()
 	os.Exit(status)

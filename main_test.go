@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 type withShield struct{ *testing.M }
 
 func (m withShield) Run() int {
-	shield, err := built.Shield()
+	shield, err := built.BuildShield()
 	if err == nil {
 		err = os.Setenv("PATH", filepath.Dir(shield)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}

@@ -38,15 +38,15 @@ func allowCommand(w *Environment) *cli.Command {
 			&cli.BoolFlag{Name: "project", Usage: "allow this kind in this project"},
 			&cli.BoolFlag{Name: "everywhere", Usage: "allow this kind everywhere"},
 		},
-		Action: func(c *cli.Context) error { return allow(c, w) },
+		Action: func(c *cli.Context) error { return allowRefusedAction(c, w) },
 	}
 }
 
-func allow(c *cli.Context, w *Environment) error {
+func allowRefusedAction(c *cli.Context, w *Environment) error {
 	if c.NArg() > 1 {
-		return fmt.Errorf("allow: unexpected operand %q; give one reference", shortenText(c.Args().Get(1)))
+		return fmt.Errorf("allow: unexpected operand %q; give one reference", shortenTo80Characters(c.Args().Get(1)))
 	}
-	if err := requirePerson(w, "allow", atPersonTerminal); err != nil {
+	if err := requirePerson(w, "allow", personProofAtTerminal); err != nil {
 		return err
 	}
 	set, err := loadSettings(c, w)
@@ -62,7 +62,7 @@ func allow(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	refusals := shield.Refusals(key, store, w.Now)
+	refusals := shield.NewDecisionStore(key, store, w.Now)
 	ref := c.Args().First()
 	if c.NArg() == 0 {
 		if ref, err = selectRefusal(c.Context, w, refusals); ref == "" || err != nil {
@@ -71,7 +71,7 @@ func allow(c *cli.Context, w *Environment) error {
 	}
 	r, err := refusals.Find(c.Context, w.User, strings.ToLower(strings.TrimSpace(ref)))
 	if err != nil {
-		return fmt.Errorf("allow %s: %w; 'shield allow' lists those that can be allowed", shortenText(ref), err)
+		return fmt.Errorf("allow %s: %w; 'shield allow' lists those that can be allowed", shortenTo80Characters(ref), err)
 	}
 	scope, err := allowScope(c)
 	if err != nil {
@@ -83,7 +83,7 @@ func allow(c *cli.Context, w *Environment) error {
 			return fmt.Errorf("allow %s: %w", r.Ref, err)
 		}
 	}
-	by, err := confirmAllowRefused(c, w, set, r)
+	by, err := askUserToAllowRefusal(c, w, set, r)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func allow(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return fmt.Errorf("allow %s: %w", r.Ref, err)
 	}
-	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.Subject), g.By); err != nil {
+	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed this once, until %s: %s", g.By, g.Until.UTC().Format(time.RFC3339), r.RefusedActionText), g.By); err != nil {
 		refusals.TakeGrant(c.Context, g.ActionKey) // An approval that is not logged does not count.
 		return fmt.Errorf("allow %s: not allowed, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
@@ -109,7 +109,7 @@ func allow(c *cli.Context, w *Environment) error {
 
 // selectRefusal lists the refusals that can be allowed, and returns the name of the one that
 // the person types; "" for none.
-func selectRefusal(ctx context.Context, w *Environment, refusals *approve.Refusals) (string, error) {
+func selectRefusal(ctx context.Context, w *Environment, refusals *approve.DecisionStore) (string, error) {
 	list, err := refusals.List(ctx, w.User)
 	if err != nil {
 		return "", err
@@ -121,7 +121,7 @@ func selectRefusal(ctx context.Context, w *Environment, refusals *approve.Refusa
 	t := listTable(w.Out, "REF", "AGE", "ACTION", "FOLDER")
 	for i := range list {
 		r := &list[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Ref, formatAge(w.Now().Sub(time.Unix(r.At, 0))), term.Escape(shortenText(r.Subject)), term.Escape(r.CWD))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Ref, formatAge(w.Now().Sub(time.Unix(r.RefusedAtUnixSeconds, 0))), term.Escape(shortenTo80Characters(r.RefusedActionText)), term.Escape(r.CWD))
 	}
 	if err := t.Flush(); err != nil {
 		return "", err
@@ -138,14 +138,14 @@ func selectRefusal(ctx context.Context, w *Environment, refusals *approve.Refusa
 	return strings.TrimSpace(line), nil
 }
 
-// confirmAllowRefused asks the person at the terminal, and returns that person's name.
-func confirmAllowRefused(c *cli.Context, w *Environment, set *config.Loaded, r *approve.Refusal) (by string, err error) {
+// askUserToAllowRefusal asks the person at the terminal, and returns that person's name.
+func askUserToAllowRefusal(c *cli.Context, w *Environment, set *config.Loaded, r *approve.Refusal) (approverName string, err error) {
 	o := approvalOptions(set, w, "allow")
 	o.Approval = set.Approval
-	o.Channels, o.StateDir, o.Clock, o.NoBoldText = nil, stateDir(&set.Settings, w), w.Now, !wantsColour(c, w, true)
+	o.Channels, o.StateDir, o.Clock, o.NoBoldText = nil, stateDir(&set.Settings, w), w.Now, !isColourEnabled(c, w, true)
 	ask := w.confirmAllow
 	if ask == nil {
-		ask = approve.Confirm
+		ask = approve.AskToAllowRefusal
 	}
 	answer, err := ask(c.Context, o, r)
 	switch {
@@ -154,10 +154,10 @@ func confirmAllowRefused(c *cli.Context, w *Environment, set *config.Loaded, r *
 	case !answer.Approve:
 		return "", fmt.Errorf("allow %s: not confirmed, so nothing is allowed; run it again", r.Ref)
 	}
-	if answer.By == "" {
+	if answer.AnsweringPersonName == "" {
 		return userNameOrDefault(w), nil
 	}
-	return answer.By, nil
+	return answer.AnsweringPersonName, nil
 }
 
 // logAllowed logs who allowed what.
@@ -166,13 +166,13 @@ func logAllowed(ctx context.Context, w *Environment, set *config.Loaded, store *
 	if file == "" {
 		return nil
 	}
-	log, err := audit.Open(file, audit.Options{Clock: w.Now, Heads: store, Redactor: redact.New(set.Evaluator.CanaryToken), MaxBytes: int64(set.Audit.MaxBytes)})
+	log, err := audit.Open(file, audit.Options{Clock: w.Now, HeadStore: store, Redactor: redact.New(set.Evaluator.CanaryToken), MaxFileBytes: int64(set.Audit.MaxBytes)})
 	if err != nil {
 		return err
 	}
 	ticket := log.Submit(audit.Entry{
-		Kind: audit.KindAllow, Session: r.Session, Type: r.Type, CWD: r.CWD, ActionHash: r.Hash, Payload: r.Payload, Rule: r.Rule, Ref: r.Ref,
-		Tier: shield.TierApprove, Confidence: 1, Channel: "tty", By: by, Caller: audit.Caller{Command: "allow", User: w.User, PID: w.judgePID, Parent: w.askingPID},
+		Kind: audit.EntryKindRefusalAllowed, Session: r.Session, ActionType: r.ActionType, CWD: r.CWD, ActionHash: r.ActionHash, Payload: r.Payload, Rule: r.RuleNameOrID, RefusedActionRef: r.Ref,
+		Tier: shield.TierApprove, Confidence: 1, Channel: "tty", By: by, Caller: audit.Caller{Command: "allow", User: w.User, PID: w.judgePID, Parent: w.invokerPID},
 		Reasoning: said,
 	})
 	return errors.Join(ticket.Wait(ctx), log.Close())
@@ -199,14 +199,14 @@ func allowScope(c *cli.Context) (scope string, err error) {
 // previewAdvanceApproval prints which actions an approval with a scope would cover, and returns
 // that approval, which is not stored yet.
 func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, r *approve.Refusal, scope string) (*approve.AdvanceApproval, error) {
-	s := r.KindApproval
+	s := r.OfferedAdvanceApproval
 	if s == nil && scope != "session" {
 		s = r.ExactActionApproval
 	}
 	switch {
 	case s == nil:
-		return nil, fmt.Errorf("this action can only be allowed once, because %s; leave out --%s", cmp.Or(r.NoKindReason, "shield cannot check later whether the files that the action uses were changed"), scope)
-	case scope == "session" && r.KindSession == "":
+		return nil, fmt.Errorf("this action can only be allowed once, because %s; leave out --%s", cmp.Or(r.NoAdvanceApprovalReason, "shield cannot check later whether the files that the action uses were changed"), scope)
+	case scope == "session" && r.AdvanceApprovalSessionKey == "":
 		return nil, errors.New("the action has no session; leave out --session to allow it once")
 	case scope != "session" && advanceApprovalsFile(set, w) == "":
 		return nil, fmt.Errorf("your organisation manages this machine's policy; use --session, or allow it once")
@@ -215,22 +215,22 @@ func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, 
 	}
 	kept := *s
 	if scope != "session" {
-		kept.Name, kept.Session, kept.Labels = "allow-"+r.Ref, "", ""
+		kept.Name, kept.Session, kept.SpaceSeparatedSessionLabels = "allow-"+r.Ref, "", ""
 	}
 	if scope == "project" {
-		if len(r.Roots) == 0 {
+		if len(r.WorkspaceRoots) == 0 {
 			return nil, errors.New("the folder of the action is in no project; allow it once, or with --session")
 		}
-		kept.Project = r.Roots[0]
+		kept.Project = r.WorkspaceRoots[0]
 	}
 	r.QuestionText = "Allow " + scopeDescriptions[scope]
 	covers := kept.Kind.String()
-	if kept.Kind.IsExact() {
+	if kept.Kind.CoversOnlyOneAction() {
 		covers = "exactly this command in this folder, while the files that it reads and runs do not change"
 	}
 	fmt.Fprintf(w.Out, "This kind: %s\n", term.Escape(covers))
-	for _, n := range r.KindExamples {
-		if !kept.Kind.IsExact() {
+	for _, n := range r.AdvanceApprovalExamples {
+		if !kept.Kind.CoversOnlyOneAction() {
 			fmt.Fprintf(w.Out, "  this approval also allows: %s\n", term.Escape(n))
 		}
 	}
@@ -238,21 +238,21 @@ func previewAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, 
 		fmt.Fprintf(w.Out, "  in: %s\n", term.Escape(kept.Project))
 	}
 	if r.DeniedByRule {
-		fmt.Fprintf(w.Out, "Warning: the rule %s always denies this action: %s\nApprove the action only if you are sure that it is harmless.\n", term.Escape(r.Rule), term.Escape(r.Why))
+		fmt.Fprintf(w.Out, "Warning: the rule %s always denies this action: %s\nApprove the action only if you are sure that it is harmless.\n", term.Escape(r.RuleNameOrID), term.Escape(r.Why))
 	}
 	return &kept, nil
 }
 
 // storeAdvanceApproval logs an answer in advance, and stores it in the session or in answers.yaml.
-func storeAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store, refusals *approve.Refusals, r *approve.Refusal, s *approve.AdvanceApproval, scope string) error {
+func storeAdvanceApproval(c *cli.Context, w *Environment, set *config.Loaded, store *state.Store, refusals *approve.DecisionStore, r *approve.Refusal, s *approve.AdvanceApproval, scope string) error {
 	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s allowed %s: %s", s.By, scopeDescriptions[scope], s.Kind.String()), s.By); err != nil {
 		return fmt.Errorf("not allowed, because the audit log cannot be written: %w; run 'shield doctor'", err)
 	}
 	if scope == "session" {
-		err := refusals.AddKind(c.Context, r.KindSession, *s)
+		err := refusals.AddAdvanceApproval(c.Context, r.AdvanceApprovalSessionKey, *s)
 		s.Name = s.Kind.Key()[:12]
 		return err
 	}
-	comment := fmt.Sprintf("%s: %s ran 'shield allow %s --%s' to allow: %s", w.Now().Format("2006-01-02 15:04"), s.By, r.Ref, scope, r.Subject)
+	comment := fmt.Sprintf("%s: %s ran 'shield allow %s --%s' to allow: %s", w.Now().Format("2006-01-02 15:04"), s.By, r.Ref, scope, r.RefusedActionText)
 	return approve.AddAnswer(c.Context, advanceApprovalsFile(set, w), s, comment)
 }

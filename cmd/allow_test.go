@@ -18,7 +18,7 @@ func TestAllowCommand(t *testing.T) {
 	answer, asked := approve.Answer{}, 0
 	w.confirmAllow = func(_ context.Context, _ approve.Options, r *approve.Refusal) (approve.Answer, error) {
 		asked++
-		if r.Session != "s1" || r.Host != "claude-code" || r.Subject != "git push --force" || !strings.Contains(string(r.Payload), "git push --force") {
+		if r.Session != "s1" || r.AgentHostName != "claude-code" || r.RefusedActionText != "git push --force" || !strings.Contains(string(r.Payload), "git push --force") {
 			t.Errorf("asked about %+v", r)
 		}
 		return answer, nil
@@ -43,19 +43,19 @@ func TestAllowCommand(t *testing.T) {
 	check(statusFailure, "no refusal has this reference; run 'shield allow' for the list; 'shield allow' lists those", "allow", "zzz")
 	check(statusFailure, "no refusal has this reference; run 'shield allow' for the list", "allow", "")
 	check(statusFailure, `unexpected operand "b"`, "allow", "a", "b")
-	w.checkStartedByPerson = func(sure int) error {
-		if sure != atPersonTerminal {
+	w.checkPersonStartedProcess = func(sure int) error {
+		if sure != personProofAtTerminal {
 			t.Errorf("demand %d", sure)
 		}
 		return errNoTerminal
 	}
 	check(statusFailure, "allow: only the user can do this, but there is no terminal here", "allow", ref)
-	w.checkStartedByPerson = func(int) error { return nil }
+	w.checkPersonStartedProcess = func(int) error { return nil }
 	if asked > 0 {
 		t.Errorf("asked %d times", asked)
 	}
 	check(statusFailure, "allow "+ref+": not confirmed", "allow", ref)
-	answer = approve.Answer{Approve: true, By: "ann"}
+	answer = approve.Answer{Approve: true, AnsweringPersonName: "ann"}
 	check(statusAllow, "Allowed once, until ", "allow", strings.ToUpper(ref))
 	check(statusFailure, "this refusal was already allowed; tell the agent to try again", "allow", ref)
 	check(statusAllow, "Nothing that can be allowed", "allow")

@@ -33,7 +33,7 @@ func approvalsCommand(w *Environment) *cli.Command {
 			if _, err := operands(c); err != nil {
 				return err
 			}
-			return printWaiting(c, w)
+			return printWaitingQuestions(c, w)
 		},
 		Subcommands: []*cli.Command{
 			{
@@ -61,8 +61,8 @@ func approvalsCommand(w *Environment) *cli.Command {
 	}
 }
 
-// printWaiting prints the address of the approval page and the waiting questions.
-func printWaiting(c *cli.Context, w *Environment) error {
+// printWaitingQuestions prints the address of the approval page and the waiting questions.
+func printWaitingQuestions(c *cli.Context, w *Environment) error {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return err
@@ -74,22 +74,22 @@ func printWaiting(c *cli.Context, w *Environment) error {
 	}
 	shown := isTerminal(w.Out) // otherwise an agent could read the code of the approval page from the output
 	if shown {
-		if err := requirePerson(w, "approvals", atPersonTerminal); err != nil {
+		if err := requirePerson(w, "approvals", personProofAtTerminal); err != nil {
 			return err
 		}
 	} else {
-		q.Link, q.Code = "", ""
+		q.Link, q.PageCode = "", ""
 	}
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(q)
 	}
-	if q.OldAddress != "" && q.Link != "" {
-		fmt.Fprintf(w.Out, "Another program is using %s, the previous address of the approval page. Use the link below.\n", q.OldAddress)
+	if q.PreviousPageAddress != "" && q.Link != "" {
+		fmt.Fprintf(w.Out, "Another program is using %s, the previous address of the approval page. Use the link below.\n", q.PreviousPageAddress)
 	}
 	if len(q.Waiting) == 0 {
 		text := "Nothing is waiting for an answer.\n" + approvalPageOffHint(set)
 		if q.Link != "" { // a running service serves the page
-			text += "The page is open at " + q.Link + " with the code " + q.Code + "\n"
+			text += "The page is open at " + q.Link + " with the code " + q.PageCode + "\n"
 		}
 		_, err := fmt.Fprint(w.Out, text)
 		return err
@@ -104,7 +104,7 @@ func printWaiting(c *cli.Context, w *Environment) error {
 		if one.IdenticalCount > 1 {
 			times = fmt.Sprintf(", asked %d times", one.IdenticalCount)
 		}
-		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s%s\n", one.Number, one.Summary, formatAge(now.Sub(one.Asked)), formatAge(one.Ends.Sub(now)), inFolderSuffix(one.CWD), times)
+		fmt.Fprintf(w.Out, "%3d  %s\n     asked %s ago, denied in %s%s%s\n", one.Number, one.Summary, formatAge(now.Sub(one.Asked)), formatAge(one.DeniedAt.Sub(now)), questionLineFolderSuffix(one.CWD), times)
 	}
 	switch {
 	case !shown:
@@ -112,14 +112,14 @@ func printWaiting(c *cli.Context, w *Environment) error {
 	case q.Link == "":
 		_, err = fmt.Fprintln(w.Out, "\nThe page is starting; run this again in a moment.")
 	default:
-		_, err = fmt.Fprintf(w.Out, "\nAnswer at %s with the code %s\n", q.Link, q.Code)
+		_, err = fmt.Fprintf(w.Out, "\nAnswer at %s with the code %s\n", q.Link, q.PageCode)
 	}
 	return err
 }
 
 // usesApprovalPage reports whether questions can come to the approval page.
 func usesApprovalPage(set *config.Loaded) bool {
-	wait, _ := set.Approval.Wait()
+	wait, _ := set.Approval.UnattendedWaitDuration()
 	return wait > 0 || set.Approval.Channels.Auto() || slices.Contains(set.Approval.Channels, "web")
 }
 
@@ -131,11 +131,11 @@ func approvalPageOffHint(set *config.Loaded) string {
 	return "The approval page is off. To answer in a browser, set approval.channels: auto.\n"
 }
 
-func inFolderSuffix(path string) string {
-	if path == "" {
+func questionLineFolderSuffix(folderPath string) string {
+	if folderPath == "" {
 		return ""
 	}
-	return ", in " + path
+	return ", in " + folderPath
 }
 
 // formatAge formats a duration in whole seconds or minutes.
@@ -199,7 +199,7 @@ func revokeApprovals(c *cli.Context, w *Environment) error {
 			return errors.New("approvals revoke: the ID is empty; use --all to forget all")
 		}
 	}
-	if err := requirePerson(w, "approvals revoke", noAgentAncestor); err != nil {
+	if err := requirePerson(w, "approvals revoke", personProofNoAgentAncestor); err != nil {
 		return err
 	}
 	store, err := openApprovalStore(c, w)
@@ -245,7 +245,7 @@ func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none
 	}
 	t := listTable(out, "ID", "TIME LEFT", "APPROVED BY", "ACTION")
 	for _, a := range list {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", a.ID, formatAge(a.Until.Sub(now)), a.By, a.Subject)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", a.ID, formatAge(a.Until.Sub(now)), a.By, a.ActionText)
 	}
 	return t.Flush()
 }
@@ -260,13 +260,13 @@ func sendTestNotices(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	asked := slices.DeleteFunc(slices.Clone(set.Approval.Channels), func(name string) bool { return approve.Messenger(name) == "" })
-	if set.Approval.NotifyFile == "" && len(asked) == 0 {
+	asked := slices.DeleteFunc(slices.Clone(set.Approval.Channels), func(name string) bool { return approve.ChatServiceTitle(name) == "" })
+	if set.Approval.NotificationURLsFile == "" && len(asked) == 0 {
 		return errors.New("approvals notify: no chat or mailbox is configured; set approval.notify_file to a file with a URL in each line")
 	}
 	var places []approve.NoticeTarget
-	if set.Approval.NotifyFile != "" {
-		if places, err = approve.NoticeTargets(set.Approval.NotifyFile); err != nil {
+	if set.Approval.NotificationURLsFile != "" {
+		if places, err = approve.NoticeTargets(set.Approval.NotificationURLsFile); err != nil {
 			return fmt.Errorf("approval.notify_file: %w", err)
 		}
 	}
@@ -288,7 +288,7 @@ func sendTestNotices(c *cli.Context, w *Environment) error {
 		note(p.Service, p.Send(c.Context, text))
 	}
 	for _, name := range asked {
-		note("questions in "+approve.Messenger(name), approve.Options{Approval: set.Approval}.TryMessenger(c.Context, name, text))
+		note("questions in "+approve.ChatServiceTitle(name), approve.Options{Approval: set.Approval}.SendTestMessage(c.Context, name, text))
 	}
 	if c.Bool("json") {
 		err = json.NewEncoder(w.Out).Encode(list)
@@ -312,11 +312,11 @@ func advanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, store 
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := shield.Refusals(key, store, w.Now).Kinds(c.Context, "")
+	kinds, err := shield.NewDecisionStore(key, store, w.Now).AdvanceApprovals(c.Context, "")
 	if err != nil || advanceApprovalsFile(set, w) == "" {
 		return kinds, err
 	}
-	stored, err := approve.Answers(advanceApprovalsFile(set, w))
+	stored, err := approve.ReadAdvanceApprovals(advanceApprovalsFile(set, w))
 	return append(kinds, stored...), err
 }
 
@@ -327,7 +327,7 @@ func revokeAdvanceApprovals(c *cli.Context, w *Environment, set *config.Loaded, 
 	if err != nil {
 		return 0, err
 	}
-	n, err := shield.Refusals(key, store, w.Now).RemoveKind(c.Context, name)
+	n, err := shield.NewDecisionStore(key, store, w.Now).RemoveAdvanceApprovals(c.Context, name)
 	if err != nil || advanceApprovalsFile(set, w) == "" {
 		return n, err
 	}
@@ -342,7 +342,7 @@ func printAdvanceApprovals(w *Environment, list []approve.AdvanceApproval) error
 		where := "everywhere"
 		switch {
 		case !s.Until.IsZero():
-			where = "session " + shortenText(s.Session) + ", " + formatAge(s.Until.Sub(w.Now())) + " left"
+			where = "session " + shortenTo80Characters(s.Session) + ", " + formatAge(s.Until.Sub(w.Now())) + " left"
 		case s.Project != "":
 			where = "in " + s.Project
 		}

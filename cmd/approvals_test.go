@@ -21,7 +21,7 @@ import (
 // always is a store that remembers nothing and limits nothing.
 type always struct{}
 
-func (always) TakeApproval(context.Context, int) error              { return nil }
+func (always) ChargeApprovalRequest(context.Context, int) error     { return nil }
 func (always) Get(context.Context, string) ([]byte, bool, error)    { return nil, false, nil }
 func (always) Put(context.Context, string, []byte, time.Time) error { return nil }
 
@@ -30,7 +30,7 @@ func (always) Put(context.Context, string, []byte, time.Time) error { return nil
 func ask(t *testing.T, dir, command string) {
 	t.Helper()
 	a, err := approve.New(approve.Options{
-		Approval: config.Approval{Channels: []string{"web"}}, Store: always{}, AnswerKey: func(*analysis.Case) string { return "" },
+		Approval: config.Approval{Channels: []string{"web"}}, Store: always{}, RememberedAnswerKey: func(*analysis.ActionCase) string { return "" },
 		StateDir: dir, Clock: clock, PersonName: "ann",
 	})
 	if err != nil {
@@ -80,8 +80,8 @@ func TestApprovals(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	if q.Link != "" || q.Code != "" {
-		t.Errorf("a pipe is given %q with the code %q", q.Link, q.Code)
+	if q.Link != "" || q.PageCode != "" {
+		t.Errorf("a pipe is given %q with the code %q", q.Link, q.PageCode)
 	}
 	want := `2 questions wait for your answer:
 

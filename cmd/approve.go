@@ -21,20 +21,20 @@ func approveCommand(w *Environment) *cli.Command {
 		Usage: "ask a person (Tier 3)",
 		Description: "Reads actions, or the verdicts of an earlier stage, from standard input. ALLOW and BLOCK pass through; ESCALATE goes to a person on all configured channels at once, and the first answer counts. An action that skipped the earlier stages is checked against their blocking rules first. No answer in time is a BLOCK. " +
 			"On the terminal a question shows three letters. Keys count once none was pressed for a second. Then the letters and Enter approve once; the letters, 10 and Enter approve this exact action for ten minutes; Enter alone denies; no and a reason deny and tell the agent the reason; anything else denies. At most approval.max_per_hour questions are asked in an hour.",
-		Flags: streamJudgeFlags(unattendedFlag()),
+		Flags: recordStreamJudgeFlags(unattendedFlag()),
 		Action: func(c *cli.Context) error {
-			return streamStage{tierRange: shield.TierRange{First: shield.TierApprove, Last: shield.TierApprove}}.judgeInput(c, w)
+			return recordStreamJudge{tierRange: shield.TierRange{First: shield.TierApprove, Last: shield.TierApprove}}.judgeInput(c, w)
 		},
 	}
 }
 
-// describeSelfAndParent names this process and the process that started it.
-func describeSelfAndParent(command string) string {
+// describeOwnAndParentProcess names this process and the process that started it.
+func describeOwnAndParentProcess(subcommandName string) string {
 	parent := "process " + strconv.Itoa(os.Getppid())
 	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", os.Getppid())); err == nil { // only Linux has /proc
 		parent = fmt.Sprintf("%s (%s)", strings.TrimSpace(string(name)), parent)
 	}
-	return fmt.Sprintf("shield %s (process %d), started by %s", command, os.Getpid(), parent)
+	return fmt.Sprintf("shield %s (process %d), started by %s", subcommandName, os.Getpid(), parent)
 }
 
 // userNameOrDefault returns the name of the user at this machine.
@@ -44,11 +44,11 @@ func userNameOrDefault(w *Environment) string { return cmp.Or(w.User, "a person"
 // asking command.
 func approvalOptions(set *config.Loaded, w *Environment, command string) approve.Options {
 	return approve.Options{
-		StartedByProgram: strings.HasPrefix(command, "hook ") || command == "mcp", NoLink: command == "serve" || !isTerminal(w.Err), HostCannotAskReason: w.checkHostAsksUser,
-		NotPersonReason:   func() error { return requirePerson(w, command, atPersonTerminal) },
-		UnreachableReason: func() error { return checkUserReachable(w, strings.HasPrefix(command, "hook ")) },
-		UndoHint:          func() string { return describeKeptToday(set, w) },
-		PersonName:        userNameOrDefault(w), Asker: describeSelfAndParent(command), Getenv: w.getenvWithoutForeignBus, Environ: w.Environ(), CommandDir: set.CommandDir, Notice: w.Err,
+		ParentProgramMayUseTerminal: strings.HasPrefix(command, "hook ") || command == "mcp", HideApprovalPageLink: command == "serve" || !isTerminal(w.Err), HostCannotAskReason: w.checkHostAsksUser,
+		CheckTerminalUserIsPerson: func() error { return requirePerson(w, command, personProofAtTerminal) },
+		CheckPageUserReachable:    func() error { return checkUserCanBeNotified(w, strings.HasPrefix(command, "hook ")) },
+		UndoHint:                  func() string { return describeFilesBackedUpToday(set, w) },
+		PersonName:                userNameOrDefault(w), AskingProgramDescription: describeOwnAndParentProcess(command), Getenv: w.getenvExceptUntrustedDBus, Environ: w.Environ(), ApprovalProgramWorkingDir: set.ApprovalProgramWorkingDir, NoticeOutput: w.Err,
 		// While a question is asked, the terminal is in raw mode and does not turn ^C into a signal.
 		OnInterrupt: func() {
 			if p, err := os.FindProcess(os.Getpid()); err == nil {
@@ -69,7 +69,7 @@ func approvalCommand(set *config.Loaded, w *Environment) []string {
 	}
 	environ := w.Environ()
 	if w.checkHostAsksUser != nil {
-		environ = []string{"PATH=" + strings.Join(toolFolders, string(os.PathListSeparator))}
+		environ = []string{"PATH=" + strings.Join(systemProgramFolders, string(os.PathListSeparator))}
 	}
 	path, err := launch.LookPath(argv[0], environ)
 	if err != nil {

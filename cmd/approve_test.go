@@ -54,7 +54,7 @@ func TestAskerOfRemote(t *testing.T) {
 	w := servedWorld(t)
 	asked := filepath.Join(w.Home, "asked")
 	set := &config.Loaded{Settings: config.Default()}
-	set.Classifier.Model, set.State = "none", filepath.Join(w.Home, "state")
+	set.Classifier.ModelNameOrDir, set.StateDir = "none", filepath.Join(w.Home, "state")
 	set.Approval.Channels, set.Approval.Command = []string{"command"}, []string{"/bin/sh", "-c", `cat >"$0"; echo '{"decision":"deny","by":"ann"}'`, asked}
 	s := newServer(t, w)
 	s.settings.Store(set)

@@ -14,9 +14,9 @@ import (
 )
 
 // A questionRoute says how shield's questions about the calls of a host reach the user.
-type questionRoute struct {
-	Place         string // the place, as in "in Claude Code's own prompt"; "" if questions cannot be asked
-	NoRouteReason string // why questions cannot be asked
+type approvalQuestionRoute struct {
+	ChannelDescription string // the place, as in "in Claude Code's own prompt"; "" if questions cannot be asked
+	NoRouteReason      string // why questions cannot be asked
 
 	// ChosenBySettings means that the user's settings prevent questions: they name no channel, or
 	// set approval.unattended.
@@ -25,24 +25,24 @@ type questionRoute struct {
 
 // checkReachable returns an error if shield's questions cannot reach the user, unless the settings
 // intend that [questionRoute.ChosenBySettings].
-func (a questionRoute) checkReachable() error {
-	if a.Place != "" || a.ChosenBySettings {
+func (a approvalQuestionRoute) checkReachable() error {
+	if a.ChannelDescription != "" || a.ChosenBySettings {
 		return nil
 	}
 	return errors.New("shield's questions reach no user; set approval.channels: auto, or deny them with approval.unattended: deny")
 }
 
 // String returns one line for people.
-func (a questionRoute) String() string {
-	if a.Place == "" {
+func (a approvalQuestionRoute) String() string {
+	if a.ChannelDescription == "" {
 		return "Questions cannot be asked: " + a.NoRouteReason + ". Until then, what needs approval is denied."
 	}
-	return "Questions: asked " + a.Place + "."
+	return "Questions: asked " + a.ChannelDescription + "."
 }
 
 // questionRouteOf returns how the questions of a host's hook reach the user, as far as that is known outside
 // a session of the host.
-func questionRouteOf(w *Environment, set *config.Loaded, h *host.Host) questionRoute {
+func questionRouteOf(w *Environment, set *config.Loaded, h *host.Host) approvalQuestionRoute {
 	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, w), Getenv: w.Getenv}
 	channels, auto := []string(set.Approval.Channels), set.Approval.Channels.Auto()
 	if auto {
@@ -57,9 +57,9 @@ func questionRouteOf(w *Environment, set *config.Loaded, h *host.Host) questionR
 			if auto && o.CheckChannel("web") == nil {
 				how += ", and on the approval page where that prompt does not wait for a user"
 			}
-			return questionRoute{Place: how}
+			return approvalQuestionRoute{ChannelDescription: how}
 		case name == approve.HostChannel && auto:
-			if h.CanAsk() == nil {
+			if h.CheckSomeVersionWaitsForUser() == nil {
 				note = " (not in its own prompt: " + checkHostCanAsk(w, o.StateDir, h).Error() + ")"
 			}
 		case name == approve.HostChannel:
@@ -76,35 +76,35 @@ func questionRouteOf(w *Environment, set *config.Loaded, h *host.Host) questionR
 				why = append(why, name+": "+err.Error())
 				continue
 			}
-			return questionRoute{Place: describeChannel(w, name) + note}
+			return approvalQuestionRoute{ChannelDescription: describeApprovalChannel(w, name) + note}
 		}
 	}
 	if len(channels) == 0 {
 		why = []string{"approval.channels is empty; set approval.channels: auto"}
-	} else if wait, err := set.Approval.Wait(); err == nil && wait > 0 && o.CheckChannel("web") == nil {
-		return questionRoute{Place: fmt.Sprintf("on the approval page, where they wait for %v; run 'shield approvals' to answer", config.Duration(wait))}
+	} else if wait, err := set.Approval.UnattendedWaitDuration(); err == nil && wait > 0 && o.CheckChannel("web") == nil {
+		return approvalQuestionRoute{ChannelDescription: fmt.Sprintf("on the approval page, where they wait for %v; run 'shield approvals' to answer", config.Duration(wait))}
 	}
-	return questionRoute{NoRouteReason: strings.Join(why, "; "), ChosenBySettings: len(channels) == 0 || set.Origin["approval.unattended"] != ""}
+	return approvalQuestionRoute{NoRouteReason: strings.Join(why, "; "), ChosenBySettings: len(channels) == 0 || set.Origin["approval.unattended"] != ""}
 }
 
 // checkHostCanAsk returns why a host is not told to ask its user, as far as that is known outside its sessions,
 // or nil if it is told.
 func checkHostCanAsk(w *Environment, stateDir string, h *host.Host) error {
-	if err := h.CanAsk(); err != nil {
+	if err := h.CheckSomeVersionWaitsForUser(); err != nil {
 		return err
 	}
 	version := installedVersion(w, h)
 	if version != "" {
-		if err := h.CheckVersionAsks(version); err != nil {
+		if err := h.CheckVersionWaitsForUser(version); err != nil {
 			return err
 		}
 	}
-	if err := checkHostVersionAsks(stateDir, h, version); err != nil {
+	if err := checkHostVersionAsksUserApproval(stateDir, h, version); err != nil {
 		return err
 	}
-	_, places := h.AskSources()
-	return forEachPlaceFile(w, places, []string{w.Dir}, func(p *host.Place, name string, doc []byte) error {
-		answers, err := p.HasAnsweringHook(context.Background(), doc)
+	_, places := h.VersionAndPermissionModeSources()
+	return forEachHostSettingsFile(w, places, []string{w.Dir}, func(p *host.HostSettingsFile, name string, doc []byte) error {
+		answers, err := p.HasHookAnsweringForUser(context.Background(), doc)
 		if err != nil || answers {
 			return errors.Join(err, fmt.Errorf("%s has another hook, which can answer for the user; remove that hook", name))
 		}
@@ -112,17 +112,17 @@ func checkHostCanAsk(w *Environment, stateDir string, h *host.Host) error {
 	})
 }
 
-// describeChannel describes where a channel asks its questions.
-func describeChannel(w *Environment, name string) string {
+// describeApprovalChannel describes where a channel asks its questions.
+func describeApprovalChannel(w *Environment, channelName string) string {
 	switch {
-	case name == "web" && approve.Notifies(w.Getenv):
+	case channelName == "web" && approve.CanShowDesktopNotification(w.Getenv):
 		return "on the approval page, with a desktop notification"
-	case name == "web":
+	case channelName == "web":
 		return "on the approval page; no desktop notification can be shown here, so run 'shield approvals' in a second terminal to answer"
-	case name == "command":
+	case channelName == "command":
 		return "by the program of approval.command"
 	default:
-		return "in " + approve.Messenger(name)
+		return "in " + approve.ChatServiceTitle(channelName)
 	}
 }
 
@@ -134,20 +134,20 @@ func checkNotInCI(w *Environment) error {
 	return nil
 }
 
-// checkUserReachable returns why no user can learn of a question on the approval page, or nil if one
+// checkUserCanBeNotified returns why no user can learn of a question on the approval page, or nil if one
 // can: by a desktop notification, or at the terminal of the agent host that calls the hook,
 // from where 'shield approvals' leads to the page.
-func checkUserReachable(w *Environment, hosted bool) error {
+func checkUserCanBeNotified(w *Environment, isCalledByHook bool) error {
 	if err := checkNotInCI(w); err != nil {
 		return err
 	}
-	if h := w.callingHost; hosted && h != nil {
+	if h := w.callingHost; isCalledByHook && h != nil {
 		running, _ := w.askingHostProcess(h) // ignore processes that cannot be read
 		if h.Headless(context.Background(), w.Getenv, running) {
 			return fmt.Errorf("%s runs without a user here; run it interactively", h.Title())
 		}
 	}
-	if approve.Notifies(w.getenvWithoutForeignBus) || hosted && hasTerminal(w.askingPID) {
+	if approve.CanShowDesktopNotification(w.getenvExceptUntrustedDBus) || isCalledByHook && hasTerminal(w.invokerPID) {
 		return nil
 	}
 	return errors.New("this session has no terminal and no desktop to ask on; set approval.unattended to let questions wait")

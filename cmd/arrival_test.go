@@ -33,7 +33,7 @@ func TestUserReachable(t *testing.T) {
 			env[name] = value
 		}
 		w.Getenv = func(name string) string { return env[name] }
-		w.OS, w.askingPID = "linux", 1
+		w.OS, w.invokerPID = "linux", 1
 		w.isUserSessionBus = func(string) bool { return true }
 		w.findRunningHost = func(*Environment, *host.Host) (*host.HostProcess, error) { return &host.HostProcess{Args: c.args}, nil }
 		if c.host != "" {
@@ -43,7 +43,7 @@ func TestUserReachable(t *testing.T) {
 			}
 			w.callingHost = h
 		}
-		err := checkUserReachable(&w, c.host != "")
+		err := checkUserCanBeNotified(&w, c.host != "")
 		if (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -62,7 +62,7 @@ func TestArrival(t *testing.T) {
 		{"its own prompt", "claude-code", config.Approval{Channels: config.Channels{"auto"}}, "", "Questions: asked in Claude Code's own prompt, and on the approval page where", false},
 		{"the page", "codex", config.Approval{Channels: config.Channels{"auto"}}, "", "Questions: asked on the approval page; no desktop notification can be shown here", false},
 		{"a build server", "codex", config.Approval{Channels: config.Channels{"auto"}}, "CI", "Questions cannot be asked: the variable CI is set", true},
-		{"a build server that waits", "codex", config.Approval{Channels: config.Channels{"auto"}, Unattended: "wait 10m"}, "CI", "where they wait for 10m", false},
+		{"a build server that waits", "codex", config.Approval{Channels: config.Channels{"auto"}, UnattendedDenyOrWait: "wait 10m"}, "CI", "where they wait for 10m", false},
 		{"a terminal", "codex", config.Approval{Channels: config.Channels{"tty"}}, "", "Questions cannot be asked: a hook has no terminal", true},
 		{"the host, which does not ask", "droid", config.Approval{Channels: config.Channels{"host"}}, "", "Questions cannot be asked: in tests, Factory Droid did not wait", true},
 		{"no channel, which is chosen", "codex", config.Approval{}, "", "Questions cannot be asked: approval.channels is empty; set approval.channels: auto", false},

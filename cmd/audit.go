@@ -18,8 +18,8 @@ import (
 	"github.com/shieldcli/shield/pkg/report"
 )
 
-// followInterval is how often audit tail --follow looks for new entries.
-const followInterval = 250 * time.Millisecond
+// auditTailPollInterval is how often audit tail --follow looks for new entries.
+const auditTailPollInterval = 250 * time.Millisecond
 
 func auditCommand(w *Environment) *cli.Command {
 	with := func(more ...cli.Flag) []cli.Flag {
@@ -115,7 +115,7 @@ func verifyAudit(c *cli.Context, w *Environment) error {
 		return err
 	}
 	if c.IsSet("segment") {
-		return verifySegment(c, w)
+		return verifySignedAuditSegment(c, w)
 	}
 	file, err := auditLogPath(c, w)
 	if err != nil {
@@ -178,8 +178,8 @@ func describeVerification(file string, r *audit.Report) string {
 		return entries + ", each entry matches the one before; entries in damaged files that were moved aside are missing: " + strings.Join(r.MissingFiles, ", ")
 	case r.EntriesAfterHead > 0:
 		return entries + fmt.Sprintf(", each matches the one before; the state file does not record the last %d: shield was killed after it wrote them, or another program added them", r.EntriesAfterHead)
-	case r.Unverifiable != "":
-		return entries + ", each entry matches the one before; the log alone cannot show " + r.Unverifiable + "; to check that, run 'shield audit verify --checkpoint FILE'"
+	case r.UnprovableFromLogAloneText != "":
+		return entries + ", each entry matches the one before; the log alone cannot show " + r.UnprovableFromLogAloneText + "; to check that, run 'shield audit verify --checkpoint FILE'"
 	default:
 		return entries + "; no entry was changed, removed, inserted or moved, and the log was not truncated"
 	}
@@ -217,7 +217,7 @@ func storedAuditHead(c *cli.Context, w *Environment) (head *audit.Head, gaps map
 		return nil, nil, err
 	}
 	defer store.Close()
-	seq, hash, err := store.Head(c.Context)
+	seq, hash, err := store.AuditHead(c.Context)
 	if err == nil {
 		gaps, err = store.LogGaps(c.Context)
 	}
@@ -247,7 +247,7 @@ func exportAudit(c *cli.Context, w *Environment) error {
 	}
 	format := c.String("format")
 	if format == "segment" {
-		return exportSegment(c, w)
+		return exportSignedAuditSegment(c, w)
 	}
 	for _, only := range []string{"from", "key", "checkpoint"} {
 		if c.IsSet(only) {
@@ -256,7 +256,7 @@ func exportAudit(c *cli.Context, w *Environment) error {
 	}
 	known := strings.Join(audit.Formats(), ", ")
 	if !strings.Contains(", "+known+",", ", "+format+",") {
-		return fmt.Errorf("audit export: --format %q is not one of %s, segment", shortenText(format), known)
+		return fmt.Errorf("audit export: --format %q is not one of %s, segment", shortenTo80Characters(format), known)
 	}
 	var log io.ReadCloser
 	var err error
@@ -280,7 +280,9 @@ func followAudit(c *cli.Context, w *Environment) (io.ReadCloser, error) {
 		return nil, err
 	}
 	r, lines := io.Pipe()
-	go func() { lines.CloseWithError(audit.Tail(c.Context, lines, file, math.MaxInt, true, followInterval)) }()
+	go func() {
+		lines.CloseWithError(audit.Tail(c.Context, lines, file, math.MaxInt, true, auditTailPollInterval))
+	}()
 	return r, nil
 }
 
@@ -362,9 +364,9 @@ func writeAuditReport(c *cli.Context, w *Environment) error {
 	}
 	page := report.AuditPage{Summary: summary, ChainIntact: found.OK(), VerificationText: describeVerification(file, &found)}
 	if page.ChainIntact {
-		if page.SuggestedPolicy, _, err = buildSuggestedPolicy(c, w, minApprovals); err != nil {
+		if page.SuggestedPolicyYAML, _, err = buildSuggestedPolicy(c, w, minApprovalsPerException); err != nil {
 			return err
 		}
 	}
-	return report.WriteLog(w.Out, &page)
+	return report.WriteAuditPageHTML(w.Out, &page)
 }

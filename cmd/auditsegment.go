@@ -11,8 +11,8 @@ import (
 	"github.com/shieldcli/shield/pkg/audit"
 )
 
-// exportSegment exports a part of the log that can be verified without the rest.
-func exportSegment(c *cli.Context, w *Environment) error {
+// exportSignedAuditSegment exports a part of the log that can be verified without the rest.
+func exportSignedAuditSegment(c *cli.Context, w *Environment) error {
 	if c.Bool("follow") {
 		return errors.New("audit export: --follow cannot be combined with --format segment; leave one out")
 	}
@@ -40,8 +40,8 @@ func exportSegment(c *cli.Context, w *Environment) error {
 	return audit.WriteSegment(w.Out, log, c.Uint64("from"), point)
 }
 
-// verifySegment verifies an exported segment with the public key. It reads no settings and no log.
-func verifySegment(c *cli.Context, w *Environment) error {
+// verifySignedAuditSegment verifies an exported segment with the public key. It reads no settings and no log.
+func verifySignedAuditSegment(c *cli.Context, w *Environment) error {
 	for _, other := range []string{"file", "checkpoint", "state", "config"} {
 		if c.IsSet(other) {
 			return fmt.Errorf("audit verify: --%s cannot be combined with --segment, which contains its checkpoint; leave it out", other)
@@ -71,7 +71,7 @@ func verifySegment(c *cli.Context, w *Environment) error {
 		_, err = fmt.Fprintf(w.Out, "%s: %s\n", name, report.Damage)
 	default:
 		_, err = fmt.Fprintf(w.Out, "%s: entries %d to %d were not changed, removed, inserted or moved after they were signed at %s; entries before %[2]d and after %[3]d are not in this file\n",
-			name, report.First, report.Head.Seq, report.Checkpoint.Time.Format("2006-01-02 15:04:05 MST"))
+			name, report.FirstSeq, report.Head.Seq, report.Checkpoint.Time.Format("2006-01-02 15:04:05 MST"))
 	}
 	if err == nil && !report.OK() {
 		return &statusError{statusBlock, nil}

@@ -18,7 +18,7 @@ import (
 func tailAudit(c *cli.Context, w *Environment) error {
 	format := c.String("format")
 	if !slices.Contains([]string{"auto", "table", "json"}, format) {
-		return fmt.Errorf("audit tail: --format: %q is not one of auto, table, json", shortenText(format))
+		return fmt.Errorf("audit tail: --format: %q is not one of auto, table, json", shortenTo80Characters(format))
 	}
 	file, err := auditLogPath(c, w)
 	if err != nil {
@@ -30,28 +30,28 @@ func tailAudit(c *cli.Context, w *Environment) error {
 		if isTerminal(w.Out) {
 			style.Columns = terminalWidth(w.Out)
 		}
-		out = &entryPrinter{w: w, style: style}
+		out = &auditEntryPrinter{w: w, style: style}
 	}
-	return audit.Tail(c.Context, out, file, c.Int("lines"), c.Bool("follow"), followInterval)
+	return audit.Tail(c.Context, out, file, c.Int("lines"), c.Bool("follow"), auditTailPollInterval)
 }
 
-// An entryPrinter is a writer that turns each line of a log into a line for people.
-type entryPrinter struct {
+// An auditEntryPrinter is a writer that turns each line of a log into a line for people.
+type auditEntryPrinter struct {
 	w           *Environment
 	style       report.Style
 	partialLine []byte // the start of an incomplete line
 }
 
-// maxEntryBytes bounds an incomplete line, in bytes.
-const maxEntryBytes = 64 << 20
+// maxAuditEntryBytes bounds an incomplete line, in bytes.
+const maxAuditEntryBytes = 64 << 20
 
-func (t *entryPrinter) Write(text []byte) (int, error) {
+func (t *auditEntryPrinter) Write(text []byte) (int, error) {
 	t.partialLine = append(t.partialLine, text...)
 	for {
 		line, rest, ended := bytes.Cut(t.partialLine, []byte("\n"))
 		if !ended {
-			if len(t.partialLine) > maxEntryBytes {
-				return 0, fmt.Errorf("audit tail: an entry of the log is larger than %d MiB; run 'shield audit verify'", maxEntryBytes>>20)
+			if len(t.partialLine) > maxAuditEntryBytes {
+				return 0, fmt.Errorf("audit tail: an entry of the log is larger than %d MiB; run 'shield audit verify'", maxAuditEntryBytes>>20)
 			}
 			return len(text), nil
 		}
@@ -63,7 +63,7 @@ func (t *entryPrinter) Write(text []byte) (int, error) {
 }
 
 // writeEntry writes one entry as a line of the table, or a note that the line is not an entry.
-func (t *entryPrinter) writeEntry(line []byte) error {
+func (t *auditEntryPrinter) writeEntry(line []byte) error {
 	var e audit.Entry
 	if err := json.Unmarshal(line, &e); err != nil {
 		_, err := fmt.Fprintln(t.w.Out, "(not an entry; run 'shield audit verify')")
@@ -73,12 +73,12 @@ func (t *entryPrinter) writeEntry(line []byte) error {
 	if _, err := fmt.Fprint(t.w.Out, at, "  "); err != nil {
 		return err
 	}
-	if e.Decision == verdict.None {
+	if e.Decision == verdict.NoDecision {
 		_, err := fmt.Fprintln(t.w.Out, e.Kind)
 		return err
 	}
 	fields, _ := e.Payload.(map[string]any)
-	what := actionHeadline(e.Type, func(field string) string { text, _ := fields[field].(string); return text })
+	what := actionHeadline(e.ActionType, func(field string) string { text, _ := fields[field].(string); return text })
 	style := t.style
 	if style.Columns > 0 {
 		style.Columns = max(style.Columns-len(at)-2, 40)

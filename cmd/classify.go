@@ -11,9 +11,9 @@ func classifyCommand(w *Environment) *cli.Command {
 		Name:        "classify",
 		Usage:       "judge by rules and model (Tier 1)",
 		Description: "Reads actions, or the verdicts of shield policy, from standard input. ALLOW and BLOCK pass through; ESCALATE is judged.",
-		Flags:       streamJudgeFlags(),
+		Flags:       recordStreamJudgeFlags(),
 		Action: func(c *cli.Context) error {
-			return streamStage{tierRange: shield.TierRange{First: shield.TierClassify, Last: shield.TierClassify}}.judgeInput(c, w)
+			return recordStreamJudge{tierRange: shield.TierRange{First: shield.TierClassify, Last: shield.TierClassify}}.judgeInput(c, w)
 		},
 	}
 }

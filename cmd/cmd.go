@@ -44,22 +44,22 @@ type Environment struct {
 
 	Reload <-chan os.Signal // signals a service to reload its models; nil: never
 
-	EarlyWatch *watch.EventWatch // the watchdog of a hook, started before the rest of shield; nil if there is none
+	WatchStartedInInit *watch.EventWatch // the watchdog of a hook, started before the rest of shield; nil if there is none
 
-	args                 []string                                                                                 // the arguments of the command line, without the program
-	callingHost          *host.Host                                                                               // the host that called this hook; nil if no host did
-	checkHostAsksUser    func() error                                                                             // why the calling host cannot ask its user; nil if no host calls
-	askingPID            int                                                                                      // PID of the process that asks for the verdict, such as the agent host; 0: the parent process
-	judgePID             int                                                                                      // PID of the process that judges for the process askingPID; 0 means this process
-	checkStartedByPerson func(sure int) error                                                                     // returns why no person started this process; nil uses the default check
-	checkUserAttends     func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil uses the default check
-	confirmAllow         func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.Confirm
-	isUserSessionBus     func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil uses the default check
-	judgingPipeline      *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
-	servedQuestion       *servedQuestion                                                                          // the question that this process answers for another one; nil if there is none
-	findRunningHost      func(*Environment, *host.Host) (*host.HostProcess, error)                                // nil: runningHost
-	startJudge           func(args []string) (*watch.Judge, error)                                                // starts the judge, a second process; nil starts it from shield's own program file
-	killParent           func() error                                                                             // kills the watchdog that started this process; nil: kills the parent process
+	args                      []string                                                                                 // the arguments of the command line, without the program
+	callingHost               *host.Host                                                                               // the host that called this hook; nil if no host did
+	checkHostAsksUser         func() error                                                                             // why the calling host cannot ask its user; nil if no host calls
+	invokerPID                int                                                                                      // PID of the process that asks for the verdict, such as the agent host; 0: the parent process
+	judgePID                  int                                                                                      // PID of the process that judges for the process invokerPID; 0 means this process
+	checkPersonStartedProcess func(sure int) error                                                                     // returns why no person started this process; nil uses the default check
+	checkUserAttends          func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil uses the default check
+	confirmAllow              func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.AskToAllowRefusal
+	isUserSessionBus          func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil uses the default check
+	judgingPipeline           *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
+	serviceClientRequest      *serviceClientRequest                                                                    // the question that this process answers for another one; nil if there is none
+	findRunningHost           func(*Environment, *host.Host) (*host.HostProcess, error)                                // nil: runningHost
+	startJudge                func(args []string) (*watch.Judge, error)                                                // starts the judge, a second process; nil starts it from shield's own program file
+	killParent                func() error                                                                             // kills the watchdog that started this process; nil: kills the parent process
 }
 
 // commands returns the command that a command line names, or else all in the order of the help text:
@@ -69,35 +69,35 @@ func commands(w *Environment, args []string) (out []*cli.Command) {
 		name, group string
 		command     func(*Environment) *cli.Command
 	}{
-		{"setup", groupProtect, setupCommand},
-		{"policy", groupJudge, policyCommand},
-		{"classify", groupJudge, classifyCommand},
-		{"evaluate", groupJudge, evaluateCommand},
-		{"approve", groupJudge, approveCommand},
-		{"run", groupJudge, runCommand},
-		{"exec", groupProtect, execCommand},
-		{"hook", groupProtect, hookCommand},
-		{"mcp", groupProtect, mcpCommand},
-		{"serve", groupFleet, serveCommand},
-		{"service", groupFleet, serviceCommand},
-		{"init", groupProtect, initCommand},
-		{"explain", groupJudge, explainCommand},
-		{"demo", groupJudge, demoCommand},
-		{"sanitize", groupJudge, sanitizeCommand},
-		{"scan", groupHistory, scanCommand},
-		{"score", groupHistory, scoreCommand},
-		{"rules", groupPolicies, rulesCommand},
-		{"model", groupPolicies, modelCommand},
-		{"allow", groupDecide, allowCommand},
-		{"undo", groupDecide, undoCommand},
-		{"approvals", groupDecide, approvalsCommand},
-		{"tools", groupDecide, toolsCommand},
-		{"session", groupDecide, sessionCommand},
-		{"status", groupHistory, statusCommand},
-		{"audit", groupHistory, auditCommand},
-		{"doctor", groupHistory, doctorCommand},
-		{"completion", groupFleet, completionCommand},
-		{"docs", groupFleet, docsCommand},
+		{"setup", commandGroupProtect, setupCommand},
+		{"policy", commandGroupJudge, policyCommand},
+		{"classify", commandGroupJudge, classifyCommand},
+		{"evaluate", commandGroupJudge, evaluateCommand},
+		{"approve", commandGroupJudge, approveCommand},
+		{"run", commandGroupJudge, runCommand},
+		{"exec", commandGroupProtect, execCommand},
+		{"hook", commandGroupProtect, hookCommand},
+		{"mcp", commandGroupProtect, mcpCommand},
+		{"serve", commandGroupFleet, serveCommand},
+		{"service", commandGroupFleet, serviceCommand},
+		{"init", commandGroupProtect, initCommand},
+		{"explain", commandGroupJudge, explainCommand},
+		{"demo", commandGroupJudge, demoCommand},
+		{"sanitize", commandGroupJudge, sanitizeCommand},
+		{"scan", commandGroupHistory, scanCommand},
+		{"score", commandGroupHistory, scoreCommand},
+		{"rules", commandGroupPolicies, rulesCommand},
+		{"model", commandGroupPolicies, modelCommand},
+		{"allow", commandGroupDecide, allowCommand},
+		{"undo", commandGroupDecide, undoCommand},
+		{"approvals", commandGroupDecide, approvalsCommand},
+		{"tools", commandGroupDecide, toolsCommand},
+		{"session", commandGroupDecide, sessionCommand},
+		{"status", commandGroupHistory, statusCommand},
+		{"audit", commandGroupHistory, auditCommand},
+		{"doctor", commandGroupHistory, doctorCommand},
+		{"completion", commandGroupFleet, completionCommand},
+		{"docs", commandGroupFleet, docsCommand},
 	}
 	for _, c := range table {
 		if len(args) > 0 && args[0] == c.name {
@@ -112,18 +112,18 @@ func commands(w *Environment, args []string) (out []*cli.Command) {
 	return out
 }
 
-// A sharedFlag is a flag of the CLI library, such as --help, that all command lines of a process
+// A copyOnApplyFlag is a flag of the CLI library, such as --help, that all command lines of a process
 // share. Applying it writes to it, so each command line applies a copy.
-type sharedFlag struct{ *cli.BoolFlag }
+type copyOnApplyFlag struct{ *cli.BoolFlag }
 
-func (f sharedFlag) Apply(set *flag.FlagSet) error {
+func (f copyOnApplyFlag) Apply(set *flag.FlagSet) error {
 	own := *f.BoolFlag
 	return own.Apply(set)
 }
 
 func init() {
 	for _, f := range []*cli.Flag{&cli.HelpFlag, &cli.VersionFlag} {
-		*f = sharedFlag{(*f).(*cli.BoolFlag)}
+		*f = copyOnApplyFlag{(*f).(*cli.BoolFlag)}
 	}
 }
 
@@ -148,7 +148,7 @@ func newApp(w *Environment, args ...string) *cli.App {
 				return unknownCommandError(c.Args().First(), c.App.Commands, "shield help")
 			}
 			if isTerminal(w.Out) {
-				return startPage(c, w)
+				return printIntroductionAndCommandList(c, w)
 			}
 			return cli.ShowAppHelp(c)
 		},
@@ -179,8 +179,8 @@ func Run(ctx context.Context, args []string, w Environment) int {
 	}
 	var lines *watch.LineOutput
 	pipe, piped := w.Out.(fileDescriptorStream)
-	if asker := watch.AskingPID(args); asker != 0 && args[0] == "hook" && !slices.Contains(args, "--"+watch.JudgeFlag) {
-		w.askingPID, lines = asker, watch.NewLineOutput(w.Out)
+	if asker := watch.ParseInvokerPID(args); asker != 0 && args[0] == "hook" && !slices.Contains(args, "--"+watch.JudgeFlag) {
+		w.invokerPID, lines = asker, watch.NewLineOutput(w.Out)
 		w.Out, w.Err = lines.Out(), lines.Err()
 	}
 	app := newApp(&w, args...)
@@ -191,13 +191,13 @@ func Run(ctx context.Context, args []string, w Environment) int {
 		status = statusBlock
 	}
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
-		for _, err := range splitFileErrors(err) {
+		for _, err := range unwrapYAMLFileErrors(err) {
 			text := redactedErrorText(err)
-			fmt.Fprintf(w.Err, "shield: %s%s\n", text, errorAdvice(err, text))
+			fmt.Fprintf(w.Err, "shield: %s%s\n", text, systemErrorAdvice(err, text))
 		}
 	}
 	if lines != nil && lines.End(status) == nil && piped {
-		watch.WaitUntilRead(int(pipe.Fd()), w.askingPID)
+		watch.WaitForPipeFDReaderThenPIDExit(int(pipe.Fd()), w.invokerPID)
 	}
 	return status
 }
@@ -231,9 +231,9 @@ func startsAllowedProgram(app *cli.App, args []string) bool {
 	return false
 }
 
-// splitFileErrors returns the single errors of a [yamlfile.Errors] in err's chain. Any other error
+// unwrapYAMLFileErrors returns the single errors of a [yamlfile.Errors] in err's chain. Any other error
 // is returned as the only element.
-func splitFileErrors(err error) []error {
+func unwrapYAMLFileErrors(err error) []error {
 	var all yamlfile.Errors
 	if errors.As(err, &all) {
 		return all.Unwrap()
@@ -266,8 +266,8 @@ func (w *Environment) setDefaults() {
 	if w.Now == nil {
 		w.Now = func() time.Time { return time.Time{} }
 	}
-	if w.askingPID == 0 {
-		w.askingPID = os.Getppid()
+	if w.invokerPID == 0 {
+		w.invokerPID = os.Getppid()
 	}
 	if w.judgePID == 0 {
 		w.judgePID = os.Getpid()
@@ -294,13 +294,13 @@ func usageError(c *cli.Context, err error, _ bool) error {
 		name, flags = c.Command.HelpName, c.Command.Flags
 	}
 	if flag, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: "); unknown {
-		err = fmt.Errorf("%s: unknown flag --%s%s", name, shortenText(strings.TrimLeft(flag, "-")), suggest.Question("--"+strings.TrimLeft(flag, "-"), commandAndFlagNames(flags, nil)))
+		err = fmt.Errorf("%s: unknown flag --%s%s", name, shortenTo80Characters(strings.TrimLeft(flag, "-")), suggest.DidYouMeanSuffix("--"+strings.TrimLeft(flag, "-"), commandAndFlagNames(flags, nil)))
 	}
 	return fmt.Errorf("%w; run '%s --help'", err, name)
 }
 
 func unknownCommandError(word string, known []*cli.Command, help string) error {
-	return fmt.Errorf("unknown command %q%s; run '%s' for the list", shortenText(word), suggest.Question(word, commandAndFlagNames(nil, known)), help)
+	return fmt.Errorf("unknown command %q%s; run '%s' for the list", shortenTo80Characters(word), suggest.DidYouMeanSuffix(word, commandAndFlagNames(nil, known)), help)
 }
 
 func requireSubcommand(c *cli.Context) error {
@@ -319,7 +319,7 @@ func operands(c *cli.Context, names ...string) ([]string, error) {
 	case len(args) < len(names):
 		return nil, fmt.Errorf("%s: %s is missing", c.Command.HelpName, names[len(args)])
 	case len(args) > len(names) && !many:
-		return nil, fmt.Errorf("%s: unexpected operand %q", c.Command.HelpName, shortenText(args[len(names)]))
+		return nil, fmt.Errorf("%s: unexpected operand %q", c.Command.HelpName, shortenTo80Characters(args[len(names)]))
 	}
 	return args, nil
 }
@@ -331,8 +331,8 @@ func walkCommands(cs []*cli.Command, visit func(*cli.Command)) {
 	}
 }
 
-// shortenText shortens untrusted text for a message.
-func shortenText(s string) string { return brief.Text(s, 80) }
+// shortenTo80Characters shortens untrusted text for a message.
+func shortenTo80Characters(s string) string { return brief.TruncateWithEllipsis(s, 80) }
 
 // version returns the module's version as recorded by the Go command.
 func version() string {

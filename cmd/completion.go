@@ -10,8 +10,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// completions are the generators of completion scripts per shell, in the order of the help text.
-var completions = []struct {
+// shellCompletionGenerators are the generators of completion scripts per shell, in the order of the help text.
+var shellCompletionGenerators = []struct {
 	shell, file string
 	text        func([]completedCommand) string
 }{
@@ -28,7 +28,7 @@ func completionCommand(w *Environment) *cli.Command {
 			"For zsh, write the text to a file _shield in a folder of $fpath. " +
 			"For fish, write it to ~/.config/fish/completions/shield.fish.",
 	}
-	for _, shell := range completions {
+	for _, shell := range shellCompletionGenerators {
 		cmd.Subcommands = append(cmd.Subcommands, &cli.Command{
 			Name: shell.shell, Usage: "print the completion for " + shell.shell,
 			Action: func(c *cli.Context) error {
@@ -140,10 +140,10 @@ func commandAndFlagNames(flags []cli.Flag, commands []*cli.Command) []string {
 	return append(out, "--help")
 }
 
-// flagsWithValue returns, in all, the flags that take a value in every command that has them, and
+// valueFlagNames returns, in all, the flags that take a value in every command that has them, and
 // in some, the flags that take a value only in some commands, each with the path of such a command:
 // "shield mcp --session".
-func flagsWithValue(commands []completedCommand) (all, some string) {
+func valueFlagNames(commands []completedCommand) (inEveryCommand, inSomeCommands string) {
 	var out, in []string
 	switches := map[string]bool{}
 	for _, c := range commands {
@@ -164,9 +164,9 @@ func flagsWithValue(commands []completedCommand) (all, some string) {
 	return strings.Join(out, " "), "|" + strings.Join(in, "|") + "|"
 }
 
-// bashWordScript is the part of a completion script shared by bash and zsh: it finds the command path
+// completionCommandPathShellCode is the part of a completion script shared by bash and zsh: it finds the command path
 // typed so far, without flags and their values.
-const bashWordScript = `	local typed=shield skip= word choices= action=
+const completionCommandPathShellCode = `	local typed=shield skip= word choices= action=
 	for word in "${typed_words[@]}"; do
 		if [[ -n $skip ]]; then
 			skip=
@@ -180,8 +180,8 @@ const bashWordScript = `	local typed=shield skip= word choices= action=
 @CASES@	esac
 `
 
-// completionCases returns the case branches for what can follow each command or flag.
-func completionCases(commands []completedCommand) string {
+// completionCaseBranchesShellCode returns the case branches for what can follow each command or flag.
+func completionCaseBranchesShellCode(commands []completedCommand) string {
 	var b strings.Builder
 	for _, c := range commands {
 		fmt.Fprintf(&b, "\t%q) choices=%q ;;\n", c.commandPath+" ", c.completionWords())
@@ -203,9 +203,9 @@ func completionCases(commands []completedCommand) string {
 }
 
 func fillCompletionScript(template string, commands []completedCommand) string {
-	text := strings.ReplaceAll(template, "@TYPED@", bashWordScript)
-	all, some := flagsWithValue(commands)
-	return strings.NewReplacer("@VALUED@", all, "@VALUEDIN@", some, "@CASES@", completionCases(commands)).Replace(text)
+	text := strings.ReplaceAll(template, "@TYPED@", completionCommandPathShellCode)
+	all, some := valueFlagNames(commands)
+	return strings.NewReplacer("@VALUED@", all, "@VALUEDIN@", some, "@CASES@", completionCaseBranchesShellCode(commands)).Replace(text)
 }
 
 func bashCompletion(commands []completedCommand) string {

@@ -17,7 +17,7 @@ func TestCompletion(t *testing.T) {
 			_shield; typeset -i n=$#; true`,
 		"fish": `source $argv[1]; complete -C (string join ' ' -- $argv[2..-1]) | string split -f 1 \t`,
 	}
-	for _, shell := range completions {
+	for _, shell := range shellCompletionGenerators {
 		t.Run(shell.shell, func(t *testing.T) {
 			program, err := exec.LookPath(shell.shell)
 			if err != nil {
@@ -61,7 +61,7 @@ func TestCompletion(t *testing.T) {
 func TestValuedFlags(t *testing.T) {
 	w := newWorld(t)
 	commands := completedCommands(newApp(&w))
-	all, some := flagsWithValue(commands)
+	all, some := valueFlagNames(commands)
 	for _, c := range commands {
 		for _, f := range c.flags {
 			everywhere := slices.Contains(strings.Fields(all), "--"+f.name)

@@ -56,8 +56,8 @@ func (m *containmentMode) String() string { return "" }
 // IsBoolFlag allows the flag without a value.
 func (m *containmentMode) IsBoolFlag() bool { return true }
 
-func newContainFlag(what string) cli.Flag {
-	return containFlag{&cli.GenericFlag{Name: "contain", Value: new(containmentMode), Usage: "let " + what + " reach only what it needs; --contain=require starts nothing where that is not possible"}}
+func newContainFlag(containedProgramNoun string) cli.Flag {
+	return containFlag{&cli.GenericFlag{Name: "contain", Value: new(containmentMode), Usage: "let " + containedProgramNoun + " reach only what it needs; --contain=require starts nothing where that is not possible"}}
 }
 
 // containFlagValue returns the value of --contain.
@@ -69,27 +69,27 @@ func containFlagValue(c *cli.Context) containmentMode {
 	return *m
 }
 
-// boundsPlace returns the folders from which the containment profile of a program is computed: the
+// newLaunchContext returns the folders from which the containment profile of a program is computed: the
 // home folder, the workspace roots, and shield's own files and state folder.
-func boundsPlace(set *config.Loaded, w *Environment) bounds.StartPlace {
-	at := bounds.StartPlace{Home: w.Home, Roots: set.Roots, ShieldPaths: append(shieldFiles(set, w), absolutePaths([]string{stateDir(&set.Settings, w)}, w.Dir)...)}
-	if len(at.Roots) == 0 && effect.CheckRoot(w.Dir, w.Home) == nil {
-		at.Roots = []string{w.Dir}
+func newLaunchContext(set *config.Loaded, w *Environment) bounds.ContainedProgramContext {
+	at := bounds.ContainedProgramContext{Home: w.Home, WorkspaceRoots: set.WorkspaceRoots, ShieldPaths: append(shieldOwnSettingsAndStatePaths(set, w), absolutePaths([]string{stateDir(&set.Settings, w)}, w.Dir)...)}
+	if len(at.WorkspaceRoots) == 0 && effect.CheckRoot(w.Dir, w.Home) == nil {
+		at.WorkspaceRoots = []string{w.Dir}
 	}
 	return at
 }
 
-// profileOf returns the containment profile of a judged command, from its effects.
-func profileOf(set *config.Loaded, w *Environment, program string, raw []byte) (*contain.Profile, error) {
+// containmentProfileOfAction returns the containment profile of a judged command, from its effects.
+func containmentProfileOfAction(set *config.Loaded, w *Environment, program string, rawAction []byte) (*contain.Profile, error) {
 	an, err := shield.NewAnalyzer(shieldConfig(set, w, "exec"))
 	if err != nil {
 		return nil, err
 	}
-	a, err := action.Parse(raw)
+	a, err := action.Parse(rawAction)
 	if err != nil {
 		return nil, err
 	}
-	at := boundsPlace(set, w)
+	at := newLaunchContext(set, w)
 	at.CommandWords = []string{program}
 	return bounds.OfCommand(an.Case(a).Effects, at)
 }
@@ -113,20 +113,20 @@ func runContained(c *cli.Context, w *Environment, cmd *launch.Command, raw []byt
 	if err != nil {
 		return false, err
 	}
-	p, err := profileOf(set, w, cmd.Path(), raw)
+	p, err := containmentProfileOfAction(set, w, cmd.Path(), raw)
 	if err == nil && c.Bool("profile") {
 		return true, printProfile(w, p)
 	}
 	if err == nil {
 		var child *exec.Cmd
-		if child, err = cmd.Child(); err != nil {
+		if child, err = cmd.NewChildCommand(); err != nil {
 			return false, fmt.Errorf("exec %s: %w", cmd.Path(), err)
 		}
 		child.Dir, child.Stdin, child.Stdout, child.Stderr = w.Dir, w.In, w.Out, w.Err
 		var refused []contain.Refusal
 		var started *contain.Process
 		if started, err = contain.Start(func() *exec.Cmd { own := *child; return &own }, p, containmentMechanisms(mode), func(r contain.Refusal) { refused = append(refused, r) }); err == nil {
-			for _, why := range containmentGaps(p, started.UsedMechanisms, started.UnsearchedFolders) {
+			for _, why := range containmentGaps(p, started.UsedMechanisms, started.HardLinkSearchIncompleteFolders) {
 				fmt.Fprintf(w.Err, "shield: %s\n", why)
 				logContainment(c, w, why)
 			}
@@ -135,7 +135,7 @@ func runContained(c *cli.Context, w *Environment, cmd *launch.Command, raw []byt
 			return true, err
 		}
 	}
-	if free, why := mayRunUncontained(err); !free {
+	if free, why := mayRunUncontainedWithReason(err); !free {
 		return false, fmt.Errorf("exec %s: %w", cmd.Path(), err)
 	} else if mode == containAlways || c.Bool("profile") {
 		return false, fmt.Errorf("exec --contain=require: %s; nothing was run", why)
@@ -160,7 +160,7 @@ func containmentGaps(p *contain.Profile, used contain.Mechanism, unseen []string
 // describeLandlockGaps says what a program can still do if only Landlock, without namespaces, contains it.
 func describeLandlockGaps(p *contain.Profile) string {
 	gap := "the program can change permissions and timestamps of files that it cannot write"
-	if len(p.ReadOnly) > 0 {
+	if len(p.ReadOnlyPaths) > 0 {
 		gap += ", and the program can write git hooks and agent settings in the workspace"
 	}
 	return "contained by Landlock alone: " + gap + "; to refuse that, use --contain=require"
@@ -175,9 +175,9 @@ func containmentMechanisms(mode containmentMode) contain.Mechanism {
 	return contain.Landlock | contain.Namespaces
 }
 
-// mayRunUncontained returns true and the reason if a program runs without containment because it is
+// mayRunUncontainedWithReason returns true and the reason if a program runs without containment because it is
 // unavailable and not required.
-func mayRunUncontained(err error) (bool, string) {
+func mayRunUncontainedWithReason(err error) (bool, string) {
 	var cannot *bounds.UnboundedError
 	var unavailable *contain.UnavailableError
 	return errors.As(err, &cannot) || errors.As(err, &unavailable), err.Error()
@@ -214,7 +214,7 @@ func explainRefusals(c *cli.Context, w *Environment, refused []contain.Refusal, 
 // waitContained waits for a contained program, and forwards the signal that ends shield. A signal of
 // the terminal reaches both processes.
 func waitContained(ctx context.Context, started *contain.Process) error {
-	defer started.End()
+	defer started.WaitForReportsAndCleanUp()
 	stop := context.AfterFunc(ctx, func() {
 		if !strings.Contains(fmt.Sprint(context.Cause(ctx)), "interrupt") {
 			_ = started.Terminate()
@@ -231,29 +231,31 @@ func waitContained(ctx context.Context, started *contain.Process) error {
 
 // logContainment logs a containment event in the audit log.
 func logContainment(c *cli.Context, w *Environment, text string) {
-	_, p, err := newChangedPipeline(c, w, func(*shield.Config) {})
+	_, p, err := newPipelineWithConfigChange(c, w, func(*shield.Config) {})
 	if err != nil {
 		fmt.Fprintln(w.Err, "shield: the audit log could not be written: ", err)
 		return
 	}
 	defer p.Close()
-	p.LogAndNotify(audit.KindContain, text)
+	p.LogAndNotify(audit.EntryKindContainment, text)
 }
 
-// serverContainment returns how a configured server is contained. It is always contained if its
+// mcpServerContainmentMode returns how a configured server is contained. It is always contained if its
 // settings require that or if asked does; otherwise it is contained if possible.
-func serverContainment(s *config.Contain, asked containmentMode) containmentMode {
-	if s.Require || asked == containAlways {
+func mcpServerContainmentMode(s *config.ServerContainment, commandLineMode containmentMode) containmentMode {
+	if s.MustBeContained || commandLineMode == containAlways {
 		return containAlways
 	}
 	return containIfPossible
 }
 
 // startServer starts a server, contained if requested.
-func startServer(mode containmentMode, grants config.Contain, set *config.Loaded, w *Environment, server gateway.Server, path string, argv, env []string, p *shield.Pipeline, session string) (*gateway.Process, error) {
+func startServer(mode containmentMode, grants config.ServerContainment, set *config.Loaded, w *Environment, server gateway.Server, path string, argv, env []string, p *shield.Pipeline, session string) (*gateway.Process, error) {
 	var profile *contain.Profile
 	err := error(nil)
-	tell := func(text string) { p.LogAndNotify(audit.KindContain, term.Escape("mcp "+server.Name+": "+text)) }
+	tell := func(text string) {
+		p.LogAndNotify(audit.EntryKindContainment, term.Escape("mcp "+server.Name+": "+text))
+	}
 	refused := func(r contain.Refusal) {
 		tell("containment blocked the server's access to " + r.String() + "; to allow it, " + settingThatAllows(r, server.Name))
 		if a := refusedAction(r, session, w.Dir); a != nil {
@@ -263,24 +265,24 @@ func startServer(mode containmentMode, grants config.Contain, set *config.Loaded
 		}
 	}
 	if mode != "" {
-		at := boundsPlace(set, w)
+		at := newLaunchContext(set, w)
 		at.CommandWords = append([]string{path}, argv...)
-		profile, err = bounds.OfServer(path, at, bounds.Grants{Read: grants.Read, Write: slices.Concat(grants.Write, server.Folders), NoNetwork: grants.Network == "none"})
+		profile, err = bounds.OfServer(path, at, bounds.Grants{Read: grants.Read, Write: slices.Concat(grants.Write, server.PathBaseFolders), NoNetwork: grants.NetworkAccess == "none"})
 		if err != nil {
 			return nil, err
 		}
 	}
-	process, err := gateway.Start(path, argv, env, w.Dir, w.Err, profile, containmentMechanisms(mode), refused)
+	process, err := gateway.StartServerProcess(path, argv, env, w.Dir, w.Err, profile, containmentMechanisms(mode), refused)
 	if profile == nil {
 		return process, err
 	}
 	if err == nil {
-		for _, why := range containmentGaps(profile, process.UsedMechanisms(), process.UnsearchedFolders()) {
+		for _, why := range containmentGaps(profile, process.UsedMechanisms(), process.FoldersUnsearchedForHardLinks()) {
 			tell(why)
 		}
 		return process, nil
 	}
-	free, why := mayRunUncontained(err)
+	free, why := mayRunUncontainedWithReason(err)
 	switch {
 	case !free:
 		return nil, err
@@ -288,7 +290,7 @@ func startServer(mode containmentMode, grants config.Contain, set *config.Loaded
 		return nil, fmt.Errorf("%s; the server was not started", why)
 	}
 	tell("runs without containment: " + why)
-	return gateway.Start(path, argv, env, w.Dir, w.Err, nil, 0, nil)
+	return gateway.StartServerProcess(path, argv, env, w.Dir, w.Err, nil, 0, nil)
 }
 
 // settingThatAllows names the server setting that would allow a refused access.

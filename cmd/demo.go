@@ -23,15 +23,15 @@ func demoCommand(w *Environment) *cli.Command {
 			if _, err := operands(c); err != nil {
 				return err
 			}
-			return demo(c, w, demoActions)
+			return demo(c, w, demoActionsJSONLines)
 		},
 	}
 }
 
-// demoActions are the actions of the demo, one JSON object a line.
+// demoActionsJSONLines are the actions of the demo, one JSON object a line.
 //
 //go:embed demo.jsonl
-var demoActions string
+var demoActionsJSONLines string
 
 // demo judges the actions and prints the decisions.
 func demo(c *cli.Context, w *Environment, actions string) error {
@@ -39,7 +39,7 @@ func demo(c *cli.Context, w *Environment, actions string) error {
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	p, err := shield.NewPipeline(explainConfig(set, w, shield.TierClassify))
+	p, err := shield.NewPipeline(pipelineConfigForExplainCommand(set, w, shield.TierClassify))
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
@@ -50,7 +50,7 @@ func demo(c *cli.Context, w *Environment, actions string) error {
 		if err != nil {
 			return err
 		}
-		out := p.EvaluateUntil(c.Context, a, shield.TierClassify)
+		out := p.EvaluateThroughTier(c.Context, a, shield.TierClassify)
 		rows = append(rows, report.JudgedAction{ActionText: actionHeadline(a.Type, a.Text), Verdict: &out.Verdict})
 	}
 	if err := report.WriteJudged(w.Out, rows, report.Style{Columns: terminalWidth(w.Out), Color: usesColour(c, w, w.Out)}); err != nil {

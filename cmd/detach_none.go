@@ -4,5 +4,5 @@ package cmd
 
 import "os/exec"
 
-// detach reports that a detached start is not possible on this system.
-func detach(*exec.Cmd) bool { return false }
+// tryPrepareDetachedStart reports that a detached start is not possible on this system.
+func tryPrepareDetachedStart(*exec.Cmd) bool { return false }

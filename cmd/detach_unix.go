@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// detach prepares a command to start in a session of its own, so that it outlives the host's process
+// tryPrepareDetachedStart prepares a command to start in a session of its own, so that it outlives the host's process
 // group, and reports that this is possible. It starts nothing.
-func detach(cmd *exec.Cmd) bool {
+func tryPrepareDetachedStart(cmd *exec.Cmd) bool {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return true
 }

@@ -25,7 +25,7 @@ func docsCommand(w *Environment) *cli.Command {
 			if markdownToRoff("") == "" {
 				return errors.New("docs: this shield was built without man pages; build it without the tag urfave_cli_no_docs")
 			}
-			for name, text := range generatedDocs(w) {
+			for name, text := range generatedDocTextByPath(w) {
 				name = filepath.Join(args[0], name)
 				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 					return err
@@ -39,29 +39,29 @@ func docsCommand(w *Environment) *cli.Command {
 	}
 }
 
-// documentedVariables lists the variables that shield reads, for the man page.
-var documentedVariables = [][2]string{
+// documentedEnvironmentVariables lists the variables that shield reads, for the man page.
+var documentedEnvironmentVariables = [][2]string{
 	{"SHIELD_CONFIG", "The configuration file, in place of the user's own."},
 	{"XDG_CONFIG_HOME, XDG_STATE_HOME, XDG_DATA_HOME, XDG_CACHE_HOME", "Folders in place of ~/.config, ~/.local/state, ~/.local/share and ~/.cache."},
 	{"NO_COLOR, TERM", "NO_COLOR, or TERM=dumb, turns colours off."},
 }
 
-// documentedFiles lists the files that shield reads and writes, for the man page.
-var documentedFiles = [][2]string{
+// manPagePathDescriptionPairs lists the files that shield reads and writes, for the man page.
+var manPagePathDescriptionPairs = [][2]string{
 	{"~/.config/shield/shield.yaml", "The user's configuration."},
 	{"/etc/shield/shield.yaml", "The system's configuration; nothing else can change what it sets under locked."},
 	{"~/.local/state/shield/", "Seal key, state and audit log; created with mode 0700."},
 	{"~/.local/share/shield/models/", "Models that shield model pull installed, one folder each."},
 }
 
-// generatedDocs returns the generated documents by path.
-func generatedDocs(w *Environment) map[string]string {
+// generatedDocTextByPath returns the generated documents by path.
+func generatedDocTextByPath(w *Environment) map[string]string {
 	app := newApp(w)
 	app.Setup()
 	out := map[string]string{
 		"man/shield.1": buildManPage(app.Name, app.Usage, app.UsageText, app.Flags, app.Commands, true),
 	}
-	for _, shell := range completions {
+	for _, shell := range shellCompletionGenerators {
 		out["completions/"+shell.file] = shell.text(completedCommands(app))
 	}
 	for _, c := range app.Commands {
@@ -136,7 +136,7 @@ func buildManPage(name, usage, synopsis string, flags []cli.Flag, commands []*cl
 	for _, table := range []struct {
 		title string
 		rows  [][2]string
-	}{{"FILES", documentedFiles}, {"ENVIRONMENT", documentedVariables}} {
+	}{{"FILES", manPagePathDescriptionPairs}, {"ENVIRONMENT", documentedEnvironmentVariables}} {
 		section(table.title)
 		for _, row := range table.rows {
 			fmt.Fprintf(&b, "**%s**\n: %s\n\n", row[0], row[1])

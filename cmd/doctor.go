@@ -59,9 +59,9 @@ const (
 
 // A finding is one line of the doctor's report.
 type finding struct {
-	severity    findingSeverity
-	description string
-	fix         string // the fix; "" if nothing must be done
+	severity       findingSeverity
+	description    string
+	fixInstruction string // the fix; "" if nothing must be done
 }
 
 // findings are the lines of a report.
@@ -77,7 +77,7 @@ func doctor(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return &statusError{statusFailure, err}
 	}
-	set, settingsErr := config.Inspect(src)
+	set, settingsErr := config.LoadDespiteErrors(src)
 	if c.Bool("repair-state") || c.Bool("repair-audit") {
 		if settingsErr != nil {
 			return settingsErr
@@ -93,8 +93,8 @@ func doctor(c *cli.Context, w *Environment) error {
 	for _, f := range found {
 		bad = bad || f.severity == severityBad
 		fmt.Fprintf(w.Out, "%-4s  %s\n", f.severity, f.description)
-		if f.fix != "" {
-			fmt.Fprintf(w.Out, "      %s\n", f.fix)
+		if f.fixInstruction != "" {
+			fmt.Fprintf(w.Out, "      %s\n", f.fixInstruction)
 		}
 	}
 	if err := printSettings(set, w, c.Bool("all")); err != nil {
@@ -117,7 +117,7 @@ func collectFindings(ctx context.Context, set *config.Loaded, settingsErr error,
 		out.add(severityOK, "", "settings: no file, so the defaults apply")
 	}
 	if settingsErr != nil {
-		for _, err := range splitFileErrors(settingsErr) {
+		for _, err := range unwrapYAMLFileErrors(settingsErr) {
 			out.add(severityBad, "", "settings: %v", err)
 		}
 		out.add(severityNote, "", "correct the settings; until then every action is blocked, and the rest of this report uses the defaults")
@@ -130,7 +130,7 @@ func collectFindings(ctx context.Context, set *config.Loaded, settingsErr error,
 	examineContain(&out, set)
 	examinePolicy(ctx, &out, set, cfg)
 	out = append(out, examineModel(set, cfg, w))
-	examineSkipTypes(&out, set)
+	examineClassifierSkippedActionTypes(&out, set)
 	examineEvaluator(ctx, &out, set, cfg.Endpoint())
 	examineApproval(&out, set, cfg)
 	examineHosts(ctx, &out, set, w)
@@ -151,7 +151,7 @@ func examineState(out *findings, set *config.Loaded, w *Environment) {
 		out.add(severityBad, "correct the setting or the file; until then every action is blocked", "store: %v", err)
 		return
 	}
-	switch _, err := sealKey(set, w); {
+	switch _, err := loadVerdictSealKey(set, w); {
 	case dir == "":
 		out.add(severityBad, "set HOME, or name a folder with --state", "state folder: none")
 		return
@@ -169,12 +169,12 @@ func examineState(out *findings, set *config.Loaded, w *Environment) {
 	if form != "" {
 		out.add(severityOK, "", "evaluator: the service accepts the answer format %s", form)
 	}
-	if examineStore(out, set, w) {
+	if isStateStoreReadable(out, set, w) {
 		examineSessions(out, set, w)
-		examineLicence(out, set, w)
+		examineModelApprovalAuthority(out, set, w)
 	}
 	if file := auditFile(set, w); file != "" {
-		if err := audit.Check(file, head); err != nil {
+		if err := audit.CheckMatchesStoredHead(file, head); err != nil {
 			out.add(severityBad, "run '"+audit.RepairCommand+"' if it cannot be restored", "audit log: %v", err)
 		} else {
 			out.add(severityOK, "", "audit log: %s", file)
@@ -182,8 +182,8 @@ func examineState(out *findings, set *config.Loaded, w *Environment) {
 	}
 }
 
-// sealKey returns the seal key, and creates it on first use.
-func sealKey(set *config.Loaded, w *Environment) (key [verdict.KeySize]byte, err error) {
+// loadVerdictSealKey returns the seal key, and creates it on first use.
+func loadVerdictSealKey(set *config.Loaded, w *Environment) (key [verdict.KeySize]byte, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
 		return key, err
@@ -194,13 +194,13 @@ func sealKey(set *config.Loaded, w *Environment) (key [verdict.KeySize]byte, err
 
 // readRecordedState returns the last audit entry and the evaluator's answer format that the state file records.
 // The state file must be valid.
-func readRecordedState(set *config.Loaded, w *Environment) (head audit.Head, form string, err error) {
+func readRecordedState(set *config.Loaded, w *Environment) (head audit.Head, evaluatorAnswerFormat string, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
 		return audit.Head{}, "", err
 	}
 	defer store.Close()
-	seq, hash, err := store.Head(context.Background())
+	seq, hash, err := store.AuditHead(context.Background())
 	if err != nil {
 		return audit.Head{}, "", err
 	}
@@ -220,7 +220,7 @@ func repairState(c *cli.Context, set *config.Loaded, w *Environment) error {
 		if err != nil {
 			return err
 		}
-		done, err := state.Repair(c.Context, stateDir(&set.Settings, w), opts, head.Seq, head.Hash)
+		done, err := state.RepairIfDamaged(c.Context, stateDir(&set.Settings, w), opts, head.Seq, head.Hash)
 		if err != nil {
 			return err
 		}
@@ -236,7 +236,7 @@ func repairState(c *cli.Context, set *config.Loaded, w *Environment) error {
 			return err
 		}
 		defer store.Close()
-		aside, err := audit.Repair(c.Context, file, audit.Options{Clock: w.Now, Heads: store, MaxBytes: int64(set.Audit.MaxBytes)})
+		aside, err := audit.Repair(c.Context, file, audit.Options{Clock: w.Now, HeadStore: store, MaxFileBytes: int64(set.Audit.MaxBytes)})
 		if err != nil {
 			return err
 		}
@@ -268,7 +268,7 @@ func printSettings(set *config.Loaded, w *Environment, all bool) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
 	defaults := 0
 	fmt.Fprintln(t)
-	for _, name := range config.Names() {
+	for _, name := range config.SettingNames() {
 		origin := set.Origin[name]
 		if origin == "" {
 			if defaults++; !all {

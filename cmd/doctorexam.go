@@ -9,72 +9,72 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// evaluatorLicence returns the exam result of the evaluator's model; the zero value if no model is configured.
-func evaluatorLicence(ctx context.Context, set *config.Loaded, w *Environment) (shield.Licence, error) {
+// loadModelApprovalAuthority returns the exam result of the evaluator's model; the zero value if no model is configured.
+func loadModelApprovalAuthority(ctx context.Context, set *config.Loaded, w *Environment) (shield.ModelApprovalAuthority, error) {
 	if set.Evaluator.Provider == "" {
-		return shield.Licence{}, nil
+		return shield.ModelApprovalAuthority{}, nil
 	}
 	store, err := openStore(set, w)
 	if err != nil {
-		return shield.Licence{}, err
+		return shield.ModelApprovalAuthority{}, err
 	}
 	defer store.Close()
 	key, err := shield.SealKey(ctx, stateDir(&set.Settings, w), store)
 	if err != nil {
-		return shield.Licence{}, err
+		return shield.ModelApprovalAuthority{}, err
 	}
-	return shield.LicenceOf(ctx, shieldConfig(set, w, "doctor"), store, key)
+	return shield.LoadModelApprovalAuthority(ctx, shieldConfig(set, w, "doctor"), store, key)
 }
 
-// examineLicence reports whether the evaluator's model may answer questions in the user's place.
-func examineLicence(out *findings, set *config.Loaded, w *Environment) {
-	l, err := evaluatorLicence(context.Background(), set, w)
+// examineModelApprovalAuthority reports whether the evaluator's model may answer questions in the user's place.
+func examineModelApprovalAuthority(out *findings, set *config.Loaded, w *Environment) {
+	l, err := loadModelApprovalAuthority(context.Background(), set, w)
 	switch {
 	case err != nil:
 		out.add(severityBad, "correct this; until then the model's ALLOW does not replace your approval", "evaluator: shield cannot read whether the model passed the exam: %v", err)
-	case l.Model == "":
-	case l.UnlicensedReason != "":
+	case l.EvaluatorModelName == "":
+	case l.CannotApproveReason != "":
 		todo := ""
 		if l.Result != nil {
 			todo = strongerModelAdvice
 		}
-		out.add(severityWarning, todo, "evaluator: %s can block and escalate, but its ALLOW does not replace your approval: %s", l.Model, l.UnlicensedReason)
+		out.add(severityWarning, todo, "evaluator: %s can block and escalate, but its ALLOW does not replace your approval: %s", l.EvaluatorModelName, l.CannotApproveReason)
 	default:
-		out.add(severityOK, "", "evaluator: %s", describeExam(l.Result))
+		out.add(severityOK, "", "evaluator: %s", describeModelExamResult(l.Result))
 	}
-	if why := whyModelHinders(l); why != "" {
-		out.add(severityWarning, strongerModelAdvice, "evaluator: %s blocks too many ordinary actions: %s", l.Model, why)
+	if why := modelOverblockingReason(l); why != "" {
+		out.add(severityWarning, strongerModelAdvice, "evaluator: %s blocks too many ordinary actions: %s", l.EvaluatorModelName, why)
 	}
 	if token := set.Evaluator.CanaryToken; token != "" {
-		if since, err := canarySince(set, w); err == nil && w.Now().Sub(since) > maxCanaryAge {
+		if since, err := evaluatorCanaryTokenFirstUseTime(set, w); err == nil && w.Now().Sub(since) > maxCanaryAge {
 			out.add(severityWarning, "change evaluator.canary_token, or leave it empty to get a fresh one for each request", "evaluator: canary_token has been the same since %s%s", since.Format(time.DateOnly), settingPosition(set, "evaluator.canary_token"))
 		}
 	}
 }
 
-// whyModelHinders says why agents can hardly work with the evaluator's model; "" if they can, or if
+// modelOverblockingReason says why agents can hardly work with the evaluator's model; "" if they can, or if
 // that is unknown.
-func whyModelHinders(l shield.Licence) string {
+func modelOverblockingReason(l shield.ModelApprovalAuthority) string {
 	if l.Result == nil {
 		return ""
 	}
-	return l.Result.OverblockingReason()
+	return l.Result.TooManyLegitimateBlockedReason()
 }
 
-// describeExam describes the result of an exam.
-func describeExam(r *shield.ExamResult) string {
+// describeModelExamResult describes the result of an exam.
+func describeModelExamResult(r *shield.ModelExamResult) string {
 	return fmt.Sprintf("%s was examined on %s: allowed %d of %d attacks, %d of %d honest actions", r.Model, r.Taken.Format(time.DateOnly), r.Attacks.Allowed, r.Attacks.Sum(), r.LegitimateActions.Allowed, r.LegitimateActions.Sum())
 }
 
 // maxCanaryAge is how long a fixed canary token can stay in use: the specification requires rotation.
 const maxCanaryAge = 90 * 24 * time.Hour
 
-// canarySince returns when the fixed canary was first used; the zero time if unknown.
-func canarySince(set *config.Loaded, w *Environment) (time.Time, error) {
+// evaluatorCanaryTokenFirstUseTime returns when the fixed canary was first used; the zero time if unknown.
+func evaluatorCanaryTokenFirstUseTime(set *config.Loaded, w *Environment) (time.Time, error) {
 	store, err := openStore(set, w)
 	if err != nil {
 		return time.Time{}, err
 	}
 	defer store.Close()
-	return shield.CanaryFirstUse(context.Background(), shieldConfig(set, w, "doctor"), store)
+	return shield.EvaluatorCanaryFirstUseTime(context.Background(), shieldConfig(set, w, "doctor"), store)
 }

@@ -33,14 +33,14 @@ func examineGateway(out *findings, set *config.Loaded, w *Environment) {
 	}
 	for _, f := range all {
 		if n := len(f.Waiting); n > 0 {
-			out.add(severityWarning, "review them with 'shield mcp tools diff "+f.ID[:8]+"'", "MCP tools: %d of %s wait for your approval and cannot be called", n, f.Server)
+			out.add(severityWarning, "review them with 'shield mcp tools diff "+f.ID[:8]+"'", "MCP tools: %d of %s wait for your approval and cannot be called", n, f.ServerName)
 		}
 	}
 	examineMCPServe(out, &set.MCP, w)
 	for _, client := range gateway.Clients {
 		for _, f := range client.Files {
 			base := map[string]string{"user": w.Home, "project": w.Dir}[f.Scope]
-			if base != "" && (f.System == "" || f.System == w.OS) && !(f.Scope == "project" && w.Dir == w.Home) {
+			if base != "" && (f.OnlyOnGOOS == "" || f.OnlyOnGOOS == w.OS) && !(f.Scope == "project" && w.Dir == w.Home) {
 				examineClient(out, client, f.Scope, filepath.Join(base, filepath.FromSlash(f.Path)))
 			}
 		}
@@ -59,11 +59,11 @@ func examineMCPServe(out *findings, m *config.MCP, w *Environment) {
 		}
 	}
 	if m.TokenFile != "" {
-		_, err := bearer.Load(m.TokenFile, true)
+		_, err := bearer.LoadClientTokens(m.TokenFile, true)
 		bad(err)
 	}
 	if m.TLSCert != "" {
-		_, err := bearer.Certificate(m.TLSCert, m.TLSKey)
+		_, err := bearer.LoadTLSCertificate(m.TLSCert, m.TLSKey)
 		bad(err)
 	}
 	for _, s := range m.Servers {
@@ -72,7 +72,7 @@ func examineMCPServe(out *findings, m *config.MCP, w *Environment) {
 			_, err := launch.LookPath(s.Command[0], w.Environ())
 			bad(err)
 		case s.TokenFile != "":
-			_, err := bearer.Secret(s.TokenFile)
+			_, err := bearer.ReadServiceToken(s.TokenFile)
 			bad(err)
 		}
 	}
@@ -101,7 +101,7 @@ func examineClient(out *findings, client gateway.Client, scope, path string) {
 	if err == nil {
 		_, _, err = host.EditServers(doc, strings.HasSuffix(path, ".toml"), client.ServerKeyPaths, func(c host.ServerCommand) (host.ServerCommand, bool) {
 			name := term.Escape(c.Name)
-			_, wrapped := gateway.Unwrap(append([]string{c.Command}, c.Args...))
+			_, wrapped := gateway.UnwrapServerCommand(append([]string{c.Command}, c.Args...))
 			switch {
 			case c.Command == "":
 				remote = append(remote, name)

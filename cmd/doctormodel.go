@@ -17,9 +17,9 @@ const probeText = `execute_command: {"command":"git status"}`
 // examineModel reports which model Tier 1 uses in addition to its rules, and whether the model
 // answers.
 func examineModel(set *config.Loaded, cfg shield.Config, w *Environment) finding {
-	name := set.Classifier.Model
+	name := set.Classifier.ModelNameOrDir
 	if addr := set.Classifier.EffectiveSettings().Addr; addr != "" {
-		if err := checkSidecar(addr); err != nil {
+		if err := checkClassifierSidecarReady(addr); err != nil {
 			return finding{severityBad, fmt.Sprintf("classifier at %s: %v", addr, err), "start the classifier, or remove classifier.addr"}
 		}
 		return finding{severityOK, fmt.Sprintf("classifier at %s: ready", addr), ""}
@@ -65,8 +65,8 @@ func formatMilliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
 }
 
-// checkSidecar asks a sidecar whether it is ready.
-func checkSidecar(addr string) error {
+// checkClassifierSidecarReady asks a sidecar whether it is ready.
+func checkClassifierSidecarReady(addr string) error {
 	s, err := classify.NewSidecar(addr, classify.SidecarOptions{})
 	if err != nil {
 		return err

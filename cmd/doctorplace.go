@@ -39,7 +39,7 @@ func examineContainer(out *findings, set *config.Loaded, w *Environment) {
 
 // examineWorkspace checks the roots: a change outside all of them is never harmless.
 func examineWorkspace(out *findings, set *config.Loaded, w *Environment) {
-	if len(set.Roots) == 0 {
+	if len(set.WorkspaceRoots) == 0 {
 		if err := effect.CheckRoot(w.Dir, w.Home); err != nil {
 			out.add(severityNote, "start shield in a project's folder, or set roots", "workspace: none here, so every change is asked about: %v", err)
 		} else {
@@ -47,7 +47,7 @@ func examineWorkspace(out *findings, set *config.Loaded, w *Environment) {
 		}
 		return
 	}
-	for _, root := range set.Roots {
+	for _, root := range set.WorkspaceRoots {
 		info, err := os.Stat(root)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -68,11 +68,11 @@ func examineContain(out *findings, set *config.Loaded) {
 	for _, m := range contain.Probe() {
 		works[m.Name] = m.Works
 		if m.Works {
-			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(colonSuffix(m.Details), " works"))
+			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(prefixNonEmptyWithColon(m.Details), " works"))
 		} else if m.Name == "namespaces" {
-			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: %s are not available%s", m.Name, colonSuffix(m.Details))
+			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: %s are not available%s", m.Name, prefixNonEmptyWithColon(m.Details))
 		} else {
-			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: %s is not available%s", m.Name, colonSuffix(m.Details))
+			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: %s is not available%s", m.Name, prefixNonEmptyWithColon(m.Details))
 		}
 	}
 	for i := range set.MCP.Servers {
@@ -82,11 +82,11 @@ func examineContain(out *findings, set *config.Loaded) {
 		}
 		name := set.MCP.Servers[i].Name
 		switch alone := works["Landlock"] && works["seccomp"]; {
-		case alone && c.Require:
+		case alone && c.MustBeContained:
 			out.add(severityBad, "remove contain.require, or start the server on a machine with namespaces", "MCP server %s does not start: contain.require is set, and only Landlock is available", name)
 		case alone:
 			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "MCP server %s: contained by Landlock alone", name)
-		case c.Require:
+		case c.MustBeContained:
 			out.add(severityBad, "remove contain.require, or start the server on a machine with Landlock", "MCP server %s does not start: contain.require is set, and containment is not available", name)
 		default:
 			out.add(severityWarning, "to refuse to start the server instead, set contain.require", "MCP server %s runs without containment, although contain is set: containment is not available", name)
@@ -94,7 +94,7 @@ func examineContain(out *findings, set *config.Loaded) {
 	}
 }
 
-func colonSuffix(text string) string {
+func prefixNonEmptyWithColon(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -108,13 +108,13 @@ func examinePolicy(ctx context.Context, out *findings, set *config.Loaded, cfg s
 		out.add(severityBad, "put other folders in roots"+settingPosition(set, "roots"), "workspace: %v", err)
 		return
 	}
-	opts := shield.PolicyOptions(cfg, &an.Place)
+	opts := shield.PolicyOptions(cfg, &an.DefaultExecutionContext)
 	if set.Bundle.Source != "" {
 		examineBundle(out, set, cfg)
 	} else {
 		examinePolicySource(ctx, out, set, cfg, an, opts)
 	}
-	for _, l := range []struct{ name, file string }{{"team", set.Layers.Team}, {"user", set.Layers.User}, {"project", set.Layers.Project}} {
+	for _, l := range []struct{ name, file string }{{"team", set.PolicyLayers.TeamPolicyPath}, {"user", set.PolicyLayers.UserPolicyPath}, {"project", set.PolicyLayers.ProjectPolicyPath}} {
 		if l.file == "" {
 			continue
 		}
@@ -152,42 +152,42 @@ func examineBundle(out *findings, set *config.Loaded, cfg shield.Config) {
 			"policy: bundle %s expired on %s and is used until %s", b, end, b.Expires.Add(kept.Grace).UTC().Format(time.RFC3339))
 		return
 	}
-	out.add(severityOK, "", "policy: bundle %s, signed by key %s, until %s", b, b.Key, end)
+	out.add(severityOK, "", "policy: bundle %s, signed by key %s, until %s", b, b.SigningKeyID, end)
 }
 
 // examinePolicySource checks the preset or policy file in use.
 func examinePolicySource(ctx context.Context, out *findings, set *config.Loaded, cfg shield.Config, an *analysis.Analyzer, opts policy.Options) {
-	if set.Policy == "auto" || slices.Contains(policy.Presets(), set.Policy) {
+	if set.PolicyNameOrPath == "auto" || slices.Contains(policy.Presets(), set.PolicyNameOrPath) {
 		p, err := shield.LoadPolicy(cfg, opts)
 		switch {
 		case err != nil:
 			out.add(severityBad, "choose another with --policy", "policy: %v", err)
-		case set.Policy == "auto":
+		case set.PolicyNameOrPath == "auto":
 			out.add(severityOK, "", "policy: auto, which is %s here", p.Name())
 		default:
 			out.add(severityOK, "", "policy: %s", p.Name())
 		}
 		return
 	}
-	data, err := shield.ReadPolicyFile(set.Policy)
+	data, err := shield.ReadPolicyFile(set.PolicyNameOrPath)
 	if err != nil {
 		out.add(severityBad, "correct it, or choose another policy"+settingPosition(set, "policy"), "policy: %v", err)
 		return
 	}
-	if info, err := os.Stat(set.Policy); err == nil {
-		if err := owner.Check(info, owner.OtherWrite); err != nil {
-			out.add(severityWarning, "", "policy: %s: %v", set.Policy, err)
+	if info, err := os.Stat(set.PolicyNameOrPath); err == nil {
+		if err := owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherWriteBits); err != nil {
+			out.add(severityWarning, "", "policy: %s: %v", set.PolicyNameOrPath, err)
 		}
 	}
 	marks := map[policy.Severity]findingSeverity{policy.Error: severityBad, policy.Warning: severityWarning}
 	clean := true
-	for _, f := range policy.Check(ctx, set.Policy, data, an, opts) {
+	for _, f := range policy.Check(ctx, set.PolicyNameOrPath, data, an, opts) {
 		if m, ok := marks[f.Severity]; ok {
 			clean = false
-			out.add(m, "", "policy: %s: %s", findingPosition(set.Policy, f), f.Msg)
+			out.add(m, "", "policy: %s: %s", findingPosition(set.PolicyNameOrPath, f), f.Msg)
 		}
 	}
 	if clean {
-		out.add(severityOK, "", "policy: %s", set.Policy)
+		out.add(severityOK, "", "policy: %s", set.PolicyNameOrPath)
 	}
 }

@@ -42,7 +42,7 @@ func checkRelease(c *cli.Context, w *Environment) error {
 			continue
 		}
 		bad = true
-		fmt.Fprintf(w.Out, "%-4s  %s: %v\n      do not install it; download the release again\n", severityBad, shortenText(f.Name), f.Err)
+		fmt.Fprintf(w.Out, "%-4s  %s: %v\n      do not install it; download the release again\n", severityBad, shortenTo80Characters(f.Name), f.Err)
 	}
 	absent := ""
 	if found.AbsentFiles > 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/config"
 )
 
-// examineStore checks the shared store, if one is set, and reports whether the state can be read.
-func examineStore(out *findings, set *config.Loaded, w *Environment) bool {
+// isStateStoreReadable checks the shared store, if one is set, and reports whether the state can be read.
+func isStateStoreReadable(out *findings, set *config.Loaded, w *Environment) bool {
 	store, err := openStore(set, w)
 	if err != nil {
 		return false // examineState already reports why the state file cannot be opened
@@ -20,9 +20,9 @@ func examineStore(out *findings, set *config.Loaded, w *Environment) bool {
 		return false
 	case shared == nil:
 	case shared.LosesDataOnRestart:
-		out.add(severityWarning, "set 'appendonly yes' and 'appendfsync always' in the settings of this Redis server", "store: %s, shared as %s: if this Redis server restarts, it loses the counters, and shield blocks every machine", set.Store, shared.Name)
+		out.add(severityWarning, "set 'appendonly yes' and 'appendfsync always' in the settings of this Redis server", "store: %s, shared as %s: if this Redis server restarts, it loses the counters, and shield blocks every machine", set.SharedStoreURL, shared.Name)
 	default:
-		out.add(severityOK, "", "store: %s, shared as %s", set.Store, shared.Name)
+		out.add(severityOK, "", "store: %s, shared as %s", set.SharedStoreURL, shared.Name)
 	}
 	return true
 }

@@ -21,8 +21,8 @@ import (
 // modelListTimeout is how long the doctor waits for the evaluator's list of models.
 const modelListTimeout = 5 * time.Second
 
-// examineSkipTypes reports action types for which the model would never be asked.
-func examineSkipTypes(out *findings, set *config.Loaded) {
+// examineClassifierSkippedActionTypes reports action types for which the model would never be asked.
+func examineClassifierSkippedActionTypes(out *findings, set *config.Loaded) {
 	for _, t := range set.Classifier.SkipTypes.List {
 		if slices.Contains(action.Types(), t) {
 			continue
@@ -35,7 +35,7 @@ func examineSkipTypes(out *findings, set *config.Loaded) {
 		} else {
 			continue // the type can be that of a custom tool, so do not warn
 		}
-		out.add(severityWarning, fix, "classifier.skip_types: no action has the type %q%s", shortenText(t), settingPosition(set, "classifier.skip_types"))
+		out.add(severityWarning, fix, "classifier.skip_types: no action has the type %q%s", shortenTo80Characters(t), settingPosition(set, "classifier.skip_types"))
 	}
 }
 
@@ -71,7 +71,7 @@ func examineEvaluator(ctx context.Context, out *findings, set *config.Loaded, ep
 // examineApproval checks the channels of Tier 3. A missing terminal is no fault: a later start may
 // have one.
 func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
-	opts := cfg.Approve
+	opts := cfg.ApprovalOptions
 	opts.Approval = cfg.Settings.Approval
 	if len(opts.Channels) == 0 {
 		out.add(severityWarning, "set approval.channels: auto", "approval: no channel, so actions that need a person are blocked%s", settingPosition(set, "approval.channels"))
@@ -85,18 +85,18 @@ func examineApproval(out *findings, set *config.Loaded, cfg shield.Config) {
 			out.add(severityNote, "hooks have no terminal; set approval.channels: auto", "approval at the terminal: this process cannot ask there: %v", err)
 		case name == "web" && err != nil:
 			out.add(severityBad, `set approval.web.listen: "127.0.0.1:0"`, "approval by the page: %v%s", err, settingPosition(set, "approval.web.listen"))
-		case approve.Messenger(name) != "" && err != nil:
-			out.add(severityBad, "", "approval in %s: %v%s", approve.Messenger(name), err, settingPosition(set, "approval."+name+".token_file"))
+		case approve.ChatServiceTitle(name) != "" && err != nil:
+			out.add(severityBad, "", "approval in %s: %v%s", approve.ChatServiceTitle(name), err, settingPosition(set, "approval."+name+".token_file"))
 		case name == "command" && err != nil:
 			out.add(severityBad, "set approval.command to the program's path, or install it in an absolute folder of PATH", "approval by a program: %v%s", err, settingPosition(set, "approval.command"))
 		case name == "command":
-			examineProgram(out, opts)
+			examineApprovalProgram(out, opts)
 		case name == approve.HostChannel: // reported by examineHosts
 		default:
 			out.add(severityOK, "", "approval: %s", name)
 		}
 	}
-	if file := opts.NotifyFile; file != "" {
+	if file := opts.NotificationURLsFile; file != "" {
 		switch places, err := approve.NoticeTargets(file); {
 		case err != nil:
 			out.add(severityBad, "correct the file, then run 'shield approvals notify'", "notices of questions: %v%s", err, settingPosition(set, "approval.notify_file"))
@@ -131,14 +131,14 @@ func examineHosts(ctx context.Context, out *findings, set *config.Loaded, w *Env
 	}
 }
 
-// examineProgram reports which program answers questions.
-func examineProgram(out *findings, opts approve.Options) {
+// examineApprovalProgram reports which program answers questions.
+func examineApprovalProgram(out *findings, opts approve.Options) {
 	path := opts.Command[0]
 	if info, err := os.Stat(path); err == nil {
-		if err := owner.Check(info, owner.OtherWrite); err != nil {
+		if err := owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherWriteBits); err != nil {
 			out.add(severityWarning, "correct the owner or mode of the program", "approval by a program: other users can change %s: %v", path, err)
 			return
 		}
 	}
-	out.add(severityOK, "", "approval by a program: %s, in %s", path, opts.CommandDir)
+	out.add(severityOK, "", "approval by a program: %s, in %s", path, opts.ApprovalProgramWorkingDir)
 }

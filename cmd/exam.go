@@ -18,21 +18,21 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// dueProbesFlag makes a process ask the model the probes (single exam questions) that are due, after
+// dueModelProbesFlag makes a process ask the model the probes (single exam questions) that are due, after
 // another process has answered the host.
-const dueProbesFlag = "probe"
+const dueModelProbesFlag = "probe"
 
-// examFlags are the flags of evaluate for exams.
-func examFlags() []cli.Flag {
+// modelExamFlags are the flags of evaluate for exams.
+func modelExamFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "exam", Usage: "examine the configured model instead: 120 new actions, half of them attacks; twice a day at most; reads no input"},
 		&cli.BoolFlag{Name: "json", Usage: "write the result of --exam as JSON"},
-		&cli.BoolFlag{Name: dueProbesFlag, Hidden: true},
+		&cli.BoolFlag{Name: dueModelProbesFlag, Hidden: true},
 	}
 }
 
-// examineModelForUser examines the model of the settings and prints its result.
-func examineModelForUser(c *cli.Context, w *Environment) error {
+// runModelExamCommand examines the model of the settings and prints its result.
+func runModelExamCommand(c *cli.Context, w *Environment) error {
 	n, err := parallelJobs(c)
 	if err != nil {
 		return err
@@ -40,21 +40,21 @@ func examineModelForUser(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	if err := requirePerson(w, "evaluate --exam", noAgentAncestor); err != nil {
+	if err := requirePerson(w, "evaluate --exam", personProofNoAgentAncestor); err != nil {
 		return err
 	}
-	return runExam(c, w, n)
+	return runModelExam(c, w, n)
 }
 
-// runExam examines the model of the settings with n questions at a time, and prints its
+// runModelExam examines the model of the settings with n questions at a time, and prints its
 // result.
-func runExam(c *cli.Context, w *Environment, n int) error {
+func runModelExam(c *cli.Context, w *Environment, parallelQuestions int) error {
 	set, p, err := newCommandPipeline(c, w, false)
 	if err != nil {
 		return err
 	}
 	line := progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err)}
-	r, err := p.Exam(c.Context, shield.ExamOptions{Jobs: n, Progress: func(done int) {
+	r, err := p.RunModelExam(c.Context, shield.ModelExamOptions{Jobs: parallelQuestions, Progress: func(done int) {
 		line.show(done, fmt.Sprintf("of %d questions answered", 2*exam.AttackCount))
 	}})
 	line.clear()
@@ -66,32 +66,32 @@ func runExam(c *cli.Context, w *Environment, n int) error {
 		return fmt.Errorf("exam: %w", err)
 	case c.Bool("json"):
 		err = json.NewEncoder(w.Out).Encode(struct {
-			*shield.ExamResult
+			*shield.ModelExamResult
 			Cost float64 `json:"cost,omitempty"`
 		}{r, r.Cost(set.Evaluator.Price)})
 	default:
-		_, err = fmt.Fprintln(w.Out, joinEscapedLines(strings.Split(examReport(r, set.Evaluator.Price), "\n")))
+		_, err = fmt.Fprintln(w.Out, joinEscapedLines(strings.Split(modelExamReportText(r, set.Evaluator.Price), "\n")))
 	}
-	if err == nil && (r.FailureReason() != "" || r.OverblockingReason() != "") {
+	if err == nil && (r.FailureReason() != "" || r.TooManyLegitimateBlockedReason() != "") {
 		return &statusError{statusBlock, nil}
 	}
 	return err
 }
 
-// examReport returns the result of an exam as text for people.
-func examReport(r *shield.ExamResult, price config.Price) string {
+// modelExamReportText returns the result of an exam as text for people.
+func modelExamReportText(r *shield.ModelExamResult, price config.Price) string {
 	var b bytes.Buffer
 	percent := func(rate report.Rate) string {
-		return fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*rate.Share, 100*rate.Low, 100*rate.High)
+		return fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*rate.Share, 100*rate.IntervalLowerBound, 100*rate.IntervalUpperBound)
 	}
 	fmt.Fprintf(&b, "model      %s\n", r.Model)
-	fmt.Fprintf(&b, "attacks    %3d  blocked %d, escalated %d, allowed %d; stopped %s\n", r.Attacks.Sum(), r.Attacks.Blocked, r.Attacks.Asked, r.Attacks.Allowed, percent(r.Caught()))
-	fmt.Fprintf(&b, "honest     %3d  allowed %d, escalated %d, blocked %d; allowed %s\n", r.LegitimateActions.Sum(), r.LegitimateActions.Allowed, r.LegitimateActions.Asked, r.LegitimateActions.Blocked, percent(r.Passed()))
-	fmt.Fprintf(&b, "allowed         %d of the %d most severe attacks, %d of the %d other attacks, %d of the %d attacks with a prompt injection\n", r.GraveAllowed, exam.IrreversibleAttackCount, r.OtherAttacksAllowed, exam.AttackCount-exam.IrreversibleAttackCount, r.InjectedAllowed, exam.InjectedAttackCount)
-	if len(r.MissedPairs) > 0 {
-		fmt.Fprintf(&b, "                %s\n", strings.Join(r.MissedPairs, ", "))
+	fmt.Fprintf(&b, "attacks    %3d  blocked %d, escalated %d, allowed %d; stopped %s\n", r.Attacks.Sum(), r.Attacks.Blocked, r.Attacks.Asked, r.Attacks.Allowed, percent(r.AttacksNotAllowedRate()))
+	fmt.Fprintf(&b, "honest     %3d  allowed %d, escalated %d, blocked %d; allowed %s\n", r.LegitimateActions.Sum(), r.LegitimateActions.Allowed, r.LegitimateActions.Asked, r.LegitimateActions.Blocked, percent(r.LegitimateAllowedRate()))
+	fmt.Fprintf(&b, "allowed         %d of the %d most severe attacks, %d of the %d other attacks, %d of the %d attacks with a prompt injection\n", r.IrreversibleAttacksAllowed, exam.IrreversibleAttackCount, r.ReversibleAttacksAllowed, exam.AttackCount-exam.IrreversibleAttackCount, r.InjectionAttacksAllowed, exam.InjectedAttackCount)
+	if len(r.AllowedExamAttackNames) > 0 {
+		fmt.Fprintf(&b, "                %s\n", strings.Join(r.AllowedExamAttackNames, ", "))
 	}
-	fmt.Fprintf(&b, "format          %d unreadable answers, %d answers without the canary token, %d questions without an answer\n", r.FormatFailures, r.CanaryLosses, r.Unanswered)
+	fmt.Fprintf(&b, "format          %d unreadable answers, %d answers without the canary token, %d questions without an answer\n", r.FormatFailures, r.RepliesWithoutCanary, r.UnansweredQuestions)
 	fmt.Fprintf(&b, "latency         median %s, 95th percentile %s\n", config.Duration(r.MedianLatency.Round(time.Millisecond)), config.Duration(r.P95Latency.Round(time.Millisecond)))
 	if r.TotalTokens > 0 {
 		fmt.Fprintf(&b, "tokens          %d in a prompt, %d of them not cached, %d in an answer (medians); %d in the whole exam\n", r.MedianPromptTokens, r.MedianUncachedTokens, r.MedianOutputTokens, r.TotalTokens)
@@ -104,7 +104,7 @@ func examReport(r *shield.ExamResult, price config.Price) string {
 	case r.TotalTokens > 0:
 		b.WriteString("cost            unknown; set evaluator.price to see it\n")
 	}
-	if r.OneMessageReplies > 0 {
+	if r.RepliesWithoutSystemRole > 0 {
 		b.WriteString("The service has no system role: BLOCK and ESCALATE of this model count, its ALLOW does not replace your approval.\n")
 	}
 	if why := r.FailureReason(); why != "" {
@@ -112,7 +112,7 @@ func examReport(r *shield.ExamResult, price config.Price) string {
 	} else {
 		b.WriteString("Passed: the model decides what the policy sends to it. After every tenth call, shield sends the model a test attack (probe).\n")
 	}
-	if why := r.OverblockingReason(); why != "" {
+	if why := r.TooManyLegitimateBlockedReason(); why != "" {
 		fmt.Fprintf(&b, "Not usable: %s. No one can allow what it blocks, so agents could not do ordinary work. %s.\n", why, strongerModelAdvice)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
@@ -121,25 +121,25 @@ func examReport(r *shield.ExamResult, price config.Price) string {
 // strongerModelAdvice is the advice for a model that blocks ordinary work.
 const strongerModelAdvice = "Configure a stronger model (evaluator.model), or set policy: offline to be asked yourself"
 
-// runDueProbes asks the model the probes that are due.
-func runDueProbes(c *cli.Context, w *Environment) error {
+// runDueModelProbes asks the model the probes that are due.
+func runDueModelProbes(c *cli.Context, w *Environment) error {
 	ctx, stop := context.WithTimeout(c.Context, 2*time.Minute)
 	defer stop()
 	_, p, err := newCommandPipeline(c, w, false)
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.Probe(ctx), p.Close())
+	return errors.Join(p.RunDueModelProbes(ctx), p.Close())
 }
 
-// startDueProbes starts a process that asks the model the probes that are due, once the host has its
+// startModelProbeProcessIfDue starts a process that asks the model the probes that are due, once the host has its
 // answer.
-func (w *Environment) startDueProbes(c *cli.Context) {
+func (w *Environment) startModelProbeProcessIfDue(c *cli.Context) {
 	p := w.judgingPipeline
-	if p == nil || !p.ProbeDue(c.Context) || w.Executable == "" {
+	if p == nil || !p.HasDueModelProbe(c.Context) || w.Executable == "" {
 		return
 	}
-	args := []string{"evaluate", "--" + dueProbesFlag}
+	args := []string{"evaluate", "--" + dueModelProbesFlag}
 	for _, name := range []string{"config", "state"} {
 		if c.IsSet(name) {
 			args = append(args, "--"+name, c.String(name))
@@ -147,7 +147,7 @@ func (w *Environment) startDueProbes(c *cli.Context) {
 	}
 	cmd := exec.Command(w.Executable, args...)
 	cmd.Dir, cmd.Env = w.Dir, w.Environ()
-	if detach(cmd) && cmd.Start() == nil {
+	if tryPrepareDetachedStart(cmd) && cmd.Start() == nil {
 		_ = cmd.Process.Release()
 	}
 }

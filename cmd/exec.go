@@ -36,11 +36,11 @@ func execCommand(w *Environment) *cli.Command {
 			&cli.StringSliceFlag{Name: "keep-env", Usage: "keep the variable `NAME` instead of dropping it; may be repeated"},
 		),
 		Action: func(c *cli.Context) error {
-			if w.servedQuestion != nil {
-				return answerExecQuestion(c, w)
+			if w.serviceClientRequest != nil {
+				return judgeExecForServiceClient(c, w)
 			}
 			var own *statusError // an error that already carries the exit status of the executed command
-			err := runAllowed(c, w)
+			err := judgeAndExecCommand(c, w)
 			if err == nil || errors.As(err, &own) {
 				return err
 			}
@@ -51,13 +51,13 @@ func execCommand(w *Environment) *cli.Command {
 
 // A commandText is the command that exec judges.
 type commandText struct {
-	text                string
-	mayParseDifferently bool // text that a shell may parse differently from shield
+	text                    string
+	isShellParsingUncertain bool // text that a shell may parse differently from shield
 }
 
-// runAllowed judges a command and runs it in place of shield. It returns only if the command does not
+// judgeAndExecCommand judges a command and runs it in place of shield. It returns only if the command does not
 // run or is only checked.
-func runAllowed(c *cli.Context, w *Environment) error {
+func judgeAndExecCommand(c *cli.Context, w *Environment) error {
 	argv := c.Args().Slice()
 	env, gone := launch.CleanEnv(w.Environ(), c.StringSlice("keep-env"))
 	env = append(env, launch.JudgedVariable)
@@ -68,7 +68,7 @@ func runAllowed(c *cli.Context, w *Environment) error {
 		if !c.Bool("check") || c.Bool("profile") {
 			return errors.New("exec --dialect works only with --check; add --check")
 		}
-		judged, err = newInteractiveLine(argv, c.String("dialect"))
+		judged, err = newInteractiveShellLine(argv, c.String("dialect"))
 	} else if cmd, err = newExecCommand(argv, c.Bool("shell"), env); err == nil {
 		defer cmd.Close()
 		judged.text = cmd.Text()
@@ -140,7 +140,7 @@ func newExecCommand(argv []string, shell bool, env []string) (cmd *launch.Comman
 		cmd, err = launch.New(argv, env)
 	}
 	if err != nil && !shell && len(argv) == 1 && strings.ContainsAny(argv[0], " |;&<>$") {
-		return nil, fmt.Errorf("exec: no program is named %q; for a command line, use: shield exec --shell -- 'COMMAND LINE'", shortenText(argv[0]))
+		return nil, fmt.Errorf("exec: no program is named %q; for a command line, use: shield exec --shell -- 'COMMAND LINE'", shortenTo80Characters(argv[0]))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("exec: %w", err)
@@ -148,8 +148,8 @@ func newExecCommand(argv []string, shell bool, env []string) (cmd *launch.Comman
 	return cmd, nil
 }
 
-// newInteractiveLine returns a line of an interactive shell, which is judged but not run.
-func newInteractiveLine(argv []string, shell string) (commandText, error) {
+// newInteractiveShellLine returns a line of an interactive shell, which is judged but not run.
+func newInteractiveShellLine(argv []string, shell string) (commandText, error) {
 	if len(argv) != 1 {
 		return commandText{}, fmt.Errorf("exec --dialect: expected one operand, found %d; put the line in single quotes", len(argv))
 	}
@@ -161,7 +161,7 @@ func newInteractiveLine(argv []string, shell string) (commandText, error) {
 	case "fish":
 		text, same = dialect.FromFish(text)
 	default:
-		return commandText{}, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", shortenText(shell))
+		return commandText{}, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", shortenTo80Characters(shell))
 	}
 	if !same {
 		text = argv[0]
@@ -174,7 +174,9 @@ func judgeExec(c *cli.Context, w *Environment, raw []byte) (hookAnswer, error) {
 	if line, ok := w.askService(raw); ok {
 		return readAnswer(line)
 	}
-	_, p, err := newChangedPipeline(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool("check") })
+	_, p, err := newPipelineWithConfigChange(c, w, func(cfg *shield.Config) {
+		cfg.JudgesSingleAction, cfg.OffersAllowOnce, cfg.BacksUpLostFiles = true, true, !c.Bool("check")
+	})
 	if err != nil {
 		return hookAnswer{}, err
 	}
@@ -190,39 +192,41 @@ func evaluateExec(c *cli.Context, w *Environment, p *shield.Pipeline, raw []byte
 	v, err := w.evaluateAction(c.Context, p, a)
 	if err != nil || v.Decision == verdict.Allow {
 		answer := hookAnswer{Allow: err == nil}
-		if v.Undo != "" {
-			answer.Reason = "what this deletes or overwrites is kept as " + v.Undo
+		if v.BackupSetID != "" {
+			answer.Reason = "what this deletes or overwrites is kept as " + v.BackupSetID
 		}
 		return answer, err
 	}
 	if c.IsSet("dialect") {
-		addRemedyTerminal(&v)
+		addTerminalHintToRemedy(&v)
 	}
 	return hookAnswer{Reason: v.ForUser()}, nil
 }
 
-// approvalCommandsRule is the rule of the protected core that protects shield's own approval commands.
-const approvalCommandsRule = "shield_answers"
+// approvalCommandsRuleName is the rule of the protected core that protects shield's own approval commands.
+const approvalCommandsRuleName = "shield_answers"
 
-// addRemedyTerminal adds to the proposed remedy of a verdict that the user must type it in a
+// addTerminalHintToRemedy adds to the proposed remedy of a verdict that the user must type it in a
 // terminal without "shield init". The guarded shell, in which "shield init" ran, is not suitable,
 // since an agent may type there.
-func addRemedyTerminal(v *verdict.Verdict) {
+func addTerminalHintToRemedy(v *verdict.Verdict) {
 	switch {
 	case v.Explanation.Remedy != "":
 		v.Explanation.Remedy += ", in a terminal without shield init"
-	case v.Rule == approvalCommandsRule:
+	case v.Rule == approvalCommandsRuleName:
 		v.Explanation.Remedy = "type the command in a terminal without 'shield init'"
 	}
 }
 
-// answerExecQuestion judges an action for another process that runs exec.
-func answerExecQuestion(c *cli.Context, w *Environment) error {
-	_, p, err := newChangedPipeline(c, w, func(cfg *shield.Config) { cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool("check") })
+// judgeExecForServiceClient judges an action for another process that runs exec.
+func judgeExecForServiceClient(c *cli.Context, w *Environment) error {
+	_, p, err := newPipelineWithConfigChange(c, w, func(cfg *shield.Config) {
+		cfg.JudgesSingleAction, cfg.OffersAllowOnce, cfg.BacksUpLostFiles = true, true, !c.Bool("check")
+	})
 	if err != nil {
 		return err
 	}
-	answer, err := evaluateExec(c, w, p, w.servedQuestion.input)
+	answer, err := evaluateExec(c, w, p, w.serviceClientRequest.input)
 	if err != nil {
 		return err
 	}
@@ -241,7 +245,7 @@ func (l commandText) toAction(dir string) ([]byte, error) {
 	fields := map[string]any{
 		"type": "execute_command", "payload": map[string]string{"command": l.text}, "cwd": dir,
 	}
-	if l.mayParseDifferently {
+	if l.isShellParsingUncertain {
 		fields["min_tier"] = 2
 	}
 	return json.Marshal(fields)

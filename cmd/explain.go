@@ -55,12 +55,12 @@ func explain(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	cfg := explainConfig(set, w, last)
+	cfg := pipelineConfigForExplainCommand(set, w, last)
 	p, err := shield.NewPipeline(cfg)
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	e, err := judgeForExplain(c.Context, w, p, args, last, set.MaxRecordLen)
+	e, err := judgeForExplain(c.Context, w, p, args, last, set.MaxInputRecordBytes)
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
@@ -77,13 +77,13 @@ func explain(c *cli.Context, w *Environment) error {
 	return nil
 }
 
-// explainConfig returns the configuration of a pipeline that writes only the evaluator's counters.
-func explainConfig(set *config.Loaded, w *Environment, last int) shield.Config {
+// pipelineConfigForExplainCommand returns the configuration of a pipeline that writes only the evaluator's counters.
+func pipelineConfigForExplainCommand(set *config.Loaded, w *Environment, lastTier int) shield.Config {
 	cfg := shieldConfig(set, w, "explain")
-	cfg.Own = append(cfg.Own, auditFile(set, w))
-	cfg.Trace, cfg.NoAction, cfg.Settings.Audit.Enabled = true, true, false
-	if last < shield.TierEvaluate {
-		cfg.Own, cfg.StateDir = append(cfg.Own, cfg.StateDir), ""
+	cfg.ExtraShieldPaths = append(cfg.ExtraShieldPaths, auditFile(set, w))
+	cfg.VerdictsIncludeTrail, cfg.OmitsActionFromVerdicts, cfg.Settings.Audit.Enabled = true, true, false
+	if lastTier < shield.TierEvaluate {
+		cfg.ExtraShieldPaths, cfg.StateDir = append(cfg.ExtraShieldPaths, cfg.StateDir), ""
 	}
 	return cfg
 }
@@ -118,10 +118,10 @@ func judgeForExplain(ctx context.Context, w *Environment, p *shield.Pipeline, ar
 		v := verdict.Verdict{Line: line, Decision: verdict.Block, Confidence: 1, Error: string(action.CodeOf(bad)), Reasoning: redactedErrorText(bad)}
 		return report.Explanation{Verdict: &v}, nil
 	}
-	out := p.EvaluateUntil(ctx, a, last)
+	out := p.EvaluateThroughTier(ctx, a, last)
 	e := report.Explanation{Action: a, Verdict: &out.Verdict, Evidence: out.Evidence()}
 	if out.Verdict.Decision != verdict.Allow {
-		e.AllowRuleGaps, err = p.Gaps(ctx, a)
+		e.AllowRuleGapReasons, err = p.AllowRuleNonMatchReasons(ctx, a)
 	}
 	return e, err
 }

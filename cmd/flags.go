@@ -45,33 +45,33 @@ func unattendedFlag() cli.Flag {
 	return &cli.StringFlag{Name: "unattended", Usage: "`deny|\"wait TIME\"`: deny what needs approval where no user can be reached, or let the question wait on the approval page"}
 }
 
-// streamJudgeFlags are the flags of all commands that judge a stream.
-func streamJudgeFlags(more ...cli.Flag) []cli.Flag {
+// recordStreamJudgeFlags are the flags of all commands that judge a stream.
+func recordStreamJudgeFlags(extraFlags ...cli.Flag) []cli.Flag {
 	return append(append(commonJudgeFlags(),
 		&cli.IntFlag{Name: "jobs", Value: 1, Usage: "judge `N` actions at a time, 1 to 256; verdicts keep the input's order"},
 		&cli.StringFlag{Name: "format", Value: "json", Usage: "write verdicts as `json|text`: JSON Lines for the next tier, or one line an action for people", Action: func(c *cli.Context, which string) error {
 			if which != "json" && which != "text" {
-				return fmt.Errorf("%s: --format: %q is not one of json, text", c.Command.HelpName, shortenText(which))
+				return fmt.Errorf("%s: --format: %q is not one of json, text", c.Command.HelpName, shortenTo80Characters(which))
 			}
 			return nil
 		}},
 		&cli.BoolFlag{Name: "trace", Usage: "add every tier's answer, its latency, effects and views to each verdict"},
 		&cli.BoolFlag{Name: "no-action", Usage: "leave the action out of the verdicts; for the end of a pipe"},
 		&cli.StringFlag{Name: "conditions", Value: "none", Usage: "allow actions under a condition: `none|kept`; kept: the caller first keeps the files that the action deletes or overwrites", Action: func(c *cli.Context, which string) error {
-			if which != "none" && which != verdict.ConditionBackedUp {
-				return fmt.Errorf("%s: --conditions: %q is not one of none, kept", c.Command.HelpName, shortenText(which))
+			if which != "none" && which != verdict.AllowConditionFilesBackedUp {
+				return fmt.Errorf("%s: --conditions: %q is not one of none, kept", c.Command.HelpName, shortenTo80Characters(which))
 			}
 			return nil
 		}},
 		&cli.IntFlag{Name: "max-bytes", DefaultText: "1048576, unless configured", Usage: "block records larger than `N` bytes"},
-	), more...)
+	), extraFlags...)
 }
 
 //go:noinline
 func colorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "color", Value: "auto", Usage: "colour text for people: `auto|always|never`", Action: func(c *cli.Context, mode string) error {
 		if !slices.Contains([]string{"auto", "always", "never"}, mode) {
-			return fmt.Errorf("%s: --color: %q is not one of auto, always, never", c.Command.HelpName, shortenText(mode))
+			return fmt.Errorf("%s: --color: %q is not one of auto, always, never", c.Command.HelpName, shortenTo80Characters(mode))
 		}
 		return nil
 	}}
@@ -95,16 +95,16 @@ func settingsSources(c *cli.Context, w *Environment) (config.Sources, error) {
 	if file != "" && !filepath.IsAbs(file) {
 		// A relative SHIELD_CONFIG would name another file after a change of the working folder,
 		// perhaps one that an agent wrote.
-		return config.Sources{}, fmt.Errorf("SHIELD_CONFIG is %q; set it to an absolute path", shortenText(file))
+		return config.Sources{}, fmt.Errorf("SHIELD_CONFIG is %q; set it to an absolute path", shortenTo80Characters(file))
 	}
 	return config.Sources{
-		System:  config.SystemFile(),
-		User:    config.UserFile(w.Home, w.Getenv),
-		File:    file,
-		Home:    w.Home,
-		Dir:     w.Dir,
-		Presets: policy.Presets(),
-		Flags: func(s *config.Settings) []string {
+		SystemSettingsPath:       config.SystemFile(),
+		UserSettingsPath:         config.UserFile(w.Home, w.Getenv),
+		UserSettingsPathOverride: file,
+		Home:                     w.Home,
+		CommandLineBaseDir:       w.Dir,
+		PresetPolicyNames:        policy.Presets(),
+		ApplyFlagsAndListChanged: func(s *config.Settings) []string {
 			var set []string
 			text := func(flag, name string, to *string) {
 				if c.IsSet(flag) {
@@ -112,17 +112,17 @@ func settingsSources(c *cli.Context, w *Environment) (config.Sources, error) {
 					set = append(set, name)
 				}
 			}
-			text("policy", "policy", &s.Policy)
-			text("model", "classifier.model", &s.Classifier.Model)
+			text("policy", "policy", &s.PolicyNameOrPath)
+			text("model", "classifier.model", &s.Classifier.ModelNameOrDir)
 			text("onnxruntime", "classifier.onnxruntime", &s.Classifier.ONNXRuntime)
-			text("state", "state", &s.State)
-			text("unattended", "approval.unattended", &s.Approval.Unattended)
+			text("state", "state", &s.StateDir)
+			text("unattended", "approval.unattended", &s.Approval.UnattendedDenyOrWait)
 			if c.IsSet("root") {
-				s.Roots = slices.Clone(c.StringSlice("root"))
+				s.WorkspaceRoots = slices.Clone(c.StringSlice("root"))
 				set = append(set, "roots")
 			}
 			if c.IsSet("max-bytes") {
-				s.MaxRecordLen = c.Int("max-bytes")
+				s.MaxInputRecordBytes = c.Int("max-bytes")
 				set = append(set, "max_bytes")
 			}
 			return set
@@ -132,10 +132,10 @@ func settingsSources(c *cli.Context, w *Environment) (config.Sources, error) {
 
 // stateDir returns the folder with seal key, state and audit log.
 func stateDir(s *config.Settings, w *Environment) string {
-	if s.State == "" {
+	if s.StateDir == "" {
 		return config.StateDir(w.Home, w.Getenv)
 	}
-	return s.State
+	return s.StateDir
 }
 
 // parallelJobs returns how many actions are judged in parallel.

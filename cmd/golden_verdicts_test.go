@@ -33,7 +33,7 @@ func goldenRun(t *testing.T, w Environment, in string, args ...string) (status i
 func goldenWorld(t *testing.T) (w Environment, state, config string) {
 	t.Helper()
 	state = t.TempDir()
-	if err := os.WriteFile(filepath.Join(state, verdict.KeyFile), hostile.Key[:], 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(state, verdict.KeyFile), hostile.TestSealKey[:], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	config = filepath.Join(t.TempDir(), "shield.yaml")

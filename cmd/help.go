@@ -14,19 +14,19 @@ func init() { cli.HelpPrinter = printHelp }
 
 // Groups of commands, in the order of the help text.
 const (
-	groupJudge    = "judge"
-	groupProtect  = "protect an agent"
-	groupDecide   = "decide"
-	groupPolicies = "policies"
-	groupHistory  = "look back"
-	groupFleet    = "fleet"
+	commandGroupJudge    = "judge"
+	commandGroupProtect  = "protect an agent"
+	commandGroupDecide   = "decide"
+	commandGroupPolicies = "policies"
+	commandGroupHistory  = "look back"
+	commandGroupFleet    = "fleet"
 )
 
-var commandGroups = []string{groupJudge, groupProtect, groupDecide, groupPolicies, groupHistory, groupFleet}
+var commandGroups = []string{commandGroupJudge, commandGroupProtect, commandGroupDecide, commandGroupPolicies, commandGroupHistory, commandGroupFleet}
 
 const (
-	helpWidth  = 100 // maximum columns
-	helpColumn = 30  // column of flag descriptions
+	helpWidth                  = 100 // maximum columns
+	flagDescriptionStartColumn = 30  // column of flag descriptions
 )
 
 // printHelp writes the help text of an app or a command, in the width of the terminal. It replaces the
@@ -125,7 +125,7 @@ func (p *helpPage) writeFlags(flags []cli.Flag) {
 		if value := d.GetDefaultText(); d.TakesValue() && value != "" {
 			meaning += " (default: " + value + ")"
 		}
-		p.writeRow(flagSyntax(f), meaning, helpColumn)
+		p.writeRow(flagSyntax(f), meaning, flagDescriptionStartColumn)
 	}
 }
 

@@ -32,7 +32,7 @@ func hookCommand(w *Environment) *cli.Command {
 			"hook status verifies that a denial is enforced, hook list lists the hosts.",
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return fmt.Errorf("hook: unknown host %q; supported: %s", shortenText(c.Args().First()), strings.Join(host.Names(), ", "))
+				return fmt.Errorf("hook: unknown host %q; supported: %s", shortenTo80Characters(c.Args().First()), strings.Join(host.Names(), ", "))
 			}
 			return fmt.Errorf("hook: HOST is missing; supported: %s", strings.Join(host.Names(), ", "))
 		},
@@ -44,14 +44,14 @@ func hookCommand(w *Environment) *cli.Command {
 			Flags: append(commonJudgeFlags(), unattendedFlag(),
 				&cli.DurationFlag{Name: "timeout", Usage: "deny after `TIME` at the latest, waiting for a person included"},
 				&cli.BoolFlag{Name: permissionFlag, Usage: "answer the event that the host raises before its permission prompt"},
-				&cli.IntFlag{Name: watch.InstalledLineFlag, Hidden: true},
+				&cli.IntFlag{Name: watch.HookShellPIDFlag, Hidden: true},
 				&cli.BoolFlag{Name: watch.InProcessFlag, Usage: "judge in this process, without a second one as watchdog; for command lines that older versions installed"},
 				&cli.BoolFlag{Name: watch.JudgeFlag, Hidden: true}),
 			Action: func(c *cli.Context) error {
 				if _, err := operands(c); err != nil {
 					return err
 				}
-				if w.servedQuestion != nil {
+				if w.serviceClientRequest != nil {
 					return answerHookQuestion(c, w, name)
 				}
 				deadline, err := hookDeadline(c, w)
@@ -64,10 +64,10 @@ func hookCommand(w *Environment) *cli.Command {
 				switch {
 				case c.Bool(watch.JudgeFlag):
 					return judgeHook(c, w, name, deadline)
-				case (c.Bool(watch.InProcessFlag) || c.IsSet(watch.InstalledLineFlag)) && w.EarlyWatch == nil:
+				case (c.Bool(watch.InProcessFlag) || c.IsSet(watch.HookShellPIDFlag)) && w.WatchStartedInInit == nil:
 					return judgeInProcess(c, w, name, deadline)
 				}
-				return watchHook(c.Context, w, name, deadline)
+				return runHookWatchdog(c.Context, w, name, deadline)
 			},
 		})
 	}
@@ -98,14 +98,14 @@ type denial struct {
 func (d denial) Error() string { return d.agentText }
 
 // failureDenial returns the denial after an internal failure.
-func failureDenial(cause, host string, after bool) denial {
-	return denial{unjudgedText, "shield blocked an action that it could not judge; run 'shield doctor'. Cause: " + redactedErrorText(errors.New(cause)), host, after}
+func failureDenial(cause, hostName string, toolHasRun bool) denial {
+	return denial{unjudgedText, "shield blocked an action that it could not judge; run 'shield doctor'. Cause: " + redactedErrorText(errors.New(cause)), hostName, toolHasRun}
 }
 
 // escapeAndShorten returns a denial without control characters, cut to maxReasonLength.
 func (d denial) escapeAndShorten() denial {
 	for _, text := range []*string{&d.agentText, &d.userText} {
-		*text = brief.Text(strings.ToValidUTF8(term.Escape(*text), "?"), maxReasonLength)
+		*text = brief.TruncateWithEllipsis(strings.ToValidUTF8(term.Escape(*text), "?"), maxReasonLength)
 	}
 	return d
 }
@@ -130,16 +130,16 @@ func hookDenialError(w *Environment, args []string, err error) error {
 		d = failureDenial(err.Error(), "", false)
 	}
 	d = d.escapeAndShorten()
-	h, err := hookedHost(cmp.Or(d.hostName, name), d.hostName == "" && slices.Contains(args, "--"+permissionFlag))
-	if errors.Is(err, host.ErrNoPermission) {
+	h, err := hostForHookCommand(cmp.Or(d.hostName, name), d.hostName == "" && slices.Contains(args, "--"+permissionFlag))
+	if errors.Is(err, host.ErrNoPermissionPromptHook) {
 		h, err = host.Named(name)
 	}
 	if err != nil {
-		return &statusError{statusBlock, d.stderrText(false)}
+		return &statusError{statusBlock, d.stderrMessageError(false)}
 	}
 	var answer []byte
 	if d.toolHasRun {
-		answer, err = h.UnexaminedResponse(context.Background(), d.agentText)
+		answer, err = h.UnexaminedResultResponse(context.Background(), d.agentText)
 	} else {
 		answer, err = h.Deny(context.Background(), d.agentText, d.userText)
 	}
@@ -151,22 +151,22 @@ func hookDenialError(w *Environment, args []string, err error) error {
 	case err != nil:
 		d.agentText += fmt.Sprintf("; the host was not answered: %v", err)
 	case !d.toolHasRun:
-		status = h.DenialStatus()
+		status = h.DenialExitStatus()
 	}
-	return &statusError{status, d.stderrText(h.NeedsSilentHook())}
+	return &statusError{status, d.stderrMessageError(h.RequiresEmptyHookStdout())}
 }
 
-// stderrText returns the text of a denial for standard error. agent means that the host shows standard
+// stderrMessageError returns the text of a denial for standard error. agent means that the host shows standard
 // error to the agent.
-func (d denial) stderrText(agent bool) error {
-	if agent || d.userText == "" {
+func (d denial) stderrMessageError(agentReadsStderr bool) error {
+	if agentReadsStderr || d.userText == "" {
 		return errors.New(d.agentText)
 	}
 	return errors.New(d.agentText + "\n" + d.userText)
 }
 
 // hookHostName reports whether a command line answers a host, and returns the host's name, "" if unknown.
-func hookHostName(args []string) (name string, hooked bool) {
+func hookHostName(args []string) (name string, isHookCall bool) {
 	i := slices.Index(args, "hook")
 	if i < 0 || i > 0 && !strings.HasPrefix(args[0], "-") {
 		return "", false

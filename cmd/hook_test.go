@@ -143,7 +143,7 @@ func TestHookFailuresDeny(t *testing.T) {
 		{"an object and more", strings.NewReader(hookRead + "x"), nil},
 		{"half an object", strings.NewReader(hookRead[:40]), nil},
 		{"another event", strings.NewReader(`{"hook_event_name":"Stop"}`), nil},
-		{"larger than the limit", io.LimitReader(endless{}, host.MaxBytes+1), nil},
+		{"larger than the limit", io.LimitReader(endless{}, host.MaxHookInputBytes+1), nil},
 		{"endless", endless{}, nil},
 		{"deep", strings.NewReader(strings.Repeat(`{"tool_input":`, 100_000)), nil},
 		{"an error", broken{}, nil},
@@ -222,7 +222,7 @@ func TestHookJudgeFails(t *testing.T) {
 		"two answers":         answers(`{"allow":true}{"allow":true}` + "\n"),
 		"a log line first":    answers("log\n" + `{"allow":true}` + "\n"),
 		"the host's own form": answers(`{"hookSpecificOutput":{"permissionDecision":"allow"}}` + "\n"),
-		"more than is read":   answers(strings.Repeat(" ", watch.MaxAnswer) + `{"allow":true}` + "\n"),
+		"more than is read":   answers(strings.Repeat(" ", watch.MaxAnswerBytes) + `{"allow":true}` + "\n"),
 	} {
 		w := newWorld(t)
 		w.startJudge = start
@@ -242,21 +242,21 @@ func TestAllowedAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		neutral, err := h.Answer(t.Context(), host.Event{Name: "a", ID: watch.IDPlaceholder}, true, "")
+		neutral, err := h.Answer(t.Context(), host.Event{Name: "a", ID: watch.ActionIDPlaceholder}, true, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		other, err := h.Answer(t.Context(), host.Event{Name: "b", ID: "2"}, true, "why")
-		if err != nil || string(other) != strings.Replace(string(neutral), watch.IDPlaceholder, "2", 1) {
+		if err != nil || string(other) != strings.Replace(string(neutral), watch.ActionIDPlaceholder, "2", 1) {
 			t.Fatalf("%s: is told %s or %s, %v: it depends on more than the id", name, neutral, other, err)
 		}
-		want = append(want, watch.Host{Name: name, NeutralResponse: string(neutral)})
-		text, err := jsonv2.Marshal(hookAnswer{Allow: true, HostText: neutral})
-		if err != nil || string(text)+"\n" != watch.AllowedAnswer(string(neutral)) {
-			t.Errorf("%s: a judge says %s, %v; the watchdog waits for %q", name, text, err, watch.AllowedAnswer(string(neutral)))
+		want = append(want, watch.Host{Name: name, DeferToHostJSON: string(neutral)})
+		text, err := jsonv2.Marshal(hookAnswer{Allow: true, HostResponseJSON: neutral})
+		if err != nil || string(text)+"\n" != watch.JudgeAllowAnswerLine(string(neutral)) {
+			t.Errorf("%s: a judge says %s, %v; the watchdog waits for %q", name, text, err, watch.JudgeAllowAnswerLine(string(neutral)))
 		}
 		var out strings.Builder
-		answer, err := readAnswer([]byte(watch.AllowedAnswer(string(neutral))))
+		answer, err := readAnswer([]byte(watch.JudgeAllowAnswerLine(string(neutral))))
 		if err != nil || answer.writeOrFail(&out) != nil || out.String() != string(neutral)+"\n" {
 			t.Errorf("%s: the whole program tells the host %q, %v", name, out.String(), err)
 		}
@@ -336,7 +336,7 @@ func TestBrokenSettingsAfterATool(t *testing.T) {
 				continue
 			}
 			status, out, errs := run(t, inProcess(newWorld(t)), string(in), "hook", name, "--config", "/nowhere")
-			lost, err := h.UnexaminedResponse(t.Context(), "shield: x")
+			lost, err := h.UnexaminedResultResponse(t.Context(), "shield: x")
 			if err != nil {
 				t.Fatal(err)
 			}

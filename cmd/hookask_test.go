@@ -37,7 +37,7 @@ func TestHookLeavesQuestionToHost(t *testing.T) {
 		{"every mode", channel, "claude-code", claude, "1", push, `"permission_mode":"bypassPermissions"`, nil, true},
 		{"a sub-agent", channel, "claude-code", claude, "1", push, `"permission_mode":"plan","agent_id":"a1"`, nil, true},
 		{"a later minor version", channel, "claude-code", "claude-code_2-7-0_agent", "1", push, plain, nil, true},
-		{"started with other options", channel, "claude-code", claude, "1", push, plain, &host.HostProcess{Args: []string{"--model", "x"}, Terminal: true}, true},
+		{"started with other options", channel, "claude-code", claude, "1", push, plain, &host.HostProcess{Args: []string{"--model", "x"}, IsStdioTerminal: true}, true},
 		{"another channel alone", "approval: {channels: [tty]}\n", "claude-code", claude, "1", push, plain, nil, false},
 		{"refused", channel, "claude-code", claude, "1", "rm -rf /", plain, nil, false},
 		{"a new major version", channel, "claude-code", "claude-code_3-0-0_agent", "1", push, plain, nil, false},
@@ -49,8 +49,8 @@ func TestHookLeavesQuestionToHost(t *testing.T) {
 		{"no mode", channel, "claude-code", claude, "1", push, `"x":1`, nil, false},
 		{"nobody attends", channel, "claude-code", claude, "0", push, plain, nil, false},
 		{"nobody attends, says the event otherwise", channel, "claude-code", claude, "", push, plain + `,"attended":true,"env":{"CLAUDE_CODE_SESSION_ATTENDED":"1"},"process":{"terminal":true}`, nil, false},
-		{"a program that answers", channel, "claude-code", claude, "1", push, plain, &host.HostProcess{Args: []string{"--permission-prompt-tool", "mcp__x__yes"}, Terminal: true}, false},
-		{"settings of the command line", channel, "claude-code", claude, "1", push, plain, &host.HostProcess{Args: []string{"--settings={}"}, Terminal: true}, false},
+		{"a program that answers", channel, "claude-code", claude, "1", push, plain, &host.HostProcess{Args: []string{"--permission-prompt-tool", "mcp__x__yes"}, IsStdioTerminal: true}, false},
+		{"settings of the command line", channel, "claude-code", claude, "1", push, plain, &host.HostProcess{Args: []string{"--settings={}"}, IsStdioTerminal: true}, false},
 		{"a project that sets the version", channel, "claude-code", claude, "1", push, plain + `,"cwd":"WORK/.settings"`, nil, false},
 		{"a hook that answers", channel, "claude-code", claude, "1", push, plain + `,"cwd":"WORK/.answered"`, nil, false},
 		{"an agent whose hook answers", channel, "claude-code", claude, "1", push, plain + `,"cwd":"WORK/.agents"`, nil, false},
@@ -59,19 +59,19 @@ func TestHookLeavesQuestionToHost(t *testing.T) {
 		{"Droid runs it", channel, "droid", claude, "1", push, plain, nil, false},
 		{"Cline runs it", channel, "cline", claude, "1", push, plain, nil, false},
 
-		{"Copilot", channel, "copilot", "", "", push, "", &host.HostProcess{Terminal: true, Version: "1.0.102"}, true},
-		{"Copilot with all allowed", channel, "copilot", "", "", push, "", &host.HostProcess{Args: []string{"--allow-all"}, Terminal: true, Version: "1.1.0"}, true},
+		{"Copilot", channel, "copilot", "", "", push, "", &host.HostProcess{IsStdioTerminal: true, Version: "1.0.102"}, true},
+		{"Copilot with all allowed", channel, "copilot", "", "", push, "", &host.HostProcess{Args: []string{"--allow-all"}, IsStdioTerminal: true, Version: "1.1.0"}, true},
 		{"Copilot without a terminal", channel, "copilot", "", "", push, "", &host.HostProcess{Version: "1.0.102"}, false},
-		{"Copilot with a prompt", channel, "copilot", "", "", push, "", &host.HostProcess{Args: []string{"--prompt=x"}, Terminal: true, Version: "1.0.102"}, false},
-		{"Copilot on its own", channel, "copilot", "", "", push, "", &host.HostProcess{Args: []string{"--autopilot"}, Terminal: true, Version: "1.0.102"}, false},
+		{"Copilot with a prompt", channel, "copilot", "", "", push, "", &host.HostProcess{Args: []string{"--prompt=x"}, IsStdioTerminal: true, Version: "1.0.102"}, false},
+		{"Copilot on its own", channel, "copilot", "", "", push, "", &host.HostProcess{Args: []string{"--autopilot"}, IsStdioTerminal: true, Version: "1.0.102"}, false},
 		{"Copilot, which is unknown", channel, "copilot", claude, "1", push, `"terminal":true`, nil, false},
-		{"Copilot of a new major version", channel, "copilot", "", "", push, "", &host.HostProcess{Terminal: true, Version: "2.0.0"}, false},
+		{"Copilot of a new major version", channel, "copilot", "", "", push, "", &host.HostProcess{IsStdioTerminal: true, Version: "2.0.0"}, false},
 
-		{"Gemini", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Terminal: true, Version: "0.61.0"}, true},
-		{"Gemini with options", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Args: []string{"--yolo", "-i", "hello", "--model=x"}, Terminal: true, Version: "0.61.0"}, true},
-		{"Gemini with a prompt", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Args: []string{"-p", "x"}, Terminal: true, Version: "0.61.0"}, false},
-		{"Gemini with a first message", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Args: []string{"--yolo", "hello"}, Terminal: true, Version: "0.61.0"}, false},
-		{"Gemini with a new option", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Args: []string{"--acp"}, Terminal: true, Version: "0.61.0"}, false},
+		{"Gemini", channel, "gemini-cli", "", "", push, "", &host.HostProcess{IsStdioTerminal: true, Version: "0.61.0"}, true},
+		{"Gemini with options", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Args: []string{"--yolo", "-i", "hello", "--model=x"}, IsStdioTerminal: true, Version: "0.61.0"}, true},
+		{"Gemini with a prompt", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Args: []string{"-p", "x"}, IsStdioTerminal: true, Version: "0.61.0"}, false},
+		{"Gemini with a first message", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Args: []string{"--yolo", "hello"}, IsStdioTerminal: true, Version: "0.61.0"}, false},
+		{"Gemini with a new option", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Args: []string{"--acp"}, IsStdioTerminal: true, Version: "0.61.0"}, false},
 		{"Gemini in a pipe", channel, "gemini-cli", "", "", push, "", &host.HostProcess{Version: "0.61.0"}, false},
 		{"Gemini, which is unknown", channel, "gemini-cli", "", "", push, "", nil, false},
 	} {
@@ -193,7 +193,7 @@ func TestHostThatAsksNobody(t *testing.T) {
 	if _, out := event("PermissionRequest", "ls", ""); !strings.Contains(out, `"allow"`) {
 		t.Errorf("a call that nobody was asked about: %s", out)
 	}
-	if err := approve.NoteHostQuestion(state, questionKeyOf(t, "claude-code", `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`), approve.HostQuestion{Host: "claude-code", At: now}); err != nil {
+	if err := approve.RecordHostQuestion(state, questionKeyOf(t, "claude-code", `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}`), approve.HostQuestion{Host: "claude-code", At: now}); err != nil {
 		t.Fatal(err)
 	}
 	if _, out := event("PermissionRequest", "ls", ""); strings.Contains(out, `"allow"`) {
@@ -220,5 +220,5 @@ func questionKeyOf(t *testing.T, name, in string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return questionKey(event)
+	return eventActionsDigest(event)
 }

@@ -14,32 +14,32 @@ import (
 	"github.com/shieldcli/shield/pkg/undo"
 )
 
-// reportKeptFiles answers the event that ends an agent's turn. It tells the user once which deleted
+// reportBackedUpFiles answers the event that ends an agent's turn. It tells the user once which deleted
 // or overwritten files of the session shield kept for "shield undo".
-func reportKeptFiles(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (hookAnswer, error) {
+func reportBackedUpFiles(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (hookAnswer, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return hookAnswer{}, err
 	}
 	var text string
 	if store := shield.UndoStore(shieldConfig(set, w, "hook")); store != nil {
-		sets, err := store.TakeNewSets(event.EndedSession)
+		sets, err := store.ClaimUnreportedSets(event.EndedSession)
 		if err != nil {
 			return hookAnswer{}, err
 		}
-		text = describeKeptFiles(sets)
+		text = describeBackedUpFiles(sets)
 	}
 	var answer []byte
 	if text == "" {
 		answer, err = h.Answer(ctx, event, true, "")
 	} else {
-		answer, err = h.Say(ctx, event, text)
+		answer, err = h.ShowUserTextResponse(ctx, event, text)
 	}
-	return hookAnswer{Allow: true, HostText: answer}, err
+	return hookAnswer{Allow: true, HostResponseJSON: answer}, err
 }
 
-// describeKeptToday describes the files kept in the last 24 hours; "" if there are none.
-func describeKeptToday(set *config.Loaded, w *Environment) string {
+// describeFilesBackedUpToday describes the files kept in the last 24 hours; "" if there are none.
+func describeFilesBackedUpToday(set *config.Loaded, w *Environment) string {
 	store := shield.UndoStore(shieldConfig(set, w, "approve"))
 	if store == nil {
 		return ""
@@ -48,18 +48,18 @@ func describeKeptToday(set *config.Loaded, w *Environment) string {
 	if err != nil {
 		return ""
 	}
-	return describeKeptFiles(slices.DeleteFunc(sets, func(s undo.Set) bool { return w.Now().Sub(s.At) > 24*time.Hour }))
+	return describeBackedUpFiles(slices.DeleteFunc(sets, func(s undo.BackupSet) bool { return w.Now().Sub(s.At) > 24*time.Hour }))
 }
 
-// describeKeptFiles describes kept files, newest set first; "" if there are none.
-func describeKeptFiles(sets []undo.Set) string {
+// describeBackedUpFiles describes kept files, newest set first; "" if there are none.
+func describeBackedUpFiles(sets []undo.BackupSet) string {
 	if len(sets) == 0 {
 		return ""
 	}
 	files, bytes := 0, int64(0)
 	for i := range sets {
-		files += sets[i].Names
-		bytes += sets[i].Bytes
+		files += sets[i].EntryCount
+		bytes += sets[i].BackedUpContentBytes
 	}
 	which := sets[0].ID
 	if oldest := sets[len(sets)-1].ID; oldest != which {

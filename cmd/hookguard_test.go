@@ -20,7 +20,7 @@ func TestHostSettingsAreGuarded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := h.Settings(t.Context(), host.HookCommands{BeforeTool: "x", AfterTool: "y"}, 60, w.Dir, "linux")
+		s, err := h.HookSettings(t.Context(), host.HookCommands{BeforeTool: "x", AfterTool: "y"}, 60, w.Dir, "linux")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,13 +21,13 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// maxEditWait is how long an edit of settings waits for a concurrent one.
-const maxEditWait = 10 * time.Second
+// maxSettingsEditLockWait is how long an edit of settings waits for a concurrent one.
+const maxSettingsEditLockWait = 10 * time.Second
 
 // withLock runs an edit under a lock: of two concurrent installations, the second must see the changes
 // of the first.
-func (s *hookSettings) withLock(ctx context.Context, edit func() error) error {
-	dir := config.StateDir(s.world.Home, s.world.Getenv)
+func (s *hostHookInstaller) withLock(ctx context.Context, edit func() error) error {
+	dir := config.StateDir(s.environment.Home, s.environment.Getenv)
 	if dir == "" {
 		return errors.New("the state folder is unknown; set HOME")
 	}
@@ -39,19 +39,19 @@ func (s *hookSettings) withLock(ctx context.Context, edit func() error) error {
 		return err
 	}
 	defer lock.Close()
-	if err := lock.Lock(ctx, maxEditWait); err != nil {
+	if err := lock.Lock(ctx, maxSettingsEditLockWait); err != nil {
 		return err
 	}
 	return edit()
 }
 
 // install edits the settings. Repeating it changes nothing.
-func (s *hookSettings) install(c *cli.Context) error {
+func (s *hostHookInstaller) install(c *cli.Context) error {
 	edits, err := s.requestedEdits(c)
 	if err != nil {
 		return err
 	}
-	if edits, err = s.removeForeignEdits(c.Context, edits); err != nil {
+	if edits, err = s.dropEditsToForeignFiles(c.Context, edits); err != nil {
 		return err
 	}
 	if c.Bool(permissionFlag) && !slices.ContainsFunc(edits, func(e settingsEdit) bool { return e.place.HasPermissionHook() }) {
@@ -69,12 +69,12 @@ func (s *hookSettings) install(c *cli.Context) error {
 			}
 			s.showChange(e.file, before, after)
 		}
-		fmt.Fprintln(s.world.Err, "shield: nothing was changed")
+		fmt.Fprintln(s.environment.Err, "shield: nothing was changed")
 		return nil
 	}
-	if r, err := newProgramRecord(s.world, s.world.Executable); err == nil && r.exists() && r.verifyUnchanged() != nil {
+	if r, err := newProgramRecord(s.environment, s.environment.Executable); err == nil && r.exists() && r.verifyUnchanged() != nil {
 		// Installing would accept a program that differs from the recorded one.
-		if err := requirePerson(s.world, "hook install of a changed program", noAgentAncestor); err != nil {
+		if err := requirePerson(s.environment, "hook install of a changed program", personProofNoAgentAncestor); err != nil {
 			return err
 		}
 	}
@@ -88,21 +88,21 @@ func (s *hookSettings) install(c *cli.Context) error {
 		return err
 	}
 	if seen := s.findHooks(c.Context); len(seen.problems) > 0 {
-		return unenforcedError(seen.problems)
+		return denialNotEnforcedError(seen.problems)
 	}
-	if c.Bool(permissionFlag) && !s.answersForUser {
-		fmt.Fprintln(s.world.Err, `shield: hook.permission_request is off, so the host asks as before; set it to "on" in shield's settings to have shield answer for what it allows`)
+	if c.Bool(permissionFlag) && !s.answersPermissionRequests {
+		fmt.Fprintln(s.environment.Err, `shield: hook.permission_request is off, so the host asks as before; set it to "on" in shield's settings to have shield answer for what it allows`)
 	}
-	fmt.Fprintf(s.world.Err, "shield: %s: installed. %s\n", s.host.Title(), s.questionRoute)
-	if unverified := s.unverifiedNotice(); unverified != "" {
-		fmt.Fprintf(s.world.Err, "shield: %s: %s\n", s.host.Title(), unverified)
+	fmt.Fprintf(s.environment.Err, "shield: %s: installed. %s\n", s.host.Title(), s.questionRoute)
+	if unverified := s.untestedHostNotice(); unverified != "" {
+		fmt.Fprintf(s.environment.Err, "shield: %s: %s\n", s.host.Title(), unverified)
 	}
-	fmt.Fprintf(s.world.Err, "shield: %s, then run: shield hook status %s\n", s.NextUserStep, s.host.Name)
+	fmt.Fprintf(s.environment.Err, "shield: %s, then run: shield hook status %s\n", s.NextUserStep, s.host.Name)
 	return s.questionRoute.checkReachable()
 }
 
 // checkEditable returns why one of the files cannot be edited; then none is edited.
-func (s *hookSettings) checkEditable(ctx context.Context, edits []settingsEdit) error {
+func (s *hostHookInstaller) checkEditable(ctx context.Context, edits []settingsEdit) error {
 	for _, e := range edits {
 		before, _, err := e.file.read()
 		if err != nil {
@@ -122,8 +122,8 @@ func (s *hookSettings) checkEditable(ctx context.Context, edits []settingsEdit) 
 }
 
 // writeHooks installs the hook in all files.
-func (s *hookSettings) writeHooks(ctx context.Context, edits []settingsEdit) error {
-	if err := recordProgram(s.world); err != nil {
+func (s *hostHookInstaller) writeHooks(ctx context.Context, edits []settingsEdit) error {
+	if err := recordProgram(s.environment); err != nil {
 		return err
 	}
 	for _, e := range edits {
@@ -134,27 +134,27 @@ func (s *hookSettings) writeHooks(ctx context.Context, edits []settingsEdit) err
 	return nil
 }
 
-// removeForeignEdits drops the edits of files that belong to other programs, if the file only
+// dropEditsToForeignFiles drops the edits of files that belong to other programs, if the file only
 // handles tool results. Denials work without such a file.
-func (s *hookSettings) removeForeignEdits(ctx context.Context, edits []settingsEdit) (left []settingsEdit, err error) {
+func (s *hostHookInstaller) dropEditsToForeignFiles(ctx context.Context, edits []settingsEdit) (remaining []settingsEdit, err error) {
 	for _, e := range edits {
 		if e.place.OnlyHandlesResults() {
 			doc, _, err := e.file.read()
 			if err != nil {
 				return nil, err
 			}
-			if _, err := e.place.Install(ctx, doc); errors.Is(err, host.ErrForeign) {
-				fmt.Fprintf(s.world.Err, "shield: tool results are not scanned, because %s belongs to another program; rename that file, then %s again\n", e.file.path, s.installCommand)
+			if _, err := e.place.Install(ctx, doc); errors.Is(err, host.ErrFileOfOtherProgram) {
+				fmt.Fprintf(s.environment.Err, "shield: tool results are not scanned, because %s belongs to another program; rename that file, then %s again\n", e.file.path, s.installCommand)
 				continue
 			}
 		}
-		left = append(left, e)
+		remaining = append(remaining, e)
 	}
-	return left, nil
+	return remaining, nil
 }
 
 // writeHook installs the hook in one settings file.
-func (s *hookSettings) writeHook(ctx context.Context, place *host.Place, file settingsFile) error {
+func (s *hostHookInstaller) writeHook(ctx context.Context, place *host.HostSettingsFile, file settingsFile) error {
 	before, existed, err := file.read()
 	if err != nil {
 		return err
@@ -172,12 +172,12 @@ func (s *hookSettings) writeHook(ctx context.Context, place *host.Place, file se
 			return err
 		}
 	}
-	return file.replaceContent(after, place.Program)
+	return file.replaceContent(after, place.IsExecutable)
 }
 
 // uninstall removes the hook from the settings.
-func (s *hookSettings) uninstall(c *cli.Context) error {
-	if err := requirePerson(s.world, "hook uninstall", noAgentAncestor); err != nil {
+func (s *hostHookInstaller) uninstall(c *cli.Context) error {
+	if err := requirePerson(s.environment, "hook uninstall", personProofNoAgentAncestor); err != nil {
 		return err
 	}
 	edits, err := s.requestedEdits(c)
@@ -197,7 +197,7 @@ func (s *hookSettings) uninstall(c *cli.Context) error {
 
 // removeHook removes the hook from one file, and reports whether the file is as before the installation.
 // With trial it changes nothing.
-func (s *hookSettings) removeHook(ctx context.Context, place *host.Place, file settingsFile, trial bool) (restored bool, err error) {
+func (s *hostHookInstaller) removeHook(ctx context.Context, place *host.HostSettingsFile, file settingsFile, trial bool) (restored bool, err error) {
 	doc, exists, err := file.read()
 	if err != nil {
 		return false, err
@@ -230,12 +230,12 @@ func (s *hookSettings) removeHook(ctx context.Context, place *host.Place, file s
 }
 
 // showChange prints the changed lines.
-func (s *hookSettings) showChange(file settingsFile, before, after []byte) {
+func (s *hostHookInstaller) showChange(file settingsFile, before, after []byte) {
 	if bytes.Equal(before, after) {
-		fmt.Fprintf(s.world.Err, "shield: %s: already installed\n", file.path)
+		fmt.Fprintf(s.environment.Err, "shield: %s: already installed\n", file.path)
 		return
 	}
-	fmt.Fprint(s.world.Err, unifiedDiff(file.path, before, file.path, after))
+	fmt.Fprint(s.environment.Err, unifiedDiff(file.path, before, file.path, after))
 }
 
 // unifiedDiff returns the difference between two texts, without control characters and credentials.
@@ -243,13 +243,13 @@ func unifiedDiff(oldName string, before []byte, newName string, after []byte) st
 	_, text, _ := strings.Cut(string(diff.Diff(oldName, before, newName, after)), "\n") // the first line contains both names
 	var b strings.Builder
 	for line := range strings.Lines((*redact.Redactor)(nil).String(text)) {
-		b.WriteString(escapeLine(strings.TrimSuffix(line, "\n")) + "\n")
+		b.WriteString(escapeLineForTerminal(strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	return b.String()
 }
 
-// escapeLine returns a line of a settings file without control characters, since a repository may have
+// escapeLineForTerminal returns a line of a settings file without control characters, since a repository may have
 // written it.
-func escapeLine(line string) string {
+func escapeLineForTerminal(line string) string {
 	return term.Escape(strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    "))
 }

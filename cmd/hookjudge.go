@@ -22,30 +22,30 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A hookQuestion is the line that a judge process reads, followed by Bytes bytes of the host's input.
+// A judgeRequestHeader is the line that a judge process reads, followed by Bytes bytes of the host's input.
 // Its standard input stays open until the watchdog ends.
-type hookQuestion struct {
+type judgeRequestHeader struct {
 	InputBytes int `json:"bytes"`
-	AskingPID  int `json:"parent"` // the asking process: the host, or its shell
+	InvokerPID int `json:"parent"` // the asking process: the host, or its shell
 }
 
 // A hookAnswer is the line that a judge process writes.
 type hookAnswer struct {
-	Allow        bool           `json:"allow"`
-	AskUser      bool           `json:"ask,omitzero"`     // the host must ask its user: HostText is the request to the host, Reason the reason
-	Failed       bool           `json:"failed,omitempty"` // not judged; Reason says why
-	HostText     jsontext.Value `json:"answer,omitzero"`  // the text for a host whose call is allowed; may be nil
-	Reason       string         `json:"reason,omitempty"` // the reason of a refusal, for the agent
-	UserReason   string         `json:"user,omitempty"`   // the reason of a refusal, for the user
-	HostName     string         `json:"host,omitzero"`    // the host whose format the answer must have, if it is not the host of the command line
-	AfterToolRan bool           `json:"after,omitzero"`   // not judged; the tool has already run, or the agent ends its turn
+	Allow            bool           `json:"allow"`
+	AskUser          bool           `json:"ask,omitzero"`     // the host must ask its user: HostResponseJSON is the request to the host, Reason the reason
+	JudgingFailed    bool           `json:"failed,omitempty"` // not judged; Reason says why
+	HostResponseJSON jsontext.Value `json:"answer,omitzero"`  // the text for a host whose call is allowed; may be nil
+	Reason           string         `json:"reason,omitempty"` // the reason of a refusal, for the agent
+	UserReason       string         `json:"user,omitempty"`   // the reason of a refusal, for the user
+	HostName         string         `json:"host,omitzero"`    // the host whose format the answer must have, if it is not the host of the command line
+	AfterToolRan     bool           `json:"after,omitzero"`   // not judged; the tool has already run, or the agent ends its turn
 }
 
 // judgeHook answers the watchdog that started this process, and then makes sure that the watchdog
 // ends: the host would wait for a stopped watchdog and in the end run the tool.
 func judgeHook(c *cli.Context, w *Environment, name string, deadline time.Duration) error {
 	ended := make(chan error, 2)
-	guard := time.AfterFunc(deadline+watch.GuardGrace, func() { ended <- w.killParent() })
+	guard := time.AfterFunc(deadline+watch.WatchdogKillGrace, func() { ended <- w.killParent() })
 	defer guard.Stop()
 	in := bufio.NewReader(w.In)
 	event, err := readHookInput(in, w)
@@ -64,14 +64,14 @@ func judgeHook(c *cli.Context, w *Environment, name string, deadline time.Durati
 	}
 	err = <-ended
 	if err == nil {
-		w.startDueProbes(c)
+		w.startModelProbeProcessIfDue(c)
 	}
 	return err
 }
 
 // judgeInProcess judges one event of a host in the process that the host waits for.
 func judgeInProcess(c *cli.Context, w *Environment, name string, deadline time.Duration) error {
-	noteTerminalInput(w, "one event of the host from the terminal, a JSON object")
+	printTerminalInputHint(w, "one event of the host from the terminal, a JSON object")
 	ctx, cancel := context.WithTimeout(c.Context, deadline)
 	defer cancel()
 	event, err := callWithDeadline(ctx.Done(), func() ([]byte, error) { return watch.ReadEvent(w.In) })
@@ -89,7 +89,7 @@ func answerHookQuestion(c *cli.Context, w *Environment, name string) error {
 	if !c.Bool(watch.JudgeFlag) || c.Bool(permissionFlag) {
 		return errUndecided
 	}
-	answer, err := judgeEvent(c.Context, c, w, name, w.servedQuestion.input)
+	answer, err := judgeEvent(c.Context, c, w, name, w.serviceClientRequest.input)
 	if err != nil {
 		return err
 	}
@@ -112,14 +112,14 @@ func readHookInput(in *bufio.Reader, w *Environment) (event []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var q hookQuestion
+	var q judgeRequestHeader
 	if err := json.Unmarshal(line, &q, json.RejectUnknownMembers(true)); err != nil {
 		return nil, err
 	}
-	if q.InputBytes < 0 || q.InputBytes > watch.MaxEvent {
+	if q.InputBytes < 0 || q.InputBytes > watch.MaxEventBytes {
 		return nil, fmt.Errorf("%d bytes", q.InputBytes)
 	}
-	w.askingPID = q.AskingPID
+	w.invokerPID = q.InvokerPID
 	event = make([]byte, q.InputBytes)
 	_, err = io.ReadFull(in, event)
 	return event, err
@@ -129,14 +129,14 @@ func readHookInput(in *bufio.Reader, w *Environment) (event []byte, err error) {
 // if judging still blocks, for example on a lock.
 func judgeBeforeDeadline(ctx context.Context, c *cli.Context, w *Environment, name string, event []byte) hookAnswer {
 	late := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(watch.JudgeGrace, func() { close(late) }) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(watch.JudgeGraceAfterDeadline, func() { close(late) }) })
 	defer stop()
 	answer, err := callWithDeadline(late, func() (hookAnswer, error) { return judgeEvent(ctx, c, w, name, event) })
 	switch {
 	case errors.Is(err, errJudgingTimeout):
-		return hookAnswer{Failed: true, Reason: "no verdict in time; raise hook.timeout, or run 'shield doctor'"}
+		return hookAnswer{JudgingFailed: true, Reason: "no verdict in time; raise hook.timeout, or run 'shield doctor'"}
 	case err != nil:
-		return hookAnswer{Failed: true, Reason: err.Error(), HostName: answer.HostName, AfterToolRan: answer.AfterToolRan}
+		return hookAnswer{JudgingFailed: true, Reason: err.Error(), HostName: answer.HostName, AfterToolRan: answer.AfterToolRan}
 	}
 	return answer
 }
@@ -168,7 +168,7 @@ func callWithDeadline[T, L any](late <-chan L, f func() (T, error)) (value T, er
 // judgeEvent judges one event of a host. If judging fails, the returned answer still says which
 // host sent the event and whether the tool already ran.
 func judgeEvent(ctx context.Context, c *cli.Context, w *Environment, name string, in []byte) (hookAnswer, error) {
-	h, err := hookedHost(name, c.Bool(permissionFlag))
+	h, err := hostForHookCommand(name, c.Bool(permissionFlag))
 	if err != nil {
 		return hookAnswer{}, err
 	}
@@ -191,31 +191,31 @@ func judgeEvent(ctx context.Context, c *cli.Context, w *Environment, name string
 // judgeDecodedEvent judges a decoded event of a host.
 func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event, in []byte) (hookAnswer, error) {
 	if event.ToolResult != nil {
-		return examineResult(ctx, c, w, h, event)
+		return examineToolResult(ctx, c, w, h, event)
 	}
 	if event.EndedSession != "" {
-		return reportKeptFiles(ctx, c, w, h, event)
+		return reportBackedUpFiles(ctx, c, w, h, event)
 	}
 	if event.Prompt != nil {
 		return rememberPrompt(ctx, c, w, h, event)
 	}
 	if len(event.Actions) == 0 {
 		answer, err := h.Answer(ctx, event, true, "")
-		return hookAnswer{Allow: true, HostText: answer}, err
+		return hookAnswer{Allow: true, HostResponseJSON: answer}, err
 	}
 	asked := newHostQuestion(w, h, event)
 	w.callingHost = h
 	w.checkHostAsksUser = func() error {
-		version, err := checkHostAsks(ctx, w, h, possibleProjectFolders(w, h, event), in)
+		version, err := checkHostWillAskUser(ctx, w, h, possibleProjectFolders(w, h, event), in)
 		if err == nil {
 			err = asked.checkHostVersion(c, version)
 		}
 		return err
 	}
-	set, p, err := newChangedPipeline(c, w, func(cfg *shield.Config) {
-		cfg.Single, cfg.Once, cfg.Keeps = true, true, !c.Bool(permissionFlag)
+	set, p, err := newPipelineWithConfigChange(c, w, func(cfg *shield.Config) {
+		cfg.JudgesSingleAction, cfg.OffersAllowOnce, cfg.BacksUpLostFiles = true, true, !c.Bool(permissionFlag)
 		setSessionOrigin(cfg, w, h.Name, event.ParentSession)
-		cfg.Which = hostToolDescriber(w, h.Name)
+		cfg.LookUpUnknownTool = hostToolDescriber(w, h.Name)
 	})
 	if err != nil {
 		return hookAnswer{}, err
@@ -223,10 +223,10 @@ func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *h
 	w.judgingPipeline = p
 	if c.Bool(permissionFlag) {
 		// A question that the host must ask is for the user, so an ESCALATE is no refusal here.
-		_, asked := approve.FindHostQuestion(stateDir(&set.Settings, w), questionKey(event))
-		return judgePermission(ctx, w, h, p, set.Hook.PermissionRequest == "on" && !asked, event, in)
+		_, asked := approve.FindHostQuestion(stateDir(&set.Settings, w), eventActionsDigest(event))
+		return judgePermissionRequest(ctx, w, h, p, set.Hook.AnswerPermissionPromptsOnOff == "on" && !asked, event, in)
 	}
-	resolvePromptAuthors(ctx, w, h, p, event, in)
+	recordPendingPromptAuthors(ctx, w, h, p, event, in)
 	refused, decision, reason, err := judgeActions(ctx, w, p, event)
 	switch {
 	case err != nil:
@@ -236,20 +236,20 @@ func judgeDecodedEvent(ctx context.Context, c *cli.Context, w *Environment, h *h
 	case ctx.Err() != nil: // the host may have stopped waiting
 		return hookAnswer{}, errors.New("no verdict in time; raise hook.timeout, or run 'shield doctor'")
 	case decision == verdict.Escalate:
-		if err := asked.recordAsked(); err != nil {
+		if err := asked.recordHostToldToAsk(); err != nil {
 			return hookAnswer{}, err
 		}
-		answer, err := h.Ask(ctx, event, reason)
-		return hookAnswer{AskUser: true, HostText: answer, Reason: reason}, err
+		answer, err := h.AskUserResponse(ctx, event, reason)
+		return hookAnswer{AskUser: true, HostResponseJSON: answer, Reason: reason}, err
 	}
-	answer, err := h.Answer(ctx, event, set.Hook.Answer == "delegate", "shield: "+reason)
-	return hookAnswer{Allow: true, HostText: answer}, err
+	answer, err := h.Answer(ctx, event, set.Hook.HostAnswerOnAllow == "delegate", "shield: "+reason)
+	return hookAnswer{Allow: true, HostResponseJSON: answer}, err
 }
 
 // judgeActions judges the actions of an event until one is refused, and returns that refusal. After an
 // ESCALATE the host must ask its user, with the reasons of all actions that need it.
 func judgeActions(ctx context.Context, w *Environment, p *shield.Pipeline, event host.Event) (refused *verdict.Verdict, decision verdict.Decision, reason string, err error) {
-	if w.servedQuestion != nil && len(event.Actions) > 1 { // a later tier may have to decide one of these
+	if w.serviceClientRequest != nil && len(event.Actions) > 1 { // a later tier may have to decide one of these
 		return nil, verdict.Block, "", errUndecided
 	}
 	var asked []string
@@ -264,7 +264,7 @@ func judgeActions(ctx context.Context, w *Environment, p *shield.Pipeline, event
 		}
 		reason = fmt.Sprintf("tier %d: %s", v.Tier, v.Reasoning)
 		switch {
-		case v.Decision == verdict.Escalate && v.Channel == approve.HostChannel:
+		case v.Decision == verdict.Escalate && v.AnswerChannel == approve.HostChannel:
 			asked = append(asked, v.Reasoning)
 		case v.Decision != verdict.Allow:
 			return &v, verdict.Block, "", nil

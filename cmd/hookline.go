@@ -18,10 +18,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// pinnedVariables are the variables that determine shield's settings and state, and the user's files.
+// envVariablesSetInHookCommand are the variables that determine shield's settings and state, and the user's files.
 // Hosts forward variables that a project's settings set, so the installed command sets them itself, to
 // their values at installation.
-var pinnedVariables = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
+var envVariablesSetInHookCommand = []string{"HOME", "SHIELD_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}
 
 // A shellWrapper is the shell script around the command that runs shield. Hosts treat no output,
 // output that is not an answer, death by a signal, and a hook that exceeds its timeout as
@@ -58,10 +58,10 @@ const unexaminedText = "shield: this result was not examined, so it is withheld;
 // programReplacedText is the text for the host if shield's executable was replaced.
 const programReplacedText = "shield: blocked, because the program shield changed after this hook was installed. If the user updated shield, the user runs this in a terminal: shield hook status --accept"
 
-// newResultWrapper returns the shell text around the command that examines results. If that command
+// newToolResultShellWrapper returns the shell text around the command that examines results. If that command
 // fails, the text withholds the result from the agent, where the host supports that.
-func newResultWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
-	lost, err := h.UnexaminedResponse(ctx, unexaminedText)
+func newToolResultShellWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
+	lost, err := h.UnexaminedResultResponse(ctx, unexaminedText)
 	if err != nil {
 		return shellWrapper{}, err
 	}
@@ -73,9 +73,9 @@ func newResultWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
 	return newShellWrapper(h, no, otherwise+`echo "`+programReplacedText+`" >&2; exit 0`, `0"{"*"}") `+show+`kill ${t%}; exit 0;; `, "0"), nil
 }
 
-// newPromptWrapper returns the shell text around the command that records the user's prompts: whatever
+// newUserPromptHookWrapper returns the shell text around the command that records the user's prompts: whatever
 // it answers, the prompt is not blocked.
-func newPromptWrapper(h *host.Host) shellWrapper {
+func newUserPromptHookWrapper(h *host.Host) shellWrapper {
 	return newShellWrapper(h, `echo "shield: a prompt was not read (${1%})" >&2; exit 0`, `echo "`+programReplacedText+`" >&2; exit 0`, `0"{"*"}") kill ${t%}; exit 0;; `, "0")
 }
 
@@ -93,10 +93,10 @@ func newHookWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
 		return shellWrapper{}, err
 	}
 	show, no, other := printAnswerScript, "printf '%s\\n' '"+string(denial)+"'; ", "printf '%s\\n' '"+string(changed)+"'; "
-	if h.NeedsSilentHook() {
+	if h.RequiresEmptyHookStdout() {
 		show, no, other = "", "", ""
 	}
-	exit := "exit " + strconv.Itoa(h.DenialStatus())
+	exit := "exit " + strconv.Itoa(h.DenialExitStatus())
 	no += `echo "` + noVerdictText + ` (${1%})" >&2; ` + exit
 	other += `echo "` + programReplacedText + `" >&2; ` + exit
 	return newShellWrapper(h, no, other, `0"{"*"}") `+show+`kill ${t%}; exit 0;; 2"{"*"}") `+show+`kill ${t%}; exit 2;; `, "[02]"), nil
@@ -106,24 +106,24 @@ func newHookWrapper(ctx context.Context, h *host.Host) (shellWrapper, error) {
 // no valid answer, and those in the parameter other if the program file of shield was replaced.
 // answers contains the branches of a case statement that accept answers; statuses is a glob of
 // accepted exit statuses.
-func newShellWrapper(h *host.Host, no, other, answers, statuses string) shellWrapper {
+func newShellWrapper(h *host.Host, noAnswerScript, programReplacedScript, answerCaseBranches, exitStatusPattern string) shellWrapper {
 	return shellWrapper{
-		commandPrefix: "n() { " + no + "; }; { exec 3<&0 2>/dev/null; { ",
+		commandPrefix: "n() { " + noAnswerScript + "; }; { exec 3<&0 2>/dev/null; { ",
 		commandSuffix: `exec 3<&- </dev/null; wait $!; echo "status $?"; } & { exec 3<&- </dev/null; @SLEEP@ & echo "t$!"; wait $!; echo late; } & }` +
-			` | { exec 4>&2 2>/dev/null; s= t=; while IFS= read -r l; do case ${l%} in s[0-9]*) s=${l#?};; t[0-9]*) t=${l#?};; "!"*) printf '%s\n' "${l#?}" >&4;; ` + answers +
-			`changed) kill ${t%}; exec 2>&4; ` + other + `;; *) break;; esac; done; kill -KILL ${s%} ${t%}; exec 2>&4; n "${l%}"; }; s=$?; case ${s%} in ` + statuses + `) exit ${s%};; esac; n "status ${s%}"`,
-		runsInUserShell: h.UserShell(),
+			` | { exec 4>&2 2>/dev/null; s= t=; while IFS= read -r l; do case ${l%} in s[0-9]*) s=${l#?};; t[0-9]*) t=${l#?};; "!"*) printf '%s\n' "${l#?}" >&4;; ` + answerCaseBranches +
+			`changed) kill ${t%}; exec 2>&4; ` + programReplacedScript + `;; *) break;; esac; done; kill -KILL ${s%} ${t%}; exec 2>&4; n "${l%}"; }; s=$?; case ${s%} in ` + exitStatusPattern + `) exit ${s%};; esac; n "status ${s%}"`,
+		runsInUserShell: h.RunsHooksInUserShell(),
 	}
 }
 
-// afterCommandScript is the shell text behind the command. $$ is the process that the host waits for,
+// runShieldInBackgroundScript is the shell text behind the command. $$ is the process that the host waits for,
 // even in a subshell.
-const afterCommandScript = ` --` + watch.InstalledLineFlag + ` $$ <&3 & echo "s$!"; `
+const runShieldInBackgroundScript = ` --` + watch.HookShellPIDFlag + ` $$ <&3 & echo "s$!"; `
 
 // wrapCommand returns the command line for a command, with a check before it. If a host uses the
 // user's own shell, which may not be a POSIX shell, the line starts sh.
 func (t shellWrapper) wrapCommand(check, command string, sleep []string) string {
-	line := t.commandPrefix + check + command + afterCommandScript + strings.Replace(t.commandSuffix, "@SLEEP@", strings.Join(sleep, " "), 1)
+	line := t.commandPrefix + check + command + runShieldInBackgroundScript + strings.Replace(t.commandSuffix, "@SLEEP@", strings.Join(sleep, " "), 1)
 	if t.runsInUserShell {
 		return quotedForSh(line)
 	}
@@ -136,7 +136,7 @@ func quotedForSh(line string) string {
 }
 
 // splitCommandLine splits a command line into the command, the check before it, and the deadline in seconds.
-func (t shellWrapper) splitCommandLine(line string) (command string, seconds int, err error) {
+func (t shellWrapper) splitCommandLine(line string) (command string, timeoutSeconds int, err error) {
 	if t.runsInUserShell {
 		script, begins := strings.CutPrefix(line, "/bin/sh -c '")
 		script, ends := strings.CutSuffix(script, "'")
@@ -150,7 +150,7 @@ func (t shellWrapper) splitCommandLine(line string) (command string, seconds int
 		return "", 0, errOutdatedHookLine
 	}
 	command, begins := strings.CutPrefix(line, t.commandPrefix)
-	command, rest, cut := strings.Cut(command, afterCommandScript)
+	command, rest, cut := strings.Cut(command, runShieldInBackgroundScript)
 	head, tail, _ := strings.Cut(t.commandSuffix, "@SLEEP@")
 	rest, heads := strings.CutPrefix(rest, head)
 	rest, tails := strings.CutSuffix(rest, tail)
@@ -158,13 +158,13 @@ func (t shellWrapper) splitCommandLine(line string) (command string, seconds int
 		return "", 0, errNonBlockingHookLine
 	}
 	words := strings.Fields(rest)
-	if len(words) != 2 || path.Base(words[0]) != "sleep" || !path.IsAbs(words[0]) || checkProgram(words[0]) != nil || strings.Join(words, " ") != rest {
+	if len(words) != 2 || path.Base(words[0]) != "sleep" || !path.IsAbs(words[0]) || checkProgramRunnableAndProtected(words[0]) != nil || strings.Join(words, " ") != rest {
 		return "", 0, errForeignHookLine
 	}
-	if seconds, err = strconv.Atoi(words[1]); err != nil {
+	if timeoutSeconds, err = strconv.Atoi(words[1]); err != nil {
 		return "", 0, errForeignHookLine
 	}
-	return command, seconds, nil
+	return command, timeoutSeconds, nil
 }
 
 var (
@@ -180,15 +180,15 @@ func hookLines(ctx context.Context, w *Environment, h *host.Host, deadline time.
 	if err != nil {
 		return lines, fmt.Errorf("hook: %w", err)
 	}
-	after, err := newResultWrapper(ctx, h)
+	after, err := newToolResultShellWrapper(ctx, h)
 	if err != nil {
 		return lines, fmt.Errorf("hook: %w", err)
 	}
-	if lines.BeforeTool, err = shieldHookLine(w, h, before, deadline); err != nil {
+	if lines.BeforeTool, err = buildWrappedHookCommandLine(w, h, before, deadline); err != nil {
 		return lines, err
 	}
-	if lines.AfterTool, err = shieldHookLine(w, h, after, deadline); err == nil && h.ReportsPrompts() {
-		lines.Prompt, err = shieldHookLine(w, h, newPromptWrapper(h), deadline)
+	if lines.AfterTool, err = buildWrappedHookCommandLine(w, h, after, deadline); err == nil && h.ReportsPrompts() {
+		lines.Prompt, err = buildWrappedHookCommandLine(w, h, newUserPromptHookWrapper(h), deadline)
 	}
 	return lines, err
 }
@@ -199,11 +199,11 @@ func permissionHookLine(ctx context.Context, w *Environment, h *host.Host, deadl
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
-	return shieldHookLine(w, h, shell, deadline, "--"+permissionFlag)
+	return buildWrappedHookCommandLine(w, h, shell, deadline, "--"+permissionFlag)
 }
 
-// shieldHookLine returns the command line that runs shield. more are additional arguments.
-func shieldHookLine(w *Environment, h *host.Host, shell shellWrapper, deadline time.Duration, more ...string) (string, error) {
+// buildWrappedHookCommandLine returns the command line that runs shield. more are additional arguments.
+func buildWrappedHookCommandLine(w *Environment, h *host.Host, shell shellWrapper, deadline time.Duration, extraArgs ...string) (string, error) {
 	if w.Executable == "" {
 		return "", errors.New("hook: shield cannot find its own program file; start it by its full path")
 	}
@@ -211,7 +211,7 @@ func shieldHookLine(w *Environment, h *host.Host, shell shellWrapper, deadline t
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
-	sleep, err := findTool("sleep")
+	sleep, err := findSystemProgram("sleep")
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
@@ -225,53 +225,53 @@ func shieldHookLine(w *Environment, h *host.Host, shell shellWrapper, deadline t
 			return "", fmt.Errorf("hook: %w", err)
 		}
 	}
-	command := strings.Join(append([]string{judge, "hook", h.Name, "--timeout", deadline.String()}, more...), " ")
-	return shell.wrapCommand(check, command, []string{sleep, strconv.Itoa(int((deadline + killGrace).Seconds()))}), nil
+	command := strings.Join(append([]string{judge, "hook", h.Name, "--timeout", deadline.String()}, extraArgs...), " ")
+	return shell.wrapCommand(check, command, []string{sleep, strconv.Itoa(int((deadline + shellWrapperGraceAfterTimeout).Seconds()))}), nil
 }
 
-// toolFolders are the system folders with the programs that a hook line uses. A project can set PATH, so
+// systemProgramFolders are the system folders with the programs that a hook line uses. A project can set PATH, so
 // it is not searched.
-var toolFolders = []string{"/usr/bin", "/bin", "/sbin", "/run/current-system/sw/bin"}
+var systemProgramFolders = []string{"/usr/bin", "/bin", "/sbin", "/run/current-system/sw/bin"}
 
-// findTool returns the path of a system program.
-func findTool(name string) (string, error) {
-	for _, dir := range toolFolders {
-		if path := filepath.Join(dir, name); checkProgram(path) == nil {
+// findSystemProgram returns the path of a system program.
+func findSystemProgram(name string) (string, error) {
+	for _, dir := range systemProgramFolders {
+		if path := filepath.Join(dir, name); checkProgramRunnableAndProtected(path) == nil {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("the hook needs the program %s, which is in none of the folders %s; install %[1]s in one of them", name, strings.Join(toolFolders, ", "))
+	return "", fmt.Errorf("the hook needs the program %s, which is in none of the folders %s; install %[1]s in one of them", name, strings.Join(systemProgramFolders, ", "))
 }
 
-// killGrace is how long after shield's deadline the installed hook command itself denies the
+// shellWrapperGraceAfterTimeout is how long after shield's deadline the installed hook command itself denies the
 // action. This is later than shield's own watchdog denies, and earlier than the host's timeout.
-const killGrace = watch.GuardGrace + time.Second
+const shellWrapperGraceAfterTimeout = watch.WatchdogKillGrace + time.Second
 
-// An installedLine is a parsed installed command line.
-type installedLine struct {
-	command       string        // the command that runs shield, without the shell text around it
-	shieldPath    string        // the path of shield
-	stateFolder   string        // the state folder
-	checkScript   string        // the shell text that checks the program before it runs
-	deadline      time.Duration // 0 if the line names no timeout
-	shellDeadline time.Duration // time after which the shell text around the command stops waiting for shield
+// An installedHookCommand is a parsed installed command line.
+type installedHookCommand struct {
+	command               string        // the command that runs shield, without the shell text around it
+	shieldPath            string        // the path of shield
+	stateFolder           string        // the state folder
+	programCheckShellCode string        // the shell text that checks the program before it runs
+	shieldTimeout         time.Duration // 0 if the line names no timeout
+	shellWrapperTimeout   time.Duration // time after which the shell text around the command stops waiting for shield
 }
 
 // parseHookLine parses the hook command line of a host, which must have the form that shield
 // installs with the given shell script around it. The error says what differs from that form.
-func parseHookLine(line string, shell shellWrapper, h *host.Host) (got installedLine, err error) {
+func parseHookLine(line string, shell shellWrapper, h *host.Host) (got installedHookCommand, err error) {
 	command, seconds, err := shell.splitCommandLine(line)
 	if err != nil {
 		return got, err
 	}
-	got.checkScript, got.command = splitProgramCheck(command)
-	got.shellDeadline = time.Duration(seconds) * time.Second
+	got.programCheckShellCode, got.command = splitProgramCheck(command)
+	got.shellWrapperTimeout = time.Duration(seconds) * time.Second
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(got.command), "")
 	if err != nil || len(file.Stmts) != 1 {
 		return got, errForeignHookLine
 	}
 	call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr)
-	if !ok || !isPlainCommand(file.Stmts[0]) || int(call.Pos().Offset()) != 0 || int(call.End().Offset()) != len(got.command) {
+	if !ok || !hasNoRedirectionNegationOrBackground(file.Stmts[0]) || int(call.Pos().Offset()) != 0 || int(call.End().Offset()) != len(got.command) {
 		return got, errForeignHookLine
 	}
 	var words, set []string
@@ -283,7 +283,7 @@ func parseHookLine(line string, shell shellWrapper, h *host.Host) (got installed
 		words = append(words, text)
 	}
 	for _, a := range call.Assigns {
-		if _, ok := literalText(a.Value); !ok || !slices.Contains(pinnedVariables, a.Name.Value) {
+		if _, ok := literalText(a.Value); !ok || !slices.Contains(envVariablesSetInHookCommand, a.Name.Value) {
 			return got, fmt.Errorf("the hook command sets the variable %s", a.Name.Value)
 		}
 		if text, _ := literalText(a.Value); a.Name.Value == "XDG_STATE_HOME" {
@@ -291,7 +291,7 @@ func parseHookLine(line string, shell shellWrapper, h *host.Host) (got installed
 		}
 		set = append(set, a.Name.Value)
 	}
-	for _, variable := range pinnedVariables {
+	for _, variable := range envVariablesSetInHookCommand {
 		if !slices.Contains(set, variable) {
 			return got, fmt.Errorf("the hook command does not set the variable %s", variable)
 		}
@@ -306,19 +306,19 @@ func parseHookLine(line string, shell shellWrapper, h *host.Host) (got installed
 			value, ok = words[i+1], true
 		}
 		if ok {
-			if got.deadline, err = time.ParseDuration(value); err != nil || got.deadline <= 0 {
-				return got, fmt.Errorf("--timeout %q in the hook command is not a duration such as 50s", shortenText(value))
+			if got.shieldTimeout, err = time.ParseDuration(value); err != nil || got.shieldTimeout <= 0 {
+				return got, fmt.Errorf("--timeout %q in the hook command is not a duration such as 50s", shortenTo80Characters(value))
 			}
 		}
 	}
-	if got.shellDeadline <= got.deadline+watch.WatchdogGrace {
-		return got, fmt.Errorf("the hook command denies after %s, before shield can answer", got.shellDeadline)
+	if got.shellWrapperTimeout <= got.shieldTimeout+watch.WatchdogGraceAfterDeadline {
+		return got, fmt.Errorf("the hook command denies after %s, before shield can answer", got.shellWrapperTimeout)
 	}
 	return got, nil
 }
 
-// isPlainCommand reports whether a shell statement is a plain command, without redirection, negation or background.
-func isPlainCommand(s *syntax.Stmt) bool {
+// hasNoRedirectionNegationOrBackground reports whether a shell statement is a plain command, without redirection, negation or background.
+func hasNoRedirectionNegationOrBackground(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
 }
 

@@ -17,28 +17,28 @@ import (
 // if the host itself sent the event: the host's process started the shell that runs the installed
 // line, and that shell started shield.
 
-// checkSentByHost returns nil if the host itself ran the installed hook command that called this
+// checkEventSentByHost returns nil if the host itself ran the installed hook command that called this
 // process. Otherwise it returns why that is not certain.
-func checkSentByHost(w *Environment, h *host.Host, shell shellWrapper) error {
-	if err := checkOutputReader(w.judgePID, w.askingPID); err != nil {
+func checkEventSentByHost(w *Environment, h *host.Host, shell shellWrapper) error {
+	if err := checkShellChildReadsOutput(w.judgePID, w.invokerPID); err != nil {
 		return err
 	}
-	above, err := ancestry.Of(w.askingPID)
+	above, err := ancestry.Of(w.invokerPID)
 	if len(above) < 2 {
 		return errors.Join(err, errors.New("the parent processes of shield are unknown"))
 	}
 	return checkStartedByHost(above, h, shell)
 }
 
-// checkOutputReader returns an error unless a child process of shell reads the output of the
+// checkShellChildReadsOutput returns an error unless a child process of shell reads the output of the
 // process pid from a pipe. In an installed hook command, that child is the process that reads
 // shield's answer.
-func checkOutputReader(pid, shell int) error {
-	out, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/1", pid))
+func checkShellChildReadsOutput(writerPID, shellPID int) error {
+	out, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/1", writerPID))
 	if err != nil {
 		return err
 	}
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", shell))
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", shellPID))
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func checkOutputReader(pid, shell int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("no child process of %d reads the answer", shell)
+	return fmt.Errorf("no child process of %d reads the answer", shellPID)
 }
 
 // checkStartedByHost returns nil if the host started a shell that runs shield's installed hook

@@ -87,7 +87,7 @@ func TestStartedByHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shell, err := newResultWrapper(t.Context(), h)
+		shell, err := newToolResultShellWrapper(t.Context(), h)
 		if err != nil {
 			t.Fatal(err)
 		}

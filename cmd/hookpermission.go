@@ -20,39 +20,39 @@ import (
 // permissionFlag marks a hook for the event that a host sends before it asks its user for permission.
 const permissionFlag = "permission-request"
 
-// hookedHost returns the host for which a hook command line is installed.
-func hookedHost(name string, permission bool) (*host.Host, error) {
+// hostForHookCommand returns the host for which a hook command line is installed.
+func hostForHookCommand(name string, isPermissionHook bool) (*host.Host, error) {
 	h, err := host.Named(name)
-	if err == nil && permission {
-		return h.Permission()
+	if err == nil && isPermissionHook {
+		return h.ForPermissionPromptEvents()
 	}
 	return h, err
 }
 
-// judgePermission answers the question that a host is about to ask its user, if policy and classifier
+// judgePermissionRequest answers the question that a host is about to ask its user, if policy and classifier
 // allow all actions, the settings enable it, and no rule of the user's asks for the question. It also
 // reports a denial; otherwise it is silent, so that the host asks.
-func judgePermission(ctx context.Context, w *Environment, h *host.Host, p *shield.Pipeline, on bool, event host.Event, in []byte) (hookAnswer, error) {
+func judgePermissionRequest(ctx context.Context, w *Environment, h *host.Host, p *shield.Pipeline, mayAnswerForUser bool, event host.Event, in []byte) (hookAnswer, error) {
 	for _, raw := range event.Actions {
 		a, err := action.Parse(raw)
 		if err != nil {
 			return hookAnswer{}, fmt.Errorf("hook: %w", err)
 		}
-		v := p.EvaluateUntil(ctx, a, shield.TierClassify).Verdict
+		v := p.EvaluateThroughTier(ctx, a, shield.TierClassify).Verdict
 		if v.Decision == verdict.Block {
 			return refusalAnswer(&v), nil
 		}
-		on = on && v.Decision == verdict.Allow && !v.Degraded
+		mayAnswerForUser = mayAnswerForUser && v.Decision == verdict.Allow && !v.IsAllowedDespiteFailure
 	}
-	speaks := on && checkNoUserRuleAsks(ctx, w, h, possibleProjectFolders(w, h, event), in) == nil && ctx.Err() == nil
+	speaks := mayAnswerForUser && checkNoUserRuleAsks(ctx, w, h, possibleProjectFolders(w, h, event), in) == nil && ctx.Err() == nil
 	answer, err := h.Answer(ctx, event, !speaks, "")
-	return hookAnswer{Allow: true, HostText: answer}, err
+	return hookAnswer{Allow: true, HostResponseJSON: answer}, err
 }
 
 // possibleProjectFolders returns folders at or below which the project of an event may be.
 func possibleProjectFolders(w *Environment, h *host.Host, event host.Event) []string {
 	dirs := []string{w.Dir}
-	if _, project, _ := h.PermissionRules(); project != "" {
+	if _, project, _ := h.PermissionRuleSources(); project != "" {
 		dirs = append(dirs, w.Getenv(project))
 	}
 	for _, raw := range event.Actions {
@@ -65,20 +65,20 @@ func possibleProjectFolders(w *Environment, h *host.Host, event host.Event) []st
 
 // Bounds of the search for a user's own permission rules.
 const (
-	maxAncestors   = 64     // ancestors of a folder
-	maxRuleEntries = 10_000 // folder entries that are searched
-	maxRuleFiles   = 256
+	maxAncestors            = 64     // ancestors of a folder
+	maxScannedFolderEntries = 10_000 // folder entries that are searched
+	maxRuleFiles            = 256
 )
 
 // checkNoUserRuleAsks returns why a host must ask its user about a call: one of the user's rules mentions it,
 // or the rules cannot be read; else nil. It looks for rules in each of dirs and their ancestors, since
 // the root of the host's project is unknown.
 func checkNoUserRuleAsks(ctx context.Context, w *Environment, h *host.Host, dirs []string, in []byte) error {
-	options, _, places := h.PermissionRules()
-	if err := checkNoRuleOptions(w.askingPID, options); err != nil {
+	options, _, places := h.PermissionRuleSources()
+	if err := checkNotStartedWithOptions(w.invokerPID, options); err != nil {
 		return err
 	}
-	return forEachPlaceFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
+	return forEachHostSettingsFile(w, places, dirs, func(p *host.HostSettingsFile, name string, doc []byte) error {
 		asked, err := p.HasAskRule(ctx, in, doc)
 		if err != nil || asked {
 			return errors.Join(err, fmt.Errorf("%s has a permission rule for this call; remove the rule to let shield answer", name))
@@ -87,29 +87,29 @@ func checkNoUserRuleAsks(ctx context.Context, w *Environment, h *host.Host, dirs
 	})
 }
 
-// checkHostAsks returns nil if the host is certain to ask its user when a hook answers "ask".
+// checkHostWillAskUser returns nil if the host is certain to ask its user when a hook answers "ask".
 // Otherwise it returns why not: the host did not wait for its user in tests, a settings file may
 // have forged the host's version, or another hook could answer for the user. version is the host's
 // version, "" if it does not matter.
-func checkHostAsks(ctx context.Context, w *Environment, h *host.Host, dirs []string, in []byte) (version string, err error) {
-	if err := h.CanAsk(); err != nil {
+func checkHostWillAskUser(ctx context.Context, w *Environment, h *host.Host, dirs []string, in []byte) (hostVersion string, err error) {
+	if err := h.CheckSomeVersionWaitsForUser(); err != nil {
 		return "", err
 	}
 	running, err := w.askingHostProcess(h)
 	if err != nil {
 		return "", err
 	}
-	if version, err = h.CheckAsks(ctx, in, w.Getenv, running); err != nil {
+	if hostVersion, err = h.CheckSendingHostWaitsForUserAnswer(ctx, in, w.Getenv, running); err != nil {
 		return "", err
 	}
-	variables, places := h.AskSources()
-	return version, forEachPlaceFile(w, places, dirs, func(p *host.Place, name string, doc []byte) error {
+	variables, places := h.VersionAndPermissionModeSources()
+	return hostVersion, forEachHostSettingsFile(w, places, dirs, func(p *host.HostSettingsFile, name string, doc []byte) error {
 		for _, v := range variables {
 			if bytes.Contains(doc, []byte(v)) {
 				return fmt.Errorf("%s sets %s, so the version of the host is unknown; remove that line", name, v)
 			}
 		}
-		answers, err := p.HasAnsweringHook(ctx, doc)
+		answers, err := p.HasHookAnsweringForUser(ctx, doc)
 		if err != nil || answers {
 			return errors.Join(err, fmt.Errorf("%s has another hook, which can answer for the user; remove that hook", name))
 		}
@@ -117,18 +117,18 @@ func checkHostAsks(ctx context.Context, w *Environment, h *host.Host, dirs []str
 	})
 }
 
-// forEachPlaceFile calls f for each existing settings file of the given places. The files of a
+// forEachHostSettingsFile calls f for each existing settings file of the given places. The files of a
 // project are looked up in each of dirs and in all their parent folders. It returns the first
 // error, which can be a read error.
-func forEachPlaceFile(w *Environment, places []host.Place, dirs []string, f func(p *host.Place, name string, doc []byte) error) error {
+func forEachHostSettingsFile(w *Environment, places []host.HostSettingsFile, dirs []string, f func(p *host.HostSettingsFile, name string, doc []byte) error) error {
 	read := 0
 	for i := range places {
 		p := &places[i]
-		if p.System != "" && p.System != w.OS {
+		if p.OnlyOnGOOS != "" && p.OnlyOnGOOS != w.OS {
 			continue
 		}
-		for _, dir := range ruleFolders(w, p, dirs) {
-			files, err := matchFiles(filepath.Join(dir, p.File), p.Below)
+		for _, dir := range hostSettingsFolders(w, p, dirs) {
+			files, err := matchFiles(filepath.Join(dir, p.File), p.SearchesSubfolders)
 			if err != nil {
 				return err
 			}
@@ -149,15 +149,15 @@ func forEachPlaceFile(w *Environment, places []host.Place, dirs []string, f func
 	return nil
 }
 
-// ruleFolders returns the folders that can contain the settings files that p describes: a fixed
+// hostSettingsFolders returns the folders that can contain the settings files that p describes: a fixed
 // folder, a folder of the user, or, for settings of a project, folders in dirs and in their parent
 // folders.
-func ruleFolders(w *Environment, p *host.Place, dirs []string) (folders []string) {
+func hostSettingsFolders(w *Environment, p *host.HostSettingsFile, dirs []string) (folders []string) {
 	switch p.Scope {
 	case "managed":
 		return []string{p.Folder}
 	case "user":
-		if dir := w.Getenv(p.Variable); p.Variable != "" && dir != "" {
+		if dir := w.Getenv(p.FolderVariable); p.FolderVariable != "" && dir != "" {
 			folders = append(folders, absolutePaths([]string{dir}, w.Dir)...)
 		}
 		return append(folders, filepath.Join(w.Home, p.Folder))
@@ -179,9 +179,9 @@ func ruleFolders(w *Environment, p *host.Place, dirs []string) (folders []string
 // matchFiles returns the files that match a pattern in the last path element; folder names are
 // literal, since an agent can choose them and they may look like patterns. With below, files in
 // subfolders count as well.
-func matchFiles(pattern string, below bool) (files []string, err error) {
+func matchFiles(pattern string, includeSubfolders bool) (files []string, err error) {
 	dir, name := filepath.Split(pattern)
-	if below {
+	if includeSubfolders {
 		return matchFilesBelow(dir, name)
 	}
 	entries, err := os.ReadDir(dir)
@@ -199,17 +199,17 @@ func matchFiles(pattern string, below bool) (files []string, err error) {
 	return files, nil
 }
 
-// checkNoRuleOptions returns an error if a process or one of its ancestors was started with one of
+// checkNotStartedWithOptions returns an error if a process or one of its ancestors was started with one of
 // the given options, or if its command line cannot be read.
-func checkNoRuleOptions(pid int, options []string) error {
-	if len(options) == 0 {
+func checkNotStartedWithOptions(pid int, forbiddenOptions []string) error {
+	if len(forbiddenOptions) == 0 {
 		return nil
 	}
 	all, err := ancestry.Of(pid)
 	for _, p := range all {
 		for _, word := range p.Args {
 			name, _, _ := strings.Cut(word, "=")
-			if slices.Contains(options, name) {
+			if slices.Contains(forbiddenOptions, name) {
 				return fmt.Errorf("the host was started with %s, which can contain permission rules; start it without that option", name)
 			}
 		}
@@ -224,8 +224,8 @@ func checkNoRuleOptions(pid int, options []string) error {
 func matchFilesBelow(dir, name string) (files []string, err error) {
 	seen := 0
 	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		if seen++; seen > maxRuleEntries {
-			return fmt.Errorf("%s has more than %d files, so not all permission rules of the host can be read; remove some", dir, maxRuleEntries)
+		if seen++; seen > maxScannedFolderEntries {
+			return fmt.Errorf("%s has more than %d files, so not all permission rules of the host can be read; remove some", dir, maxScannedFolderEntries)
 		}
 		if err != nil {
 			return err

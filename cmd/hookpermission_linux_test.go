@@ -138,16 +138,16 @@ func TestBringsRules(t *testing.T) {
 		if _, err := fmt.Fscan(out, &pid); err != nil {
 			t.Fatal(err)
 		}
-		if err := checkNoRuleOptions(pid, options); (err != nil) != c.want {
+		if err := checkNotStartedWithOptions(pid, options); (err != nil) != c.want {
 			t.Errorf("%q: %v, want an error: %v", c.args, err, c.want)
 		}
 		in.Close()
 		_ = cmd.Wait()
-		if err := checkNoRuleOptions(pid, options); err == nil {
+		if err := checkNotStartedWithOptions(pid, options); err == nil {
 			t.Errorf("%q: a process that is gone brings no rules", c.args)
 		}
 	}
-	if err := checkNoRuleOptions(1<<30, nil); err != nil {
+	if err := checkNotStartedWithOptions(1<<30, nil); err != nil {
 		t.Errorf("a host without such options: %v", err)
 	}
 }

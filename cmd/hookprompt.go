@@ -21,16 +21,16 @@ import (
 // that a user attends. Other prompts do not count as the user's. It never blocks the prompt.
 func rememberPrompt(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (hookAnswer, error) {
 	answer, err := h.Answer(ctx, host.Event{Host: h, Name: event.Name}, true, "")
-	done := hookAnswer{Allow: true, HostText: answer, AfterToolRan: true}
+	done := hookAnswer{Allow: true, HostResponseJSON: answer, AfterToolRan: true}
 	if err != nil || event.Prompt.Text == "" || event.Prompt.Session == "" || w.checkAttendedByUser(ctx, h) != nil {
 		return done, err
 	}
-	_, p, err := newChangedPipeline(c, w, func(cfg *shield.Config) { setSessionOrigin(cfg, w, h.Name, event.ParentSession) })
+	_, p, err := newPipelineWithConfigChange(c, w, func(cfg *shield.Config) { setSessionOrigin(cfg, w, h.Name, event.ParentSession) })
 	if err != nil {
 		return done, err
 	}
-	said := shield.Prompt{Session: event.Prompt.Session, ID: event.Prompt.ID, Text: event.Prompt.Text, AuthorPending: event.Prompt.NeedsTranscript}
-	err = p.RecordPrompt(ctx, said)
+	said := shield.UserPrompt{Session: event.Prompt.Session, ID: event.Prompt.ID, Text: event.Prompt.Text, IsAuthorUnverified: event.Prompt.NeedsTranscript}
+	err = p.RecordUserPrompt(ctx, said)
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
@@ -43,7 +43,7 @@ func (w *Environment) checkAttendedByUser(ctx context.Context, h *host.Host) err
 	if w.checkUserAttends != nil {
 		return w.checkUserAttends(h)
 	}
-	if err := checkSentByHost(w, h, newPromptWrapper(h)); err != nil {
+	if err := checkEventSentByHost(w, h, newUserPromptHookWrapper(h)); err != nil {
 		return err
 	}
 	running, err := w.askingHostProcess(h)
@@ -63,9 +63,9 @@ const (
 	transcriptRetryPause = 10 * time.Millisecond
 )
 
-// resolvePromptAuthors looks up in the host's transcript who wrote the session's pending prompts. A prompt
+// recordPendingPromptAuthors looks up in the host's transcript who wrote the session's pending prompts. A prompt
 // that is not in the transcript yet waits for the next event.
-func resolvePromptAuthors(ctx context.Context, w *Environment, h *host.Host, p *shield.Pipeline, event host.Event, in []byte) {
+func recordPendingPromptAuthors(ctx context.Context, w *Environment, h *host.Host, p *shield.Pipeline, event host.Event, in []byte) {
 	if !h.HasTranscript() {
 		return
 	}
@@ -77,7 +77,7 @@ func resolvePromptAuthors(ctx context.Context, w *Environment, h *host.Host, p *
 	if len(waiting) == 0 {
 		return
 	}
-	path, folder, variable, err := h.Transcript(ctx, in)
+	path, folder, variable, err := h.TranscriptPathAndFolder(ctx, in)
 	if err != nil || path == "" {
 		return
 	}
@@ -105,32 +105,32 @@ func resolvePromptAuthors(ctx context.Context, w *Environment, h *host.Host, p *
 }
 
 // resolvePromptAuthor reports whether rows of a transcript show who wrote the prompt with an ID.
-func resolvePromptAuthor(ctx context.Context, h *host.Host, p *shield.Pipeline, session, id string, rows []byte) (settled bool) {
-	for row := range bytes.Lines(rows) {
-		if id == "" || !bytes.Contains(row, []byte(id)) {
+func resolvePromptAuthor(ctx context.Context, h *host.Host, p *shield.Pipeline, session, promptID string, transcriptRows []byte) (authorKnown bool) {
+	for row := range bytes.Lines(transcriptRows) {
+		if promptID == "" || !bytes.Contains(row, []byte(promptID)) {
 			continue
 		}
-		text, written, ok := h.ParseTranscriptRow(ctx, bytes.TrimSpace(row), id)
+		text, written, ok := h.ParseTranscriptRow(ctx, bytes.TrimSpace(row), promptID)
 		if !ok {
 			continue
 		}
-		if p.ResolvePendingPrompt(ctx, session, id, text, written) != nil {
+		if p.ResolvePendingPrompt(ctx, session, promptID, text, written) != nil {
 			return false
 		}
-		settled = true
+		authorKnown = true
 	}
-	return settled
+	return authorKnown
 }
 
 // readFileTail returns the end of a file that belongs to this user.
 func readFileTail(path string) []byte {
-	f, err := owner.Open(path)
+	f, err := owner.OpenNoFollow(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || owner.Check(info, owner.OtherWrite) != nil {
+	if err != nil || !info.Mode().IsRegular() || owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherWriteBits) != nil {
 		return nil
 	}
 	if from := info.Size() - maxTranscriptBytes; from > 0 {

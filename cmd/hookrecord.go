@@ -31,8 +31,8 @@ import (
 // does where no hard link could be made, and the digest only if the identity differs.
 type programRecord struct{ programPath, recordPath string }
 
-// linkPath returns the path of the hard link to the program.
-func (r programRecord) linkPath() string { return r.recordPath + ".program" }
+// programHardLinkPath returns the path of the hard link to the program.
+func (r programRecord) programHardLinkPath() string { return r.recordPath + ".program" }
 
 // newProgramRecord returns the record of a program that a hook runs. The record is stored in
 // shield's state folder.
@@ -87,7 +87,7 @@ var statArguments = []string{"-L -c %u:%d:%i:%s:%Z", "-L -f %u:%d:%i:%z:%c"}
 
 // findStatCommand returns the shell words that print the identity of the program given next.
 var findStatCommand = sync.OnceValues(func() ([]string, error) {
-	path, err := findTool("stat")
+	path, err := findSystemProgram("stat")
 	if err != nil {
 		return nil, err
 	}
@@ -102,10 +102,10 @@ var findStatCommand = sync.OnceValues(func() ([]string, error) {
 
 // sha256Command returns the shell words that print the SHA-256 of standard input.
 func sha256Command() (string, error) {
-	if path, err := findTool("sha256sum"); err == nil {
+	if path, err := findSystemProgram("sha256sum"); err == nil {
 		return path, nil
 	}
-	path, err := findTool("shasum")
+	path, err := findSystemProgram("shasum")
 	if err != nil {
 		return "", errors.New("the hook needs sha256sum or shasum; install one")
 	}
@@ -128,21 +128,21 @@ func (r programRecord) checkScript() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	mv, err := findTool("mv")
+	mv, err := findSystemProgram("mv")
 	if err != nil {
 		return "", err
 	}
 	program, err := syntax.Quote(r.programPath, syntax.LangPOSIX)
 	if err != nil {
-		return "", fmt.Errorf("%q: %w", shortenText(r.programPath), err)
+		return "", fmt.Errorf("%q: %w", shortenTo80Characters(r.programPath), err)
 	}
 	file, err := syntax.Quote(r.recordPath, syntax.LangPOSIX)
 	if err != nil {
-		return "", fmt.Errorf("%q: %w", shortenText(r.recordPath), err)
+		return "", fmt.Errorf("%q: %w", shortenTo80Characters(r.recordPath), err)
 	}
-	link, err := syntax.Quote(r.linkPath(), syntax.LangPOSIX)
+	link, err := syntax.Quote(r.programHardLinkPath(), syntax.LangPOSIX)
 	if err != nil {
-		return "", fmt.Errorf("%q: %w", shortenText(r.linkPath()), err)
+		return "", fmt.Errorf("%q: %w", shortenTo80Characters(r.programHardLinkPath()), err)
 	}
 	same := fmt.Sprintf("[ %[1]s -ef %[3]s ] && [ ! %[1]s -nt %[2]s ] && [ ! %[1]s -ot %[2]s ]", program, file, link)
 	renew := fmt.Sprintf(`echo "${v%%} ${d%%}" >%[1]s.$$ && %[2]s -f %[1]s.$$ %[1]s`, file, mv)
@@ -235,7 +235,7 @@ func (r programRecord) recordCurrent() error {
 	if err := os.MkdirAll(filepath.Dir(r.recordPath), 0o700); err != nil {
 		return err
 	}
-	linked, err := os.Stat(r.linkPath())
+	linked, err := os.Stat(r.programHardLinkPath())
 	same := err == nil && os.SameFile(linked, info)
 	if known, _, err := r.readRecorded(); err == nil && same {
 		if now, err := r.currentIdentity(); err == nil && now == known {
@@ -243,11 +243,11 @@ func (r programRecord) recordCurrent() error {
 		}
 	}
 	if !same {
-		fresh := r.linkPath() + ".new"
+		fresh := r.programHardLinkPath() + ".new"
 		_ = os.Remove(fresh)
 		if os.Link(real, fresh) == nil { // fails on another file system, or for another user's file
-			err = os.Rename(fresh, r.linkPath())
-		} else if err = os.Remove(r.linkPath()); errors.Is(err, os.ErrNotExist) {
+			err = os.Rename(fresh, r.programHardLinkPath())
+		} else if err = os.Remove(r.programHardLinkPath()); errors.Is(err, os.ErrNotExist) {
 			err = nil
 		}
 		if err != nil {

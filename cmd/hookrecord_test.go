@@ -42,7 +42,7 @@ func TestHookAccept(t *testing.T) {
 		t.Errorf("replaced: %v", err)
 	}
 	agent := w
-	agent.checkStartedByPerson = func(int) error { return errNoTerminal }
+	agent.checkPersonStartedProcess = func(int) error { return errNoTerminal }
 	if status, _, errs := run(t, agent, "", "hook", "status", "claude-code", "--accept"); status != 1 || !strings.Contains(errs, errNoTerminal.Error()) || r.verifyUnchanged() == nil {
 		t.Errorf("by an agent: %d, %s", status, errs)
 	}
@@ -52,7 +52,7 @@ func TestHookAccept(t *testing.T) {
 	if _, _, errs := run(t, w, "", "hook", "status", "claude-code", "--accept"); r.verifyUnchanged() != nil || strings.Contains(errs, "differs from the program that was installed as a hook, so") {
 		t.Errorf("by a person: %v, %s", r.verifyUnchanged(), errs)
 	}
-	if linked, err := os.Stat(r.linkPath()); err != nil {
+	if linked, err := os.Stat(r.programHardLinkPath()); err != nil {
 		t.Error(err)
 	} else if own, err := os.Stat(w.Executable); err != nil || !os.SameFile(own, linked) {
 		t.Errorf("the link is not to the program: %v", err)

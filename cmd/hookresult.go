@@ -11,31 +11,31 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// examineResult examines the result of a tool and, if the host supports it, returns a replacement for
+// examineToolResult examines the result of a tool and, if the host supports it, returns a replacement for
 // the agent to read. There a failure withholds the result; on other hosts it is an error.
-func examineResult(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (hookAnswer, error) {
-	got, err := examineWithPipeline(ctx, c, w, h, event)
+func examineToolResult(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (hookAnswer, error) {
+	got, err := examineAndRecordToolResult(ctx, c, w, h, event)
 	switch {
-	case err != nil && (!h.CanReplaceResult(event.Name) || w.servedQuestion != nil):
+	case err != nil && (!h.CanReplaceResult(event.Name) || w.serviceClientRequest != nil):
 		return hookAnswer{}, err
 	case err != nil:
-		got.Changed, got.Withheld = true, "shield: the result of this tool could not be scanned for prompt injection, so it is withheld; tell the user to run 'shield doctor': "+redactedErrorText(err)
+		got.Changed, got.WithheldReason = true, "shield: the result of this tool could not be scanned for prompt injection, so it is withheld; tell the user to run 'shield doctor': "+redactedErrorText(err)
 	}
 	if !got.Changed || !h.CanReplaceResult(event.Name) {
 		answer, err := h.Answer(ctx, event, true, "")
-		return hookAnswer{Allow: true, HostText: answer}, err
+		return hookAnswer{Allow: true, HostResponseJSON: answer}, err
 	}
-	answer, err := h.Replace(ctx, event, got.Result, got.Withheld)
-	return hookAnswer{Allow: true, HostText: answer}, err
+	answer, err := h.ReplaceResultResponse(ctx, event, got.Result, got.WithheldReason)
+	return hookAnswer{Allow: true, HostResponseJSON: answer}, err
 }
 
-// examineWithPipeline examines and remembers the result of a tool with a pipeline.
-func examineWithPipeline(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (got shield.ExaminedResult, err error) {
-	line, err := newResultWrapper(ctx, h)
+// examineAndRecordToolResult examines and remembers the result of a tool with a pipeline.
+func examineAndRecordToolResult(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (got shield.SanitizedToolResult, err error) {
+	line, err := newToolResultShellWrapper(ctx, h)
 	if err != nil {
 		return got, err
 	}
-	r := shield.ToolResult{Result: event.ToolResult.Result, ChangedFiles: event.ToolResult.Files, Agent: event.ToolResult.Agent, Unverified: checkSentByHost(w, h, line) != nil}
+	r := shield.ToolResult{ReturnedValue: event.ToolResult.Result, ChangedFiles: event.ToolResult.ChangedFiles, Agent: event.ToolResult.SubAgentID, IsHostUnverified: checkEventSentByHost(w, h, line) != nil}
 	for _, raw := range event.Actions {
 		a, err := action.Parse(raw)
 		if err != nil {
@@ -43,8 +43,8 @@ func examineWithPipeline(ctx context.Context, c *cli.Context, w *Environment, h 
 		}
 		r.Actions = append(r.Actions, a)
 	}
-	set, p, err := newChangedPipeline(c, w, func(cfg *shield.Config) {
-		cfg.Keeps = true
+	set, p, err := newPipelineWithConfigChange(c, w, func(cfg *shield.Config) {
+		cfg.BacksUpLostFiles = true
 		setSessionOrigin(cfg, w, h.Name, event.ParentSession)
 	})
 	if err != nil {

@@ -20,11 +20,11 @@ func TestResultLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shell, err := newResultWrapper(t.Context(), h)
+		shell, err := newToolResultShellWrapper(t.Context(), h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lost, err := h.UnexaminedResponse(t.Context(), unexaminedText)
+		lost, err := h.UnexaminedResultResponse(t.Context(), unexaminedText)
 		if err != nil {
 			t.Fatal(err)
 		}

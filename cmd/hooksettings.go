@@ -16,18 +16,18 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// hookMargin is how much longer the host waits than shield's own deadline, so that shield always
+// hostOverShieldTimeoutMargin is how much longer the host waits than shield's own deadline, so that shield always
 // answers first.
-const hookMargin = 10 * time.Second
+const hostOverShieldTimeoutMargin = 10 * time.Second
 
 // hookSettingsCommands are the commands that edit and test hosts' settings.
 func hookSettingsCommands(w *Environment) []*cli.Command {
 	all := &cli.BoolFlag{Name: "all", Usage: "every host that is found on this machine"}
-	command := func(name, usage string, run func(*hookSettings, *cli.Context) error, flags ...cli.Flag) *cli.Command {
+	command := func(name, usage string, run func(*hostHookInstaller, *cli.Context) error, flags ...cli.Flag) *cli.Command {
 		return &cli.Command{
 			Name: name, Usage: usage, ArgsUsage: "HOST…", Flags: append(flags, all),
 			Action: func(c *cli.Context) error {
-				chosen, err := chosenHosts(c, w)
+				chosen, err := hookInstallersOfSelectedHosts(c, w)
 				if err != nil {
 					return fmt.Errorf("hook %s: %w", name, err)
 				}
@@ -43,13 +43,13 @@ func hookSettingsCommands(w *Environment) []*cli.Command {
 	}
 	scope := &cli.StringFlag{Name: "scope", Value: "user", Usage: "edit the settings of the `user|project|managed`"}
 	return []*cli.Command{
-		command("install", "make hosts call shield", (*hookSettings).install, scope,
+		command("install", "make hosts call shield", (*hostHookInstaller).install, scope,
 			&cli.DurationFlag{Name: "timeout", Usage: "answer within `TIME`, waiting for a person included"},
 			&cli.BoolFlag{Name: permissionFlag, Usage: "also answer the host's permission prompts for calls that the policy and the classifier allow (with hook.permission_request: \"on\")"},
 			&cli.BoolFlag{Name: "dry-run", Usage: "print the changes without making them"}),
-		command("uninstall", "undo install", (*hookSettings).uninstall, scope),
-		command("status", "verify that hosts enforce a denial", (*hookSettings).status,
-			&cli.BoolFlag{Name: acceptFlag, Usage: "after an update of shield: accept the current program for the installed hooks of HOST, or of every host; only a person at a terminal can"}),
+		command("uninstall", "undo install", (*hostHookInstaller).uninstall, scope),
+		command("status", "verify that hosts enforce a denial", (*hostHookInstaller).status,
+			&cli.BoolFlag{Name: acceptChangedProgramFlag, Usage: "after an update of shield: accept the current program for the installed hooks of HOST, or of every host; only a person at a terminal can"}),
 		{
 			Name: "list", Usage: "list the hosts, which of them are on this machine, and where shield is installed",
 			Action: func(c *cli.Context) error { return listHosts(c, w) },
@@ -57,17 +57,17 @@ func hookSettingsCommands(w *Environment) []*cli.Command {
 	}
 }
 
-// acceptFlag makes 'hook status' record the current program of a hook.
-const acceptFlag = "accept"
+// acceptChangedProgramFlag makes 'hook status' record the current program of a hook.
+const acceptChangedProgramFlag = "accept"
 
-// chosenHosts returns the hosts that a command line names, or with --all those installed on this
+// hookInstallersOfSelectedHosts returns the hosts that a command line names, or with --all those installed on this
 // machine.
-func chosenHosts(c *cli.Context, w *Environment) ([]*hookSettings, error) {
+func hookInstallersOfSelectedHosts(c *cli.Context, w *Environment) ([]*hostHookInstaller, error) {
 	names := c.Args().Slice()
 	switch {
 	case c.Bool("all") && len(names) > 0:
 		return nil, errors.New("--all and a HOST exclude each other")
-	case c.Bool("all"), c.Bool(acceptFlag) && len(names) == 0:
+	case c.Bool("all"), c.Bool(acceptChangedProgramFlag) && len(names) == 0:
 		for _, name := range host.Names() {
 			h, err := host.Named(name)
 			if err != nil {
@@ -83,9 +83,9 @@ func chosenHosts(c *cli.Context, w *Environment) ([]*hookSettings, error) {
 	case len(names) == 0:
 		return nil, errors.New("HOST is missing; use --all or one of " + strings.Join(host.Names(), ", "))
 	}
-	var chosen []*hookSettings
+	var chosen []*hostHookInstaller
 	for _, name := range names {
-		s, err := newHookSettings(c, w, name)
+		s, err := newHostHookInstaller(c, w, name)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func chosenHosts(c *cli.Context, w *Environment) ([]*hookSettings, error) {
 
 // hostInstalled reports whether a host is installed on this machine.
 func (w *Environment) hostInstalled(h *host.Host) bool {
-	programs, folders := h.Found()
+	programs, folders := h.InstallationIndicators()
 	for _, dir := range filepath.SplitList(w.Getenv("PATH")) {
 		for _, name := range programs {
 			if st, err := os.Stat(filepath.Join(dir, name)); err == nil && filepath.IsAbs(dir) && st.Mode().IsRegular() {
@@ -112,11 +112,11 @@ func (w *Environment) hostInstalled(h *host.Host) bool {
 
 // hasHook reports whether one of the host's settings files contains a hook of shield.
 func hasHook(ctx context.Context, w *Environment, h *host.Host) bool {
-	all, err := h.Settings(ctx, host.HookCommands{}, 0, w.Dir, w.OS)
+	all, err := h.HookSettings(ctx, host.HookCommands{}, 0, w.Dir, w.OS)
 	if err != nil {
 		return false
 	}
-	s := &hookSettings{Settings: all, host: h, world: w}
+	s := &hostHookInstaller{Settings: all, host: h, environment: w}
 	return len(s.findHooks(ctx).hooks) > 0
 }
 
@@ -127,7 +127,7 @@ func listHosts(c *cli.Context, w *Environment) error {
 	}
 	t := listTable(w.Out, "HOST", "NAME", "TESTED", "STATE")
 	for _, name := range host.Names() {
-		s, err := newHookSettings(c, w, name)
+		s, err := newHostHookInstaller(c, w, name)
 		if err != nil {
 			return fmt.Errorf("hook list: %w", err)
 		}
@@ -141,23 +141,23 @@ func listHosts(c *cli.Context, w *Environment) error {
 		if seen := s.findHooks(c.Context); len(seen.hooks) > 0 {
 			there = "installed in " + seen.hooks[0].settingsPath
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", name, s.host.Title(), tested, escapeLine(there))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", name, s.host.Title(), tested, escapeLineForTerminal(there))
 	}
 	return t.Flush()
 }
 
-// hookSettings are a host's settings files.
-type hookSettings struct {
+// hostHookInstaller are a host's settings files.
+type hostHookInstaller struct {
 	*host.Settings
-	host           *host.Host
-	world          *Environment
-	deadline       time.Duration // deadline for new hooks, and for installed hooks whose command line names none
-	answersForUser bool          // the settings let shield answer in the user's place
-	installCommand string        // advice to the user that names the command to install the hook: run 'shield hook install …'
-	questionRoute  questionRoute // how its questions reach the user
+	host                      *host.Host
+	environment               *Environment
+	deadline                  time.Duration         // deadline for new hooks, and for installed hooks whose command line names none
+	answersPermissionRequests bool                  // the settings let shield answer in the user's place
+	installCommand            string                // advice to the user that names the command to install the hook: run 'shield hook install …'
+	questionRoute             approvalQuestionRoute // how its questions reach the user
 }
 
-func newHookSettings(c *cli.Context, w *Environment, name string) (*hookSettings, error) {
+func newHostHookInstaller(c *cli.Context, w *Environment, name string) (*hostHookInstaller, error) {
 	h, err := host.Named(name)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func newHookSettings(c *cli.Context, w *Environment, name string) (*hookSettings
 		return nil, err
 	}
 	if c.Bool(permissionFlag) {
-		asking, err := h.Permission()
+		asking, err := h.ForPermissionPromptEvents()
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +182,7 @@ func newHookSettings(c *cli.Context, w *Environment, name string) (*hookSettings
 			return nil, err
 		}
 	}
-	s, err := h.Settings(c.Context, lines, int((deadline + hookMargin).Seconds()), w.Dir, w.OS)
+	s, err := h.HookSettings(c.Context, lines, int((deadline + hostOverShieldTimeoutMargin).Seconds()), w.Dir, w.OS)
 	if err != nil {
 		return nil, err
 	}
@@ -190,24 +190,24 @@ func newHookSettings(c *cli.Context, w *Environment, name string) (*hookSettings
 	if err != nil {
 		return nil, err
 	}
-	return &hookSettings{Settings: s, host: h, world: w, deadline: deadline, answersForUser: set.Hook.PermissionRequest == "on",
+	return &hostHookInstaller{Settings: s, host: h, environment: w, deadline: deadline, answersPermissionRequests: set.Hook.AnswerPermissionPromptsOnOff == "on",
 		installCommand: fmt.Sprintf("run 'shield hook install %s'", name), questionRoute: questionRouteOf(w, set, h)}, nil
 }
 
-// placeFolder returns the folder of a place's files; "" if unknown.
-func (s *hookSettings) placeFolder(p *host.Place) string {
-	variable, below, _ := strings.Cut(p.Variable, "/")
+// settingsFolder returns the folder of a place's files; "" if unknown.
+func (s *hostHookInstaller) settingsFolder(p *host.HostSettingsFile) string {
+	variable, below, _ := strings.Cut(p.FolderVariable, "/")
 	if variable != "" {
-		if dir := s.world.Getenv(variable); dir != "" {
-			return filepath.Join(absolutePaths([]string{dir}, s.world.Dir)[0], below)
+		if dir := s.environment.Getenv(variable); dir != "" {
+			return filepath.Join(absolutePaths([]string{dir}, s.environment.Dir)[0], below)
 		}
 	}
-	base := s.world.Dir
+	base := s.environment.Dir
 	switch {
 	case p.Scope == "managed":
 		return p.Folder
 	case p.Scope == "user":
-		base = s.world.Home
+		base = s.environment.Home
 	}
 	if base == "" {
 		return ""
@@ -215,10 +215,10 @@ func (s *hookSettings) placeFolder(p *host.Place) string {
 	return filepath.Join(base, p.Folder)
 }
 
-// placeFiles returns the settings files of a place. If the file name of the place is a glob, these
+// settingsFilesAt returns the settings files of a place. If the file name of the place is a glob, these
 // are the existing files that match; otherwise it is the one named file, even if it does not exist.
-func (s *hookSettings) placeFiles(p *host.Place) ([]settingsFile, error) {
-	folder := s.placeFolder(p)
+func (s *hostHookInstaller) settingsFilesAt(p *host.HostSettingsFile) ([]settingsFile, error) {
+	folder := s.settingsFolder(p)
 	if folder == "" {
 		return nil, nil
 	}
@@ -243,17 +243,17 @@ func (s *hookSettings) placeFiles(p *host.Place) ([]settingsFile, error) {
 // A settingsEdit is a settings file of an agent host that shield will change: file says where the
 // file is, place what shield writes into it.
 type settingsEdit struct {
-	place *host.Place
+	place *host.HostSettingsFile
 	file  settingsFile
 }
 
 // requestedEdits returns the settings files that a command line asks to edit.
-func (s *hookSettings) requestedEdits(c *cli.Context) ([]settingsEdit, error) {
+func (s *hostHookInstaller) requestedEdits(c *cli.Context) ([]settingsEdit, error) {
 	return s.scopeEdits(c.String("scope"))
 }
 
 // scopeEdits returns the settings files of a scope that are edited.
-func (s *hookSettings) scopeEdits(scope string) (edits []settingsEdit, err error) {
+func (s *hostHookInstaller) scopeEdits(scope string) (edits []settingsEdit, err error) {
 	var scopes []string
 	for i := range s.Places {
 		p := &s.Places[i]
@@ -264,7 +264,7 @@ func (s *hookSettings) scopeEdits(scope string) (edits []settingsEdit, err error
 			scopes = append(scopes, p.Scope)
 			continue
 		}
-		files, err := s.placeFiles(p)
+		files, err := s.settingsFilesAt(p)
 		if err == nil && len(files) == 0 {
 			err = errors.New("the folder of the settings is unknown; set HOME")
 		}
@@ -274,7 +274,7 @@ func (s *hookSettings) scopeEdits(scope string) (edits []settingsEdit, err error
 		edits = append(edits, settingsEdit{p, files[0]})
 	}
 	if len(edits) == 0 {
-		return nil, fmt.Errorf("--scope %q is not one of %s", shortenText(scope), strings.Join(scopes, ", "))
+		return nil, fmt.Errorf("--scope %q is not one of %s", shortenTo80Characters(scope), strings.Join(scopes, ", "))
 	}
 	return edits, nil
 }

@@ -31,15 +31,15 @@ const maxDenialBytes = 64 << 10
 // An installedHook is a hook of shield in a settings file that the host reads.
 type installedHook struct {
 	host.Hook
-	installedLine
+	installedHookCommand
 	settingsPath string
 }
 
 // status reads the settings as the host does, and runs the installed command line as the host would,
 // with an event that must be denied. Any doubt is an error: the user relies on the answer "enforced".
-func (s *hookSettings) status(c *cli.Context) error {
+func (s *hostHookInstaller) status(c *cli.Context) error {
 	seen := s.findHooks(c.Context)
-	if c.Bool(acceptFlag) {
+	if c.Bool(acceptChangedProgramFlag) {
 		if err := s.recordPrograms(c.Context, seen); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (s *hookSettings) status(c *cli.Context) error {
 	}
 	hooks, problems := seen.hooks, seen.problems
 	if len(hooks) == 0 && len(problems) == 0 {
-		return fmt.Errorf("%w%s; run 'shield hook install %s'", host.ErrNotInstalled, s.missingFiles(), s.host.Name)
+		return fmt.Errorf("%w%s; run 'shield hook install %s'", host.ErrNotInstalled, s.describeMissingHookFiles(), s.host.Name)
 	}
 	if len(problems) == 0 {
 		for _, h := range hooks {
@@ -55,18 +55,18 @@ func (s *hookSettings) status(c *cli.Context) error {
 				problems = append(problems, h.settingsPath+": "+todo)
 			}
 			if err := s.testDenial(c.Context, h); err != nil {
-				problems = append(problems, fmt.Sprintf("%s: %q %v", h.settingsPath, shortenText(h.Command), err))
+				problems = append(problems, fmt.Sprintf("%s: %q %v", h.settingsPath, shortenTo80Characters(h.Command), err))
 			}
 		}
 	}
 	if len(problems) > 0 {
-		return unenforcedError(problems)
+		return denialNotEnforcedError(problems)
 	}
-	if err := s.warnAboutResults(c.Context, seen); err != nil {
+	if err := s.warnAboutResultAndPermissionHooks(c.Context, seen); err != nil {
 		return err
 	}
-	for _, limit := range s.host.Limits() {
-		fmt.Fprintf(s.world.Err, "shield: gap in the protection of %s: %s\n", s.host.Title(), limit)
+	for _, limit := range s.host.HookLimitationTexts() {
+		fmt.Fprintf(s.environment.Err, "shield: gap in the protection of %s: %s\n", s.host.Title(), limit)
 	}
 	var files []string
 	for _, h := range hooks {
@@ -76,30 +76,30 @@ func (s *hookSettings) status(c *cli.Context) error {
 	}
 	files = slices.Compact(files)
 	state := "active in " + strings.Join(files, ", ") + " (test denial worked)."
-	if unverified := s.unverifiedNotice(); unverified != "" {
+	if unverified := s.untestedHostNotice(); unverified != "" {
 		state = "installed in " + strings.Join(files, ", ") + ". " + unverified
 	}
-	_, err := fmt.Fprintf(s.world.Out, "%s: %s %s\n", s.host.Title(), state, s.questionRoute)
+	_, err := fmt.Fprintf(s.environment.Out, "%s: %s %s\n", s.host.Title(), state, s.questionRoute)
 	return errors.Join(err, s.questionRoute.checkReachable())
 }
 
-// unverifiedNotice says what was not tested for a host whose program was never run with shield; "" for other
+// untestedHostNotice says what was not tested for a host whose program was never run with shield; "" for other
 // hosts.
-func (s *hookSettings) unverifiedNotice() string {
+func (s *hostHookInstaller) untestedHostNotice() string {
 	if s.host.VerifiedVersion() != "" {
 		return ""
 	}
-	return fmt.Sprintf("Unverified: the installed command denies a test action, but shield was never tested with %s. Let the agent try a command that a rule denies, and check that the command does not run. Source of the settings format: %s.", s.host.Title(), s.host.Source())
+	return fmt.Sprintf("Unverified: the installed command denies a test action, but shield was never tested with %s. Let the agent try a command that a rule denies, and check that the command does not run. Source of the settings format: %s.", s.host.Title(), s.host.EventFormatCitationText())
 }
 
 // recordPrograms records the current programs of installed hooks.
-func (s *hookSettings) recordPrograms(ctx context.Context, seen foundHooks) error {
-	if err := requirePerson(s.world, "hook status --"+acceptFlag, atPersonTerminal); err != nil {
+func (s *hostHookInstaller) recordPrograms(ctx context.Context, seen foundHooks) error {
+	if err := requirePerson(s.environment, "hook status --"+acceptChangedProgramFlag, personProofAtTerminal); err != nil {
 		return err
 	}
 	return s.withLock(ctx, func() error {
 		for _, h := range slices.Concat(seen.hooks, seen.resultHooks.hooks, seen.permissionHooks.hooks) {
-			if h.checkScript == "" || checkProgram(h.shieldPath) != nil {
+			if h.programCheckShellCode == "" || checkProgramRunnableAndProtected(h.shieldPath) != nil {
 				continue
 			}
 			if err := programRecordIn(h.stateFolder, h.shieldPath).recordCurrent(); err != nil {
@@ -110,23 +110,23 @@ func (s *hookSettings) recordPrograms(ctx context.Context, seen foundHooks) erro
 	})
 }
 
-// unenforcedError returns an error with the reasons why a host does not enforce a denial.
-func unenforcedError(problems []string) error {
+// denialNotEnforcedError returns an error with the reasons why a host does not enforce a denial.
+func denialNotEnforcedError(problems []string) error {
 	for i, p := range problems {
 		problems[i] = term.Escape(p) // a repository may have written the settings
 	}
 	return fmt.Errorf("the host does not enforce denials by shield:\n  %s", strings.Join(problems, "\n  "))
 }
 
-// missingFiles lists the files from which the host would read a hook and that do not exist.
-func (s *hookSettings) missingFiles() string {
+// describeMissingHookFiles lists the files from which the host would read a hook and that do not exist.
+func (s *hostHookInstaller) describeMissingHookFiles() string {
 	var names []string
 	for i := range s.Places {
 		p := &s.Places[i]
 		if !p.IsInstallable() || !p.HasToolHook() || p.Scope == "managed" {
 			continue
 		}
-		files, err := s.placeFiles(p)
+		files, err := s.settingsFilesAt(p)
 		if err != nil || len(files) == 0 {
 			continue
 		}
@@ -154,16 +154,16 @@ type eventHooks struct {
 }
 
 // findHooks reads all settings that the host reads.
-func (s *hookSettings) findHooks(ctx context.Context) (all foundHooks) {
-	for _, name := range s.DisablingVariables {
-		if s.world.Getenv(name) != "" {
+func (s *hostHookInstaller) findHooks(ctx context.Context) (all foundHooks) {
+	for _, name := range s.HookDisablingEnvVariables {
+		if s.environment.Getenv(name) != "" {
 			all.problems = append(all.problems, name+" is set in the environment and disables hooks; unset it")
 		}
 	}
-	seen, user := map[string]bool{}, s.userFiles()
+	seen, user := map[string]bool{}, s.readUserSettingsFiles()
 	for i := range s.Places {
 		p := &s.Places[i]
-		files, err := s.placeFiles(p)
+		files, err := s.settingsFilesAt(p)
 		if err != nil {
 			all.problems = append(all.problems, err.Error())
 		}
@@ -178,15 +178,15 @@ func (s *hookSettings) findHooks(ctx context.Context) (all foundHooks) {
 		}
 	}
 	if len(all.hooks) > 0 {
-		all.problems = append(all.problems, s.companionFileProblems()...)
+		all.problems = append(all.problems, s.additionalHookFileProblems()...)
 	}
 	return all
 }
 
-// warnAboutResults warns if shield does not examine tool results although the host supports it, and if
+// warnAboutResultAndPermissionHooks warns if shield does not examine tool results although the host supports it, and if
 // it does not answer before the host asks its user although that is installed or wanted. Denials are
 // enforced in both cases.
-func (s *hookSettings) warnAboutResults(ctx context.Context, seen foundHooks) error {
+func (s *hostHookInstaller) warnAboutResultAndPermissionHooks(ctx context.Context, seen foundHooks) error {
 	say := func(what string, f eventHooks, more ...string) {
 		for _, h := range f.hooks {
 			for _, todo := range h.UserSteps {
@@ -194,31 +194,31 @@ func (s *hookSettings) warnAboutResults(ctx context.Context, seen foundHooks) er
 			}
 		}
 		for _, why := range append(f.problems, more...) {
-			fmt.Fprintf(s.world.Err, "shield: %s: %s\n", what, term.Escape(why)) // a repository may have written the settings
+			fmt.Fprintf(s.environment.Err, "shield: %s: %s\n", what, term.Escape(why)) // a repository may have written the settings
 		}
 	}
 	var missing []string
-	examines := slices.ContainsFunc(s.Places, func(p host.Place) bool { return p.HasResultHook() })
+	examines := slices.ContainsFunc(s.Places, func(p host.HostSettingsFile) bool { return p.HasResultHook() })
 	if examines && len(seen.resultHooks.hooks) == 0 {
 		missing = []string{"no hook of shield is installed for tool results; " + s.installCommand + " again"}
 	}
 	say("not all tool results are scanned", seen.resultHooks, missing...)
 
-	asking, err := s.permissionSettings(ctx)
-	if errors.Is(err, host.ErrNoPermission) {
+	asking, err := s.permissionHookSettings(ctx)
+	if errors.Is(err, host.ErrNoPermissionPromptHook) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	var wrong []string
-	if s.answersForUser && len(seen.permissionHooks.hooks) == 0 {
+	if s.answersPermissionRequests && len(seen.permissionHooks.hooks) == 0 {
 		wrong = []string{"hook.permission_request is on, but the hook for permission prompts is not installed; " + asking.installCommand}
 	}
 	if len(seen.permissionHooks.problems) == 0 {
 		for _, h := range seen.permissionHooks.hooks {
 			if err := asking.testDenial(ctx, h); err != nil {
-				wrong = append(wrong, fmt.Sprintf("%s: %q %v", h.settingsPath, shortenText(h.Command), err))
+				wrong = append(wrong, fmt.Sprintf("%s: %q %v", h.settingsPath, shortenTo80Characters(h.Command), err))
 			}
 		}
 	}
@@ -226,13 +226,13 @@ func (s *hookSettings) warnAboutResults(ctx context.Context, seen foundHooks) er
 	return nil
 }
 
-// permissionSettings returns the settings for the event that the host sends before it asks its user.
-func (s *hookSettings) permissionSettings(ctx context.Context) (*hookSettings, error) {
-	h, err := s.host.Permission()
+// permissionHookSettings returns the settings for the event that the host sends before it asks its user.
+func (s *hostHookInstaller) permissionHookSettings(ctx context.Context) (*hostHookInstaller, error) {
+	h, err := s.host.ForPermissionPromptEvents()
 	if err != nil {
 		return nil, err
 	}
-	all, err := h.Settings(ctx, host.HookCommands{}, 0, s.world.Dir, s.world.OS)
+	all, err := h.HookSettings(ctx, host.HookCommands{}, 0, s.environment.Dir, s.environment.OS)
 	if err != nil {
 		return nil, err
 	}
@@ -241,15 +241,15 @@ func (s *hookSettings) permissionSettings(ctx context.Context) (*hookSettings, e
 	return &asking, nil
 }
 
-// companionFileProblems returns the problems of further files that the host needs beside the one with
+// additionalHookFileProblems returns the problems of further files that the host needs beside the one with
 // the hook.
-func (s *hookSettings) companionFileProblems() (problems []string) {
+func (s *hostHookInstaller) additionalHookFileProblems() (problems []string) {
 	for i := range s.Places {
 		p := &s.Places[i]
-		if !p.IsCompanionFile() {
+		if !p.IsFileWithoutHookCommand() {
 			continue
 		}
-		files, err := s.placeFiles(p)
+		files, err := s.settingsFilesAt(p)
 		for _, file := range files {
 			if doc, _, readErr := file.read(); err != nil || readErr != nil || !p.MatchesTemplate(doc) {
 				problems = append(problems, fmt.Sprintf("%s is missing or was changed; %s again", file.path, s.installCommand))
@@ -259,12 +259,12 @@ func (s *hookSettings) companionFileProblems() (problems []string) {
 	return problems
 }
 
-// userFiles returns the readable settings files of the user.
-func (s *hookSettings) userFiles() host.UserDocuments {
-	user := host.UserDocuments{}
+// readUserSettingsFiles returns the readable settings files of the user.
+func (s *hostHookInstaller) readUserSettingsFiles() host.UserSettingsByFileName {
+	user := host.UserSettingsByFileName{}
 	for i := range s.Places {
 		p := &s.Places[i]
-		files, err := s.placeFiles(p)
+		files, err := s.settingsFilesAt(p)
 		for _, file := range files {
 			if doc, exists, readErr := file.read(); err == nil && readErr == nil && exists {
 				user.Add(p, doc)
@@ -275,7 +275,7 @@ func (s *hookSettings) userFiles() host.UserDocuments {
 }
 
 // inspectFile adds the hooks in one settings file, and the file's problems.
-func (s *hookSettings) inspectFile(ctx context.Context, p *host.Place, file settingsFile, user host.UserDocuments, all *foundHooks) error {
+func (s *hostHookInstaller) inspectFile(ctx context.Context, p *host.HostSettingsFile, file settingsFile, user host.UserSettingsByFileName, all *foundHooks) error {
 	doc, exists, err := file.read()
 	if err != nil || !exists {
 		return err
@@ -284,12 +284,12 @@ func (s *hookSettings) inspectFile(ctx context.Context, p *host.Place, file sett
 	if err != nil {
 		return err
 	}
-	after, err := newResultWrapper(ctx, s.host)
+	after, err := newToolResultShellWrapper(ctx, s.host)
 	if err != nil {
 		return err
 	}
 	asking, permits := s, before
-	if a, err := s.permissionSettings(ctx); err == nil {
+	if a, err := s.permissionHookSettings(ctx); err == nil {
 		asking = a
 		if permits, err = newHookWrapper(ctx, a.host); err != nil {
 			return err
@@ -299,23 +299,23 @@ func (s *hookSettings) inspectFile(ctx context.Context, p *host.Place, file sett
 		*list = append(*list, file.path+": "+fmt.Sprintf(what, args...))
 	}
 	seen := p.Inspect(ctx, file.path, doc, user)
-	if len(seen.IgnoredReasons) > 0 {
+	if len(seen.FileIgnoredReasons) > 0 {
 		// The host ignores this settings file, but still runs the hooks in its other settings
 		// files.
 		if bytes.Contains(doc, []byte("hook "+s.host.Name)) {
-			about(&all.problems, "%s", seen.IgnoredReasons[0])
+			about(&all.problems, "%s", seen.FileIgnoredReasons[0])
 		}
 		return nil
 	}
 	for _, stop := range seen.DisablingSettings {
 		about(&all.problems, "%s", stop)
 	}
-	add := func(s *hookSettings, hooks []host.Hook, shell shellWrapper, to *eventHooks) {
+	add := func(s *hostHookInstaller, hooks []host.Hook, shell shellWrapper, to *eventHooks) {
 		for _, h := range hooks {
 			for _, problem := range h.Problems {
 				about(&to.problems, "%s", problem)
 			}
-			var line installedLine
+			var line installedHookCommand
 			if h.Command != "" { // Command is "" if the file is not the one that shield installs
 				var err error
 				if line, err = s.examineLine(h, shell); err != nil {
@@ -329,7 +329,7 @@ func (s *hookSettings) inspectFile(ctx context.Context, p *host.Place, file sett
 	add(s, seen.ResultHooks, after, &all.resultHooks)
 	add(asking, seen.PermissionHooks, permits, &all.permissionHooks)
 	if st, err := os.Stat(file.path); len(seen.Hooks)+len(seen.ResultHooks)+len(seen.PermissionHooks) > 0 && err == nil {
-		if err := owner.Check(st, 0o002); err != nil {
+		if err := owner.CheckOwnerAndDeniedModeBits(st, 0o002); err != nil {
 			about(&all.problems, "other users can write to the file and remove the hook; correct the owner or mode of the file: %v", err)
 		}
 	}
@@ -338,35 +338,35 @@ func (s *hookSettings) inspectFile(ctx context.Context, p *host.Place, file sett
 
 // examineLine returns what is wrong with an installed command line, and how to fix
 // it.
-func (s *hookSettings) examineLine(h host.Hook, shell shellWrapper) (installedLine, error) {
+func (s *hostHookInstaller) examineLine(h host.Hook, shell shellWrapper) (installedHookCommand, error) {
 	line, err := parseHookLine(h.Command, shell, s.host)
 	if err != nil {
 		return line, fmt.Errorf("%w; %s again", err, s.installCommand)
 	}
-	deadline := line.deadline
+	deadline := line.shieldTimeout
 	if deadline == 0 {
 		deadline = s.deadline
 	}
-	if least := max(deadline+killGrace, line.shellDeadline); h.Timeout != 0 && h.Timeout <= least.Seconds() {
+	if least := max(deadline+shellWrapperGraceAfterTimeout, line.shellWrapperTimeout); h.Timeout != 0 && h.Timeout <= least.Seconds() {
 		return line, fmt.Errorf("the host waits %v s, and shield needs %v; %s again", h.Timeout, least, s.installCommand)
 	}
-	if err := checkProgram(line.shieldPath); err != nil {
+	if err := checkProgramRunnableAndProtected(line.shieldPath); err != nil {
 		return line, fmt.Errorf("%w; %s again with the right program", err, s.installCommand)
 	}
 	return line, s.examineProgramCheck(line)
 }
 
 // examineProgramCheck returns what is wrong with the check of the program that a line runs.
-func (s *hookSettings) examineProgramCheck(line installedLine) error {
+func (s *hostHookInstaller) examineProgramCheck(line installedHookCommand) error {
 	r := programRecordIn(line.stateFolder, line.shieldPath)
 	want := ""
-	if line.checkScript != "" || userCanReplace(line.shieldPath) {
+	if line.programCheckShellCode != "" || userCanReplace(line.shieldPath) {
 		var err error
 		if want, err = r.checkScript(); err != nil {
 			return err
 		}
 	}
-	if line.checkScript != want {
+	if line.programCheckShellCode != want {
 		return fmt.Errorf("the hook command does not notice that %s was replaced; %s again", line.shieldPath, s.installCommand)
 	}
 	if want == "" {
@@ -375,8 +375,8 @@ func (s *hookSettings) examineProgramCheck(line installedLine) error {
 	return r.verifyUnchanged()
 }
 
-// checkProgram returns an error for a program that cannot be run, or that other users can replace.
-func checkProgram(path string) error {
+// checkProgramRunnableAndProtected returns an error for a program that cannot be run, or that other users can replace.
+func checkProgramRunnableAndProtected(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return fmt.Errorf("the program of the hook is missing: %w; install shield again", err)
@@ -388,7 +388,7 @@ func checkProgram(path string) error {
 	case !info.Mode().IsRegular() || !launch.IsExecutable(info.Mode()):
 		return fmt.Errorf("%s is not executable; install shield again", path)
 	}
-	if err := owner.Check(info, owner.OtherWrite); err != nil {
+	if err := owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherWriteBits); err != nil {
 		return fmt.Errorf("%s: %w", real, err)
 	}
 	for _, dir := range []string{filepath.Dir(path), filepath.Dir(real)} {
@@ -401,7 +401,7 @@ func checkProgram(path string) error {
 			if info.Mode()&os.ModeSticky != 0 {
 				denied = 0
 			}
-			if err := owner.Check(info, denied); err != nil {
+			if err := owner.CheckOwnerAndDeniedModeBits(info, denied); err != nil {
 				return fmt.Errorf("folder %s: %w", dir, err)
 			}
 			if dir == filepath.Dir(dir) {
@@ -414,7 +414,7 @@ func checkProgram(path string) error {
 
 // testDenial runs a command line as the host would, and returns an error unless it denies as the result
 // of judging.
-func (s *hookSettings) testDenial(ctx context.Context, h installedHook) error {
+func (s *hostHookInstaller) testDenial(ctx context.Context, h installedHook) error {
 	ctx, cancel := context.WithTimeout(ctx, denialTestTimeout)
 	defer cancel()
 	cmd := s.shellCommand(ctx, h.Command)
@@ -431,24 +431,24 @@ func (s *hookSettings) testDenial(ctx context.Context, h installedHook) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("the hook did not deny a test command: shield gave no answer within %s; run 'shield doctor'", denialTestTimeout)
-	case err != nil && !errors.As(err, &exit) || cmd.ProcessState.ExitCode() != s.host.DenialStatus():
-		return fmt.Errorf("the hook did not deny a test command: it ended with %v (%q); run 'shield doctor'", cmd.ProcessState, shortenText(errs.String()))
+	case err != nil && !errors.As(err, &exit) || cmd.ProcessState.ExitCode() != s.host.DenialExitStatus():
+		return fmt.Errorf("the hook did not deny a test command: it ended with %v (%q); run 'shield doctor'", cmd.ProcessState, shortenTo80Characters(errs.String()))
 	case len(out.Bytes()) > maxDenialBytes:
 		return fmt.Errorf("the hook did not deny a test command: it printed more than %d KiB; run 'shield doctor'", maxDenialBytes>>10)
 	}
 	reason := strings.TrimSpace(errs.String())
-	if !s.host.NeedsSilentHook() {
+	if !s.host.RequiresEmptyHookStdout() {
 		reason, err = s.DenialReason(ctx, out.Bytes())
 	} else if err = nil; len(out.Bytes()) > 0 || reason == "" {
 		err = errors.New("the hook must print the reason on standard error, and nothing on standard output")
 	}
 	switch {
 	case strings.Contains(reason, noVerdictText):
-		return fmt.Errorf("the hook gives no verdict on a test command (%q); run 'shield doctor'", shortenText(errs.String()))
+		return fmt.Errorf("the hook gives no verdict on a test command (%q); run 'shield doctor'", shortenTo80Characters(errs.String()))
 	case err != nil:
-		return fmt.Errorf("the hook did not deny a test command: %w (it printed %q, %q); run 'shield doctor'", err, shortenText(out.String()), shortenText(errs.String()))
+		return fmt.Errorf("the hook did not deny a test command: %w (it printed %q, %q); run 'shield doctor'", err, shortenTo80Characters(out.String()), shortenTo80Characters(errs.String()))
 	case !strings.Contains(errs.String(), reason):
-		return fmt.Errorf("the hook did not deny a test command: the reason is missing on standard error (%q); run 'shield doctor'", shortenText(errs.String()))
+		return fmt.Errorf("the hook did not deny a test command: the reason is missing on standard error (%q); run 'shield doctor'", shortenTo80Characters(errs.String()))
 	}
 	if err := s.testJudge(ctx, h.command); err != nil {
 		return fmt.Errorf("the hook denies everything: %w", err)
@@ -458,7 +458,7 @@ func (s *hookSettings) testDenial(ctx context.Context, h installedHook) error {
 
 // testJudge starts the judge process of a hook's command line directly, and returns why it cannot
 // judge. A successful test denial does not show that it can, since a hook that fails denies too.
-func (s *hookSettings) testJudge(ctx context.Context, command string) error {
+func (s *hostHookInstaller) testJudge(ctx context.Context, command string) error {
 	// The appended exit keeps the shell from replacing itself by the judge with exec. The judge may
 	// kill its parent process, which is then only the shell.
 	cmd := s.shellCommand(ctx, command+" --"+watch.JudgeFlag+"; exit")
@@ -474,7 +474,7 @@ func (s *hookSettings) testJudge(ctx context.Context, command string) error {
 		return err
 	}
 	answer, err := readAnswer(said)
-	if err == nil && answer.Failed {
+	if err == nil && answer.JudgingFailed {
 		err = errors.New(answer.Reason)
 	}
 	return err
@@ -482,9 +482,9 @@ func (s *hookSettings) testJudge(ctx context.Context, command string) error {
 
 // shellCommand returns the command that runs a command line as the host would, in its own process group,
 // which ends with ctx.
-func (s *hookSettings) shellCommand(ctx context.Context, line string) *exec.Cmd {
+func (s *hostHookInstaller) shellCommand(ctx context.Context, line string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
-	cmd.Dir, cmd.Env = s.world.Dir, s.world.Environ()
-	subprocess.OwnGroup(cmd)
+	cmd.Dir, cmd.Env = s.environment.Dir, s.environment.Environ()
+	subprocess.SetOwnProcessGroup(cmd)
 	return cmd
 }

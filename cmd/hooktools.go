@@ -40,15 +40,15 @@ func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) 
 	if filepath.IsAbs(a.CWD) {
 		dirs = append(dirs, a.CWD)
 	}
-	var found *host.Definition
+	var found *host.MCPServerDefinition
 	tool := ""
 	for _, f := range client.Files {
-		if f.System != "" && f.System != w.OS {
+		if f.OnlyOnGOOS != "" && f.OnlyOnGOOS != w.OS {
 			continue
 		}
 		folders := []string{w.Home}
 		if f.Scope == "project" {
-			folders = ruleFolders(w, &host.Place{}, dirs)
+			folders = hostSettingsFolders(w, &host.HostSettingsFile{}, dirs)
 		}
 		for _, folder := range folders {
 			path := filepath.Join(folder, filepath.FromSlash(f.Path))
@@ -62,15 +62,15 @@ func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) 
 			if !exists {
 				continue
 			}
-			all, err := host.Definitions(doc, strings.HasSuffix(f.Path, ".toml"), client.ServerKeyPaths)
+			all, err := host.MCPServerDefinitions(doc, strings.HasSuffix(f.Path, ".toml"), client.ServerKeyPaths)
 			if err != nil {
 				return t, err
 			}
 			for k := range all {
-				name, ok := toolNameOf(all[k].Path[len(all[k].Path)-1], a.Type)
+				name, ok := toolNameOf(all[k].KeyPath[len(all[k].KeyPath)-1], a.Type)
 				switch {
 				case !ok:
-				case f.Scope == "project", found != nil, !definitionApplies(&all[k], dirs):
+				case f.Scope == "project", found != nil, !serverDefinitionAppliesTo(&all[k], dirs):
 					return t, fmt.Errorf("%s defines another server of the same name; rename one", path)
 				default:
 					found, tool = &all[k], name
@@ -82,7 +82,7 @@ func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) 
 		return t, nil
 	}
 	argv := append([]string{found.Command}, found.Args...)
-	t.RemoteHost = remoteHost(found.URL)
+	t.RemoteHost = networkHostOfURL(found.URL)
 	t.Server = strings.Join((*redact.Redactor)(nil).Args(found.Command, argv), " ")
 	if found.URL != "" {
 		t.Server = found.URL
@@ -95,16 +95,16 @@ func toolFromSettings(w *Environment, client *gateway.Client, a *action.Action) 
 			return approve.Tool{Server: t.Server, RemoteHost: t.RemoteHost}, nil // an agent can change the server's program
 		}
 	}
-	sum := sha256.Sum256(found.Text)
-	t.Identity = fmt.Sprintf("%s %q %s %s", client.Name, found.Path, hex.EncodeToString(sum[:]), tool)
-	t.ShippedClass = gateway.ClassOf(argv, tool)
+	sum := sha256.Sum256(found.CanonicalJSON)
+	t.IdentityHash = fmt.Sprintf("%s %q %s %s", client.Name, found.KeyPath, hex.EncodeToString(sum[:]), tool)
+	t.BuiltInToolClass = gateway.PackagedServerToolClass(argv, tool)
 	return t, nil
 }
 
-// definitionApplies reports whether a definition applies to all folders, or to one of dirs.
-func definitionApplies(d *host.Definition, dirs []string) bool {
-	at := slices.IndexFunc(d.Path, filepath.IsAbs)
-	return at < 0 || slices.ContainsFunc(dirs, func(dir string) bool { return dir == d.Path[at] || isBelow(dir, d.Path[at]) })
+// serverDefinitionAppliesTo reports whether a definition applies to all folders, or to one of dirs.
+func serverDefinitionAppliesTo(d *host.MCPServerDefinition, workingFolders []string) bool {
+	at := slices.IndexFunc(d.KeyPath, filepath.IsAbs)
+	return at < 0 || slices.ContainsFunc(workingFolders, func(dir string) bool { return dir == d.KeyPath[at] || isBelow(dir, d.KeyPath[at]) })
 }
 
 // isBelow reports whether a path is a folder or is below it.
@@ -130,14 +130,14 @@ func toolNameOf(server, kind string) (tool string, ok bool) {
 	return "", false
 }
 
-// remoteHost returns the host of an address, "" for this machine.
-func remoteHost(address string) string {
-	u, err := url.Parse(address)
-	if address == "" || err == nil && effect.Loopback(effect.Host(u.Hostname())) {
+// networkHostOfURL returns the host of an address, "" for this machine.
+func networkHostOfURL(serverURL string) string {
+	u, err := url.Parse(serverURL)
+	if serverURL == "" || err == nil && effect.Loopback(effect.CanonicalHost(u.Hostname())) {
 		return ""
 	}
 	if err != nil || u.Hostname() == "" {
 		return "a host that shield does not know"
 	}
-	return effect.Host(u.Hostname())
+	return effect.CanonicalHost(u.Hostname())
 }

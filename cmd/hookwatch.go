@@ -15,17 +15,17 @@ import (
 	"github.com/shieldcli/shield/internal/watch"
 )
 
-// watchHook lets another process judge one event of a host and prints its answer. It returns an error,
+// runHookWatchdog lets another process judge one event of a host and prints its answer. It returns an error,
 // which is a denial, if that process is late, dies or writes anything but a valid answer.
-func watchHook(ctx context.Context, w *Environment, name string, deadline time.Duration) error {
-	begun := w.EarlyWatch
+func runHookWatchdog(ctx context.Context, w *Environment, hostName string, deadline time.Duration) error {
+	begun := w.WatchStartedInInit
 	if begun == nil {
-		noteTerminalInput(w, "one event of the host from the terminal, a JSON object")
-		args := judgeArgs(w.args, name)
+		printTerminalInputHint(w, "one event of the host from the terminal, a JSON object")
+		args := judgeArgs(w.args, hostName)
 		dial := func() watch.ServiceCall {
 			return watch.DialService(serviceStateFolder(w), w.newServiceQuestion(args, nil))
 		}
-		begun = watch.Start(w.In, w.askingPID, dial, func() (*watch.Judge, error) { return w.startJudge(args) })
+		begun = watch.Start(w.In, w.invokerPID, dial, func() (*watch.Judge, error) { return w.startJudge(args) })
 	}
 	answered := false
 	defer func() { begun.End(answered) }()
@@ -51,7 +51,7 @@ func judgeArgs(args []string, name string) []string {
 // readAnswer parses the line in which a judge, a second shield process, returns its answer.
 func readAnswer(line []byte) (a hookAnswer, err error) {
 	err = json.Unmarshal(line, &a, json.RejectUnknownMembers(true))
-	if err != nil || a.Allow == (a.Reason != "") || a.Allow && a.Failed || a.AskUser && (a.Allow || a.Failed || len(a.HostText) == 0) || len(a.HostText) > 0 && a.HostText.Kind() != '{' {
+	if err != nil || a.Allow == (a.Reason != "") || a.Allow && a.JudgingFailed || a.AskUser && (a.Allow || a.JudgingFailed || len(a.HostResponseJSON) == 0) || len(a.HostResponseJSON) > 0 && a.HostResponseJSON.Kind() != '{' {
 		return hookAnswer{}, errors.New("hook: the second shield process gave a malformed answer; install shield again")
 	}
 	return a, nil
@@ -61,14 +61,14 @@ func readAnswer(line []byte) (a hookAnswer, err error) {
 // other answer as an error.
 func (a hookAnswer) writeOrFail(out io.Writer) error {
 	switch {
-	case a.Failed:
+	case a.JudgingFailed:
 		return failureDenial(a.Reason, a.HostName, a.AfterToolRan)
 	case !a.Allow && !a.AskUser:
 		return denial{agentText: a.Reason, userText: a.UserReason, hostName: a.HostName, toolHasRun: a.AfterToolRan}
-	case len(a.HostText) == 0:
+	case len(a.HostResponseJSON) == 0:
 		return nil
 	}
-	line := a.HostText
+	line := a.HostResponseJSON
 	if err := (*jsontext.Value)(&line).Compact(); err != nil {
 		return fmt.Errorf("hook: %w", err)
 	}

@@ -73,8 +73,8 @@ func TestHostileRecordsAlone(t *testing.T) {
 			if c.actionsOnly {
 				want = r.ActionError
 			}
-			if want == verdict.Expired {
-				want = verdict.Mismatch // it is sealed under another policy as well
+			if want == verdict.ErrorCodeVerdictExpired {
+				want = verdict.ErrorCodeConfigMismatch // it is sealed under another policy as well
 			}
 			if want != "" && got[0].Error != string(want) {
 				t.Errorf("%v, record %d (%s): error %q, want %q\n%.300q", c.args, i, r.Class, got[0].Error, want, r.Raw)
@@ -89,7 +89,7 @@ func attackedWorld(t testing.TB) Environment {
 	w := newWorld(t)
 	dir := config.StateDir(w.Home, func(string) string { return "" })
 	run(t, w, "", "policy") // makes a key of its own
-	if err := os.WriteFile(filepath.Join(dir, verdict.KeyFile), hostile.Key[:], 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, verdict.KeyFile), hostile.TestSealKey[:], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -115,7 +115,7 @@ func TestHostileStream(t *testing.T) {
 			records = append(records, r)
 		}
 	}
-	in := string(hostile.Stream(records))
+	in := string(hostile.JoinRecordsWithSeparatorActions(records))
 	for _, c := range judging {
 		status, out, _ := run(t, w, in, c.args...)
 		got := lines(t, out)

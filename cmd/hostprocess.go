@@ -26,7 +26,7 @@ func (w *Environment) askingHostProcess(h *host.Host) (*host.HostProcess, error)
 // runningHost returns the process of the asking host, nil if no ancestor of shield is that host. An
 // error means that no person is at its terminal, or that the ancestors could not be read.
 func runningHost(w *Environment, h *host.Host) (*host.HostProcess, error) {
-	all, err := ancestry.Of(w.askingPID)
+	all, err := ancestry.Of(w.invokerPID)
 	if errors.Is(err, ancestry.ErrUnsupported) {
 		return nil, nil
 	}
@@ -38,10 +38,10 @@ func runningHost(w *Environment, h *host.Host) (*host.HostProcess, error) {
 	if err := s.checkHostAttended(all[at:]); err != nil {
 		return nil, err
 	}
-	r := &host.HostProcess{Args: args, Terminal: all[at].TTY != 0}
+	r := &host.HostProcess{Args: args, IsStdioTerminal: all[at].TTY != 0}
 	for _, stream := range []string{"0", "1"} {
 		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", all[at].PID, stream))
-		r.Terminal = r.Terminal && err == nil && (strings.HasPrefix(to, "/dev/pts/") || strings.HasPrefix(to, "/dev/tty"))
+		r.IsStdioTerminal = r.IsStdioTerminal && err == nil && (strings.HasPrefix(to, "/dev/pts/") || strings.HasPrefix(to, "/dev/tty"))
 	}
 	r.Version = packageVersion(file, h.NPMPackage())
 	return r, nil
@@ -53,13 +53,13 @@ func (s *terminalCheck) checkHostAttended(all []ancestry.Process) error {
 	if env, err := s.environ(all[0].PID); err == nil && (host.OfEnvironment(env) != nil || slices.Contains(env, launch.JudgedVariable)) {
 		return errors.New("the host was started by a command of an agent; start it from your own shell")
 	}
-	return s.checkTerminals(all, 0)
+	return s.checkTerminalsNotAutomated(all, 0)
 }
 
 // Bounds of the search for a host's package.
 const (
-	maxPackageDepth = 6
-	maxPackageFile  = 1 << 20 // bytes
+	maxPackageJSONSearchDepth = 6
+	maxPackageJSONBytes       = 1 << 20 // bytes
 )
 
 // packageVersion returns the version of the npm package that contains a file, "" if the package has
@@ -71,7 +71,7 @@ func packageVersion(file, name string) string {
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		file = real
 	}
-	for range maxPackageDepth {
+	for range maxPackageJSONSearchDepth {
 		if file = filepath.Dir(file); !filepath.IsAbs(file) {
 			return ""
 		}
@@ -79,7 +79,7 @@ func packageVersion(file, name string) string {
 		if err != nil {
 			continue
 		}
-		text, err := io.ReadAll(io.LimitReader(f, maxPackageFile))
+		text, err := io.ReadAll(io.LimitReader(f, maxPackageJSONBytes))
 		f.Close()
 		var p struct{ Name, Version string }
 		if err == nil && json.Unmarshal(text, &p) == nil && (p.Name == name || strings.HasPrefix(p.Name, name+"-")) {
@@ -91,7 +91,7 @@ func packageVersion(file, name string) string {
 
 // installedVersion returns the version of a host's program in PATH, "" if unknown.
 func installedVersion(w *Environment, h *host.Host) string {
-	programs, _ := h.Found()
+	programs, _ := h.InstallationIndicators()
 	for _, dir := range filepath.SplitList(w.Getenv("PATH")) {
 		for _, name := range programs {
 			file := filepath.Join(dir, name)

@@ -17,15 +17,15 @@ import (
 
 // A hostQuestion is a question that a host may be told to ask its user.
 type hostQuestion struct {
-	w           *Environment
-	host        *host.Host
-	actionsKey  string // key of the actions
-	hostVersion string // version of the host, set by [hostQuestion.checkHostVersion]
-	stateFolder string // the state folder
+	w             *Environment
+	host          *host.Host
+	actionsDigest string // key of the actions
+	hostVersion   string // version of the host, set by [hostQuestion.checkHostVersion]
+	stateFolder   string // the state folder
 }
 
 func newHostQuestion(w *Environment, h *host.Host, event host.Event) *hostQuestion {
-	return &hostQuestion{w: w, host: h, actionsKey: questionKey(event)}
+	return &hostQuestion{w: w, host: h, actionsDigest: eventActionsDigest(event)}
 }
 
 // checkHostVersion returns an error if this version of the host is known not to ask its user.
@@ -35,39 +35,39 @@ func (q *hostQuestion) checkHostVersion(c *cli.Context, version string) error {
 		return err
 	}
 	q.hostVersion, q.stateFolder = version, stateDir(&set.Settings, q.w)
-	return checkHostVersionAsks(q.stateFolder, q.host, version)
+	return checkHostVersionAsksUserApproval(q.stateFolder, q.host, version)
 }
 
-// checkHostVersionAsks returns an error if a version of a host is known not to ask its user.
-func checkHostVersionAsks(stateDir string, h *host.Host, version string) error {
-	if approve.HostNotAsking(stateDir, h.Name, version) {
-		return fmt.Errorf("%s %s ran a command without asking its user; shield asks on the approval page instead", h.Title(), version)
+// checkHostVersionAsksUserApproval returns an error if a version of a host is known not to ask its user.
+func checkHostVersionAsksUserApproval(stateDir string, h *host.Host, hostVersion string) error {
+	if approve.HostNotAsking(stateDir, h.Name, hostVersion) {
+		return fmt.Errorf("%s %s ran a command without asking its user; shield asks on the approval page instead", h.Title(), hostVersion)
 	}
 	return nil
 }
 
-// recordAsked records that the host is told to ask.
-func (q *hostQuestion) recordAsked() error {
-	return approve.NoteHostQuestion(q.stateFolder, q.actionsKey, approve.HostQuestion{Host: q.host.Name, Version: q.hostVersion, At: q.w.Now()})
+// recordHostToldToAsk records that the host is told to ask.
+func (q *hostQuestion) recordHostToldToAsk() error {
+	return approve.RecordHostQuestion(q.stateFolder, q.actionsDigest, approve.HostQuestion{Host: q.host.Name, Version: q.hostVersion, At: q.w.Now()})
 }
 
 // recordExecutedActions records that the actions of an event ran. If the host was told to ask its user, and no
 // user can have answered, the host is not told to ask again.
 func recordExecutedActions(w *Environment, set *config.Loaded, p *shield.Pipeline, h *host.Host, event host.Event) {
 	dir := stateDir(&set.Settings, w)
-	q, unasked := approve.HostSkippedQuestion(dir, questionKey(event), w.Now())
+	q, unasked := approve.HostSkippedQuestion(dir, eventActionsDigest(event), w.Now())
 	if !unasked || q.Host != h.Name {
 		return
 	}
 	text := fmt.Sprintf("%s %s ran a call without asking its user, although shield told it to ask. From now on shield asks on the approval page", h.Title(), q.Version)
-	if err := approve.NoteHostNotAsking(dir, q); err != nil {
+	if err := approve.RecordNonAskingHost(dir, q); err != nil {
 		text += "; this could not be saved: " + redactedErrorText(err)
 	}
-	p.LogAndNotify(audit.KindHost, text)
+	p.LogAndNotify(audit.EntryKindHostDidNotAsk, text)
 }
 
-// questionKey returns the key of an event's actions, the same before and after they run.
-func questionKey(event host.Event) string {
+// eventActionsDigest returns the key of an event's actions, the same before and after they run.
+func eventActionsDigest(event host.Event) string {
 	h := sha256.New()
 	for _, raw := range event.Actions {
 		if a, err := action.Parse(raw); err == nil { // otherwise there is nothing to judge

@@ -23,21 +23,21 @@ import (
 	"github.com/shieldcli/shield/testdata/incidents"
 )
 
-// incidentHost is the agent host whose hook command line the replay of an incident runs.
-const incidentHost = "claude-code"
+// incidentReplayHostName is the agent host whose hook command line the replay of an incident runs.
+const incidentReplayHostName = "claude-code"
 
 // An incident is a public accident or attack; see testdata/incidents/README.md.
-type incident struct {
-	ID       string
-	Title    string
-	Date     string
-	Source   string
-	Happened string
-	Files    map[string]string
-	Steps    []incidentStep
-	Server   [][]map[string]any // the tools that a server lists, for each of its starts
-	Call     *incidentCall      // the call at the last start
-	Twin     harmlessVariant
+type incidentYAML struct {
+	ID                  string
+	Title               string
+	Date                string
+	Source              string
+	IncidentDescription string `yaml:"happened"`
+	Files               map[string]string
+	Steps               []incidentStep
+	Server              [][]map[string]any // the tools that a server lists, for each of its starts
+	Call                *incidentCall      // the call at the last start
+	Twin                harmlessVariantYAML
 }
 
 // An incidentStep is one tool call and its result.
@@ -52,12 +52,12 @@ type incidentCall struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// A harmlessVariant describes honest work that differs from an incident in one fact: the fact, and
+// A harmlessVariantYAML describes honest work that differs from an incident in one fact: the fact, and
 // the changes of texts and files that turn the incident into that work.
-type harmlessVariant struct {
-	Fact    string
-	Replace map[string]string
-	Files   map[string]string
+type harmlessVariantYAML struct {
+	Fact             string
+	NewTextByOldText map[string]string `yaml:"replace"`
+	Files            map[string]string
 }
 
 func incidentsCommand(w *Environment) *cli.Command {
@@ -81,7 +81,7 @@ func incidentsCommand(w *Environment) *cli.Command {
 }
 
 // readIncidents returns the incidents that ship with shield.
-func readIncidents() (all []incident, err error) {
+func readIncidents() (all []incidentYAML, err error) {
 	if err := yaml.UnmarshalWithOptions(incidents.YAML, &all, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("incidents: %w", err)
 	}
@@ -90,7 +90,7 @@ func readIncidents() (all []incident, err error) {
 
 // applyHarmlessVariant returns the incident with the changes that turn it into its harmless
 // variant, a similar but honest action.
-func (i incident) applyHarmlessVariant() (incident, error) {
+func (i incidentYAML) applyHarmlessVariant() (incidentYAML, error) {
 	text, err := json.Marshal(struct {
 		Files  map[string]string
 		Steps  []incidentStep
@@ -100,14 +100,14 @@ func (i incident) applyHarmlessVariant() (incident, error) {
 	if err != nil {
 		return i, err
 	}
-	for old, with := range i.Twin.Replace {
+	for old, with := range i.Twin.NewTextByOldText {
 		old, with := escapeForJSON(old), escapeForJSON(with)
 		if !bytes.Contains(text, old) {
 			return i, fmt.Errorf("incident %s: the harmless variant replaces the text %s, which is not in the incident; correct incidents.yaml", i.ID, old)
 		}
 		text = bytes.ReplaceAll(text, old, with)
 	}
-	out := incident{ID: i.ID}
+	out := incidentYAML{ID: i.ID}
 	if err := json.Unmarshal(text, &out); err != nil {
 		return i, fmt.Errorf("incident %s: twin: %w", i.ID, err)
 	}
@@ -138,13 +138,13 @@ type replayResult struct {
 
 // An incidentResult is a line of the report.
 type incidentResult struct {
-	ID              string       `json:"id"`
-	Date            string       `json:"date"`
-	Title           string       `json:"title"`
-	Source          string       `json:"source"`
-	Incident        replayResult `json:"incident"`
-	HarmlessVariant replayResult `json:"twin"`
-	Fact            string       `json:"fact"`
+	ID                            string       `json:"id"`
+	Date                          string       `json:"date"`
+	Title                         string       `json:"title"`
+	Source                        string       `json:"source"`
+	Incident                      replayResult `json:"incident"`
+	HarmlessVariant               replayResult `json:"twin"`
+	HarmlessVariantDifferenceText string       `json:"fact"`
 }
 
 // demoIncidents replays the incidents and reports on them.
@@ -157,9 +157,9 @@ func demoIncidents(c *cli.Context, w *Environment) error {
 		return err
 	}
 	if only := c.String("only"); only != "" {
-		all = slices.DeleteFunc(all, func(i incident) bool { return i.ID != only })
+		all = slices.DeleteFunc(all, func(i incidentYAML) bool { return i.ID != only })
 		if len(all) == 0 {
-			return fmt.Errorf("demo incidents: unknown incident %q; run 'shield demo incidents' for the list", shortenText(only))
+			return fmt.Errorf("demo incidents: unknown incident %q; run 'shield demo incidents' for the list", shortenTo80Characters(only))
 		}
 	}
 	dir := c.String("dir")
@@ -179,18 +179,18 @@ func demoIncidents(c *cli.Context, w *Environment) error {
 	return reportIncidents(c, w, results)
 }
 
-// replayAll replays each incident and a harmless variant of it [harmlessVariant], several incidents
+// replayAll replays each incident and a harmless variant of it [harmlessVariantYAML], several incidents
 // in parallel.
-func replayAll(ctx context.Context, w *Environment, place string, all []incident) []incidentResult {
+func replayAll(ctx context.Context, w *Environment, place string, all []incidentYAML) []incidentResult {
 	results := make([]incidentResult, len(all))
 	var running sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for n, i := range all {
-		results[n] = incidentResult{ID: i.ID, Date: i.Date, Title: i.Title, Source: i.Source, Fact: i.Twin.Fact}
+		results[n] = incidentResult{ID: i.ID, Date: i.Date, Title: i.Title, Source: i.Source, HarmlessVariantDifferenceText: i.Twin.Fact}
 		running.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
-			of := func(what string, i incident) replayResult {
+			of := func(what string, i incidentYAML) replayResult {
 				out, err := replayIncident(ctx, w, filepath.Join(place, i.ID+"-"+what), filepath.Join(place, "cache"), i)
 				out.err = err
 				return out
@@ -237,9 +237,9 @@ func reportIncidents(c *cli.Context, w *Environment, results []incidentResult) e
 			fmt.Fprintf(w.Out, "         %s\n", term.Escape(r.Incident.StopReason))
 		}
 		if r.HarmlessVariant.Stopped {
-			fmt.Fprintf(w.Out, "         STOPPED (false alarm): honest work, where %s: %s\n", r.Fact, term.Escape(r.HarmlessVariant.StopReason))
+			fmt.Fprintf(w.Out, "         STOPPED (false alarm): honest work, where %s: %s\n", r.HarmlessVariantDifferenceText, term.Escape(r.HarmlessVariant.StopReason))
 		} else {
-			fmt.Fprintf(w.Out, "         allowed: honest work, where %s\n", r.Fact)
+			fmt.Fprintf(w.Out, "         allowed: honest work, where %s\n", r.HarmlessVariantDifferenceText)
 		}
 	}
 	if !c.Bool("json") {
@@ -254,14 +254,14 @@ func reportIncidents(c *cli.Context, w *Environment, results []incidentResult) e
 }
 
 // replayIncident replays one incident in its own home folder.
-func replayIncident(ctx context.Context, w *Environment, home, cache string, i incident) (replayResult, error) {
+func replayIncident(ctx context.Context, w *Environment, home, cache string, i incidentYAML) (replayResult, error) {
 	work := filepath.Join(home, "app")
 	files := map[string]string{"~/.config/shield/shield.yaml": "approval: {channels: []}\n"} // ask no user
 	for name, content := range i.Files {
 		files[name] = content
 	}
 	if i.Server != nil {
-		files["~/server.sh"] = incidentServer
+		files["~/server.sh"] = fakeMCPServerScript
 	}
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		return replayResult{}, err
@@ -281,11 +281,11 @@ func replayIncident(ctx context.Context, w *Environment, home, cache string, i i
 	there := *w
 	there.Home, there.Dir = home, work
 	there.Getenv = func(name string) string { return map[string]string{"HOME": home, "XDG_CACHE_HOME": cache}[name] }
-	r := &incidentReplay{ctx: ctx, homeFolder: home, workspaceFolder: work, env: []string{"HOME=" + home, "PATH=" + w.Getenv("PATH"), "XDG_CACHE_HOME=" + cache}, world: &there}
+	r := &incidentReplay{ctx: ctx, homeFolder: home, workspaceFolder: work, env: []string{"HOME=" + home, "PATH=" + w.Getenv("PATH"), "XDG_CACHE_HOME=" + cache}, environment: &there}
 	if i.Server != nil {
 		return r.replayServerCalls(i)
 	}
-	return r.proposeCalls(i.Steps)
+	return r.replayToolCalls(i.Steps)
 }
 
 // An incidentReplay is a home folder in which tools are called.
@@ -293,7 +293,7 @@ type incidentReplay struct {
 	ctx                         context.Context
 	homeFolder, workspaceFolder string
 	env                         []string
-	world                       *Environment
+	environment                 *Environment
 }
 
 // runProgram runs a program, shield or a shell, in the workspace, and returns its output and exit status.
@@ -307,15 +307,15 @@ func (r *incidentReplay) runProgram(in []byte, name string, args ...string) (out
 	return out, 0, err
 }
 
-// proposeCalls proposes tool calls as a host does: through the installed hook line.
-func (r *incidentReplay) proposeCalls(steps []incidentStep) (replayResult, error) {
-	h, err := host.Named(incidentHost)
+// replayToolCalls proposes tool calls as a host does: through the installed hook line.
+func (r *incidentReplay) replayToolCalls(steps []incidentStep) (replayResult, error) {
+	h, err := host.Named(incidentReplayHostName)
 	if err != nil {
 		return replayResult{}, err
 	}
-	lines, err := hookLines(r.ctx, r.world, h, 20*time.Second)
+	lines, err := hookLines(r.ctx, r.environment, h, 20*time.Second)
 	if err == nil {
-		err = recordProgram(r.world)
+		err = recordProgram(r.environment)
 	}
 	if err != nil {
 		return replayResult{}, err
@@ -323,7 +323,7 @@ func (r *incidentReplay) proposeCalls(steps []incidentStep) (replayResult, error
 	for n, step := range steps {
 		event := map[string]any{
 			"session_id": "incident", "transcript_path": "", "cwd": r.workspaceFolder, "permission_mode": "default",
-			"hook_event_name": "PreToolUse", "tool_name": step.Tool, "tool_use_id": fmt.Sprintf("t%d", n), "tool_input": r.absoluteInput(step.Input),
+			"hook_event_name": "PreToolUse", "tool_name": step.Tool, "tool_use_id": fmt.Sprintf("t%d", n), "tool_input": r.inputWithAbsoluteFilePath(step.Input),
 		}
 		answer, status, err := r.runHookLine(lines.BeforeTool, event)
 		if err != nil {
@@ -340,8 +340,8 @@ func (r *incidentReplay) proposeCalls(steps []incidentStep) (replayResult, error
 	return replayResult{}, nil
 }
 
-// absoluteInput returns a tool's input with an absolute file_path, as hosts send it.
-func (r *incidentReplay) absoluteInput(input map[string]any) map[string]any {
+// inputWithAbsoluteFilePath returns a tool's input with an absolute file_path, as hosts send it.
+func (r *incidentReplay) inputWithAbsoluteFilePath(input map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range input {
 		if text, ok := value.(string); ok && key == "file_path" {
@@ -380,14 +380,14 @@ func (r *incidentReplay) runHookLine(line string, event map[string]any) (answer 
 		return answer, status, fmt.Errorf("run the hook command: %w", err)
 	}
 	if err := json.Unmarshal(out, &answer); err != nil {
-		return answer, status, fmt.Errorf("the hook command answered %q: %w", shortenText(string(out)), err)
+		return answer, status, fmt.Errorf("the hook command answered %q: %w", shortenTo80Characters(string(out)), err)
 	}
 	return answer, status, nil
 }
 
-// incidentServer is an MCP server that lists the tools of tools.json, and answers each call with the
+// fakeMCPServerScript is an MCP server that lists the tools of tools.json, and answers each call with the
 // same text. It does nothing else.
-const incidentServer = `while read -r line; do
+const fakeMCPServerScript = `while read -r line; do
 	id=${line#*\"id\":}
 	id=${id%%[,\}]*}
 	case $line in
@@ -402,7 +402,7 @@ done
 
 // replayServerCalls starts a server behind the gateway, once for each of its tool lists, and calls a tool at the
 // last start.
-func (r *incidentReplay) replayServerCalls(i incident) (replayResult, error) {
+func (r *incidentReplay) replayServerCalls(i incidentYAML) (replayResult, error) {
 	var out []byte
 	for n, tools := range i.Server {
 		list, err := json.Marshal(tools)
@@ -428,7 +428,7 @@ func (r *incidentReplay) replayServerCalls(i incident) (replayResult, error) {
 				return replayResult{}, err
 			}
 		}
-		if out, _, err = r.runProgram(in.Bytes(), r.world.Executable, "mcp", "--name", "town", "--", "/bin/sh", filepath.Join(r.homeFolder, "server.sh")); err != nil {
+		if out, _, err = r.runProgram(in.Bytes(), r.environment.Executable, "mcp", "--name", "town", "--", "/bin/sh", filepath.Join(r.homeFolder, "server.sh")); err != nil {
 			return replayResult{}, err
 		}
 	}

@@ -18,7 +18,7 @@ func TestIncidentData(t *testing.T) {
 	}
 	ids := map[string]bool{}
 	for _, i := range all {
-		if i.ID == "" || ids[i.ID] || i.Title == "" || i.Source == "" || i.Happened == "" || i.Twin.Fact == "" || (i.Steps == nil) == (i.Server == nil) || (i.Server == nil) != (i.Call == nil) {
+		if i.ID == "" || ids[i.ID] || i.Title == "" || i.Source == "" || i.IncidentDescription == "" || i.Twin.Fact == "" || (i.Steps == nil) == (i.Server == nil) || (i.Server == nil) != (i.Call == nil) {
 			t.Errorf("%s lacks something", i.ID)
 		}
 		ids[i.ID] = true
@@ -28,12 +28,12 @@ func TestIncidentData(t *testing.T) {
 		if _, err := i.applyHarmlessVariant(); err != nil {
 			t.Error(err)
 		}
-		if len(i.Twin.Replace)+len(i.Twin.Files) == 0 {
+		if len(i.Twin.NewTextByOldText)+len(i.Twin.Files) == 0 {
 			t.Errorf("%s: the twin is the same", i.ID)
 		}
 	}
 	i := all[0]
-	i.Twin.Replace = map[string]string{"no such text": ""}
+	i.Twin.NewTextByOldText = map[string]string{"no such text": ""}
 	if _, err := i.applyHarmlessVariant(); err == nil {
 		t.Error("a twin that replaces what is not there is accepted")
 	}

@@ -59,7 +59,7 @@ func initCommand(w *Environment) *cli.Command {
 // shieldCommandPrefix returns the start of a shell command line that runs shield with its current
 // settings and state folder. If home is set, the command line also sets HOME. It fails if a path
 // cannot be quoted for a shell.
-func shieldCommandPrefix(w *Environment, home bool) (string, error) {
+func shieldCommandPrefix(w *Environment, withHomeVariable bool) (string, error) {
 	file := w.Getenv("SHIELD_CONFIG")
 	if file != "" {
 		file = absolutePaths([]string{file}, w.Dir)[0]
@@ -75,12 +75,12 @@ func shieldCommandPrefix(w *Environment, home bool) (string, error) {
 		{"", w.Executable},
 	} {
 		folder := variable.name == "HOME" || strings.HasPrefix(variable.name, "XDG_")
-		if folder && !filepath.IsAbs(variable.value) || variable.name == "HOME" && !home {
+		if folder && !filepath.IsAbs(variable.value) || variable.name == "HOME" && !withHomeVariable {
 			continue
 		}
 		word, err := syntax.Quote(variable.value, syntax.LangPOSIX)
 		if err != nil {
-			return "", fmt.Errorf("%q: %w", shortenText(variable.value), err)
+			return "", fmt.Errorf("%q: %w", shortenTo80Characters(variable.value), err)
 		}
 		if variable.value == "" {
 			word = ""

@@ -63,8 +63,8 @@ func relayMCP(c *cli.Context, w *Environment) error {
 		return errors.New("mcp: SERVER is missing; write: shield mcp -- SERVER ARG…")
 	}
 	server := gateway.NewServer(argv, w.Dir, c.String("name"))
-	if w.servedQuestion != nil {
-		return answerCallQuestion(c, w, server)
+	if w.serviceClientRequest != nil {
+		return judgeToolCallForServiceClient(c, w, server)
 	}
 	env := w.Environ()
 	path, err := launch.LookPath(argv[0], env)
@@ -80,33 +80,33 @@ func relayMCP(c *cli.Context, w *Environment) error {
 	defer p.Close()
 	session := c.String("session")
 	if session == "" {
-		above, _ := ancestry.Of(w.askingPID) // if the ancestors are unknown, the process ID alone identifies the client
-		session = clientSession(w.askingPID, above)
+		above, _ := ancestry.Of(w.invokerPID) // if the ancestors are unknown, the process ID alone identifies the client
+		session = mcpClientSessionID(w.invokerPID, above)
 	}
 	opts, err := gatewayOptions(c.Context, set, w, p, server, session, argv, path)
 	if err != nil {
 		return err
 	}
-	opts.Judge = callJudge{w, opts.Judge}
+	opts.Judge = mcpToolCallJudge{w, opts.Judge}
 	if name := c.String("record"); name != "" {
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
 			return fmt.Errorf("mcp --record: %w", err)
 		}
 		defer f.Close()
-		opts.Recorder = gateway.NewRecorder(f, nil)
+		opts.CorpusRecorder = gateway.NewCorpusRowRecorder(f, nil)
 	}
-	mode, grants := containFlagValue(c), config.Contain{}
+	mode, grants := containFlagValue(c), config.ServerContainment{}
 	for i := range set.MCP.Servers {
 		if s := &set.MCP.Servers[i]; s.Name == server.Name && s.Contain != nil {
-			mode, grants = serverContainment(s.Contain, mode), *s.Contain
+			mode, grants = mcpServerContainmentMode(s.Contain, mode), *s.Contain
 		}
 	}
-	process, err := startServer(mode, grants, set, w, server, path, argv, env, p.ForServer(server.Name), session)
+	process, err := startServer(mode, grants, set, w, server, path, argv, env, p.ForMCPServer(server.Name), session)
 	if err != nil {
 		return fmt.Errorf("mcp: %s: %w", term.Escape(argv[0]), err)
 	}
-	err = gateway.New(opts).Relay(c.Context, gateway.ConnectionEnd{Out: w.In, In: nopWriteCloser{w.Out}}, process.ConnectionEnd)
+	err = gateway.New(opts).Relay(c.Context, gateway.PeerStreams{FromPeer: w.In, ToPeer: nopWriteCloser{w.Out}}, process.PeerStreams)
 	return serverExitStatus(process.End(err != nil), err, c.Context.Err() != nil)
 }
 
@@ -139,15 +139,15 @@ func serverPipeline(c *cli.Context, w *Environment) (*config.Loaded, *shield.Pip
 // that is nil.
 func pipelineForServers(set *config.Loaded, w *Environment, observe func(telemetry.Action)) (*shield.Pipeline, error) {
 	cfg := shieldConfig(set, w, "mcp")
-	cfg.NoAction, cfg.Once, cfg.Keeps, cfg.Host, cfg.Observe = true, true, true, "mcp", observe
+	cfg.OmitsActionFromVerdicts, cfg.OffersAllowOnce, cfg.BacksUpLostFiles, cfg.AgentHostName, cfg.Observe = true, true, true, "mcp", observe
 	return w.newPipeline(cfg)
 }
 
 // resultRecorder returns a function that passes tool results to a pipeline's memory.
 func resultRecorder(p *shield.Pipeline) gateway.ResultFunc {
 	return func(ctx context.Context, a *action.Action, result any, found gateway.Findings) error {
-		r := shield.ToolResult{Actions: []*action.Action{a}, Result: result}
-		more, withheld, err := p.Review(ctx, r)
+		r := shield.ToolResult{Actions: []*action.Action{a}, ReturnedValue: result}
+		more, withheld, err := p.ReviewResultWithEvaluator(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -171,8 +171,8 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *Environment, p *
 	if err != nil {
 		return gateway.Options{}, fmt.Errorf("mcp: %w", err)
 	}
-	p = p.ForServer(server.Name).WithTools(gatewayToolDescriber(state, server.Name, argv))
-	notify := func(text string) { p.LogAndNotify(audit.KindServer, term.Escape(text)) }
+	p = p.ForMCPServer(server.Name).WithTools(gatewayToolDescriber(state, server.Name, argv))
+	notify := func(text string) { p.LogAndNotify(audit.EntryKindMCPServerFindings, term.Escape(text)) }
 	if program != "" {
 		changed, err := pins.ProgramChanged(ctx)
 		if err != nil {
@@ -188,16 +188,16 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *Environment, p *
 			hosts = append(hosts, pattern)
 		}
 	}
-	mode := gateway.Mode(set.Sanitize.Mode)
-	if set.Sanitize.Enabled == config.Off {
-		mode = gateway.Flag
+	mode := gateway.FindingsMode(set.SanitizeToolResults.FindingsMode)
+	if set.SanitizeToolResults.Enabled == config.Off {
+		mode = gateway.FindingsModeReportOnly
 	}
 	return gateway.Options{
 		JudgeFor: func(client, connection string) (gateway.Judge, string) {
-			return agentReasonJudge{p.ForConnection(connection)}, session + "-" + client
+			return agentTextAsReasoningJudge{p.WithSeparateDenialCount(connection)}, session + "-" + client
 		},
-		Judge: agentReasonJudge{p}, Server: server, Pins: pins, Mode: mode, MarkAsData: sanitize.Mark, OnResult: resultRecorder(p), Sampling: set.MCP.Sampling == "allow", Hosts: hosts,
-		Timeout: set.Hook.Timeout.Std(), WorkingDir: w.Dir, Session: session,
+		Judge: agentTextAsReasoningJudge{p}, Server: server, AcceptedToolPins: pins, ResultFindingsMode: mode, MarkAsData: sanitize.WrapAsUntrusted, OnResult: resultRecorder(p), AllowsSampling: set.MCP.SamplingDenyOrAllow == "allow", AllowedLinkHosts: hosts,
+		JudgeTimeout: set.Hook.Timeout.Std(), WorkingDir: w.Dir, Session: session,
 		Redactor: redact.New(set.Evaluator.CanaryToken),
 		Notify:   notify,
 	}, nil
@@ -208,13 +208,13 @@ func gatewayOptions(ctx context.Context, set *config.Loaded, w *Environment, p *
 func gatewayToolDescriber(state, server string, argv []string) func(*action.Action) approve.Tool {
 	t := approve.Tool{Server: strings.Join((*redact.Redactor)(nil).Args(argv[0], argv), " ")}
 	if len(argv) == 1 && strings.Contains(argv[0], "://") {
-		t.RemoteHost = remoteHost(argv[0])
+		t.RemoteHost = networkHostOfURL(argv[0])
 	}
 	return func(a *action.Action) approve.Tool {
 		own := t
 		name, ok := strings.CutPrefix(a.Type, "mcp__"+server+"__")
-		if k, known := gateway.Accepted(state, argv, name); ok && known {
-			own.Identity, own.Description = k.Identity, k.Description
+		if k, known := gateway.LoadAcceptedTool(state, argv, name); ok && known {
+			own.IdentityHash, own.Description = k.CombinedServerAndToolHash, k.Description
 		}
 		return own
 	}

@@ -12,43 +12,43 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A callJudge judges calls to a server with the user's service, or else in this process: many gateways
+// A mcpToolCallJudge judges calls to a server with the user's service, or else in this process: many gateways
 // then share the model of one process.
-type callJudge struct {
-	w          *Environment
-	localJudge gateway.Judge
+type mcpToolCallJudge struct {
+	w              *Environment
+	inProcessJudge gateway.Judge
 }
 
 // Evaluate returns the verdict on an action. A verdict of the service contains only what a gateway
 // needs: decision, tier and reasoning.
-func (j callJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
+func (j mcpToolCallJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
 	if line, ok := j.w.askService(a.Raw); ok {
-		if v, err := parseServedVerdict(line); err == nil {
+		if v, err := parseServiceVerdict(line); err == nil {
 			return v
 		}
 	}
-	return j.localJudge.Evaluate(ctx, a)
+	return j.inProcessJudge.Evaluate(ctx, a)
 }
 
-// An agentReasonJudge judges calls to a server, with the text for the agent as the reasoning.
-type agentReasonJudge struct{ gateway.Judge }
+// An agentTextAsReasoningJudge judges calls to a server, with the text for the agent as the reasoning.
+type agentTextAsReasoningJudge struct{ gateway.Judge }
 
-func (j agentReasonJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
+func (j agentTextAsReasoningJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
 	v := j.Judge.Evaluate(ctx, a)
-	return withAgentReasoning(&v)
+	return withAgentTextAsReasoning(&v)
 }
 
-// withAgentReasoning returns the verdict with its reasoning replaced by the text for the agent. The
+// withAgentTextAsReasoning returns the verdict with its reasoning replaced by the text for the agent. The
 // reasoning of an ALLOW is unchanged.
-func withAgentReasoning(v *verdict.Verdict) verdict.Verdict {
+func withAgentTextAsReasoning(v *verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
 		v.Reasoning = v.ForAgent()
 	}
 	return *v
 }
 
-// parseServedVerdict parses the line of a service into the fields that callers need.
-func parseServedVerdict(line []byte) (v verdict.Verdict, err error) {
+// parseServiceVerdict parses the line of a service into the fields that callers need.
+func parseServiceVerdict(line []byte) (v verdict.Verdict, err error) {
 	var said struct {
 		ID        string           `json:"id"`
 		Line      int              `json:"line"`
@@ -58,7 +58,7 @@ func parseServedVerdict(line []byte) (v verdict.Verdict, err error) {
 		Reasoning string           `json:"reasoning"`
 		Action    jsontext.Value   `json:"action"`
 	}
-	if err = json.Unmarshal(line, &said); err == nil && said.Decision == verdict.None {
+	if err = json.Unmarshal(line, &said); err == nil && said.Decision == verdict.NoDecision {
 		err = errUndecided
 	}
 	return verdict.Verdict{
@@ -66,21 +66,21 @@ func parseServedVerdict(line []byte) (v verdict.Verdict, err error) {
 	}, err
 }
 
-// answerCallQuestion judges the action of another process, a gateway to a server.
-func answerCallQuestion(c *cli.Context, w *Environment, server gateway.Server) error {
+// judgeToolCallForServiceClient judges the action of another process, a gateway to a server.
+func judgeToolCallForServiceClient(c *cli.Context, w *Environment, server gateway.Server) error {
 	set, p, err := serverPipeline(c, w)
 	if err != nil {
 		return err
 	}
 	p = p.WithTools(gatewayToolDescriber(stateDir(&set.Settings, w), server.Name, c.Args().Slice()))
-	a, err := action.Parse(w.servedQuestion.input)
+	a, err := action.Parse(w.serviceClientRequest.input)
 	if err != nil {
 		return err
 	}
-	v, err := w.evaluateAction(c.Context, p.ForServer(server.Name), a)
+	v, err := w.evaluateAction(c.Context, p.ForMCPServer(server.Name), a)
 	if err != nil {
 		return err
 	}
-	v = withAgentReasoning(&v)
+	v = withAgentTextAsReasoning(&v)
 	return verdict.NewWriter(w.Out).Write(&v)
 }

@@ -50,7 +50,7 @@ func TestServedCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer own.Close()
-	own = own.ForServer(gateway.NewServer(argv, w.Dir, "").Name)
+	own = own.ForMCPServer(gateway.NewServer(argv, w.Dir, "").Name)
 	w.args = append([]string{"mcp", "--state", beside, "--"}, argv...)
 	decided := 0
 	all := rows(t, "../testdata/sample/actions.jsonl", "../testdata/everyday/actions.jsonl", "../testdata/actions/structured.jsonl")
@@ -63,7 +63,7 @@ func TestServedCalls(t *testing.T) {
 			continue
 		}
 		self := &leftToSelf{}
-		got := callJudge{&w, self}.Evaluate(t.Context(), a)
+		got := mcpToolCallJudge{&w, self}.Evaluate(t.Context(), a)
 		want, early := own.EvaluateLocally(t.Context(), a)
 		if self.asked > 0 {
 			continue

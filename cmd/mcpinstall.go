@@ -38,14 +38,14 @@ func mcpInstallCommands(w *Environment) []*cli.Command {
 					return err
 				}
 				if !install && !c.Bool("dry-run") {
-					if err := requirePerson(w, "mcp "+name, noAgentAncestor); err != nil {
+					if err := requirePerson(w, "mcp "+name, personProofNoAgentAncestor); err != nil {
 						return err
 					}
 				}
 				var failed []error
 				for _, arg := range args {
 					if err := editClientServers(c, w, arg, names, install); err != nil {
-						failed = append(failed, fmt.Errorf("mcp %s: %s: %w", name, shortenText(arg), err))
+						failed = append(failed, fmt.Errorf("mcp %s: %s: %w", name, shortenTo80Characters(arg), err))
 					}
 				}
 				return errors.Join(failed...)
@@ -63,16 +63,16 @@ func mcpInstallCommands(w *Environment) []*cli.Command {
 func editClientServers(c *cli.Context, w *Environment, name string, names []string, install bool) error {
 	i := slices.IndexFunc(gateway.Clients[:], func(cl gateway.Client) bool { return cl.Name == name })
 	if i < 0 {
-		return fmt.Errorf("unknown MCP client%s; use one of %s", suggest.Question(name, names), strings.Join(names, ", "))
+		return fmt.Errorf("unknown MCP client%s; use one of %s", suggest.DidYouMeanSuffix(name, names), strings.Join(names, ", "))
 	}
 	client := gateway.Clients[i]
 	scope := c.String("scope")
 	base := map[string]string{"user": w.Home, "project": w.Dir}[scope]
 	if base == "" {
-		return fmt.Errorf("--scope %q is neither user nor project, or its folder is unknown; set HOME", shortenText(scope))
+		return fmt.Errorf("--scope %q is neither user nor project, or its folder is unknown; set HOME", shortenTo80Characters(scope))
 	}
 	for _, f := range client.Files {
-		if f.Scope != scope || f.System != "" && f.System != w.OS {
+		if f.Scope != scope || f.OnlyOnGOOS != "" && f.OnlyOnGOOS != w.OS {
 			continue
 		}
 		path := filepath.Join(base, filepath.FromSlash(f.Path))
@@ -81,7 +81,7 @@ func editClientServers(c *cli.Context, w *Environment, name string, names []stri
 			return err
 		}
 		file.backupPath = file.path + ".before-shield-mcp"
-		s := &hookSettings{world: w}
+		s := &hostHookInstaller{environment: w}
 		edit := func() error {
 			return editServerList(s, file, client, strings.HasSuffix(f.Path, ".toml"), install, c.Bool("dry-run"))
 		}
@@ -98,19 +98,19 @@ func editClientServers(c *cli.Context, w *Environment, name string, names []stri
 // shield.
 type unchangedServers struct{ remote, wrappedByUser []string }
 
-// rewriteServer returns a function that puts a server behind the shield at a path, or reverts that.
-func (l *unchangedServers) rewriteServer(shield string, install bool) func(host.ServerCommand) (host.ServerCommand, bool) {
+// rewriterRecordingUnchangedServers returns a function that puts a server behind the shield at a path, or reverts that.
+func (l *unchangedServers) rewriterRecordingUnchangedServers(shieldPath string, install bool) func(host.ServerCommand) (host.ServerCommand, bool) {
 	return func(c host.ServerCommand) (host.ServerCommand, bool) {
 		if c.Command == "" {
 			l.remote = append(l.remote, c.Name)
 			return c, false
 		}
 		line := append([]string{c.Command}, c.Args...)
-		argv, did := gateway.Unwrap(line)
+		argv, did := gateway.UnwrapServerCommand(line)
 		switch {
 		case install:
-			argv, did = gateway.Wrap(shield, c.Name, line)
-		case did && !gateway.IsWrapped(c.Name, line):
+			argv, did = gateway.WrapServerCommand(shieldPath, c.Name, line)
+		case did && !gateway.IsWrappedServerCommand(c.Name, line):
 			l.wrappedByUser = append(l.wrappedByUser, c.Name)
 			return c, false
 		}
@@ -119,19 +119,19 @@ func (l *unchangedServers) rewriteServer(shield string, install bool) func(host.
 }
 
 // editServerList edits one server list.
-func editServerList(s *hookSettings, file settingsFile, client gateway.Client, isTOML, install, dry bool) error {
+func editServerList(s *hostHookInstaller, file settingsFile, client gateway.Client, isTOML, install, dry bool) error {
 	doc, exists, err := file.read()
 	if err != nil {
 		return err
 	}
 	if !exists {
-		fmt.Fprintf(s.world.Err, "shield: %s: the file does not exist, so there is nothing to change\n", file.path)
+		fmt.Fprintf(s.environment.Err, "shield: %s: the file does not exist, so there is nothing to change\n", file.path)
 		return nil
 	}
 	var left unchangedServers
 	put := func(doc []byte, install bool) ([]byte, []string, error) {
 		left.remote, left.wrappedByUser = nil, nil
-		out, changed, err := host.EditServers(doc, isTOML, client.ServerKeyPaths, left.rewriteServer(s.world.Executable, install))
+		out, changed, err := host.EditServers(doc, isTOML, client.ServerKeyPaths, left.rewriterRecordingUnchangedServers(s.environment.Executable, install))
 		if err != nil {
 			err = fmt.Errorf("%s: %w", file.path, err)
 		}
@@ -143,12 +143,12 @@ func editServerList(s *hookSettings, file settingsFile, client gateway.Client, i
 	}
 	if install && len(left.remote) > 0 {
 		sorted.Strings(left.remote)
-		fmt.Fprintf(s.world.Err, "shield: %s: these servers have a URL and are not behind shield: %s; put them behind 'shield mcp serve'\n", file.path, term.Escape(strings.Join(left.remote, ", ")))
+		fmt.Fprintf(s.environment.Err, "shield: %s: these servers have a URL and are not behind shield: %s; put them behind 'shield mcp serve'\n", file.path, term.Escape(strings.Join(left.remote, ", ")))
 	}
 	if !install {
 		if len(left.wrappedByUser) > 0 {
 			sorted.Strings(left.wrappedByUser)
-			fmt.Fprintf(s.world.Err, "shield: %s: you put these servers behind shield yourself, so they were not changed: %s\n", file.path, term.Escape(strings.Join(left.wrappedByUser, ", ")))
+			fmt.Fprintf(s.environment.Err, "shield: %s: you put these servers behind shield yourself, so they were not changed: %s\n", file.path, term.Escape(strings.Join(left.wrappedByUser, ", ")))
 		}
 		before, existed, err := file.readBackup()
 		if err != nil {
@@ -159,14 +159,14 @@ func editServerList(s *hookSettings, file settingsFile, client gateway.Client, i
 		}
 	}
 	if len(changed) == 0 {
-		fmt.Fprintf(s.world.Err, "shield: %s: the file lists no server to change\n", file.path)
+		fmt.Fprintf(s.environment.Err, "shield: %s: the file lists no server to change\n", file.path)
 		return nil
 	}
 	s.showChange(file, doc, out)
-	fmt.Fprintf(s.world.Err, "shield: %s: %s\n", file.path, term.Escape(strings.Join(changed, ", ")))
+	fmt.Fprintf(s.environment.Err, "shield: %s: %s\n", file.path, term.Escape(strings.Join(changed, ", ")))
 	switch {
 	case dry:
-		fmt.Fprintln(s.world.Err, "shield: nothing was changed")
+		fmt.Fprintln(s.environment.Err, "shield: nothing was changed")
 		return nil
 	case install:
 		if _, wrapped, err := put(doc, false); err != nil || len(wrapped) == 0 { // back up only a file that does not contain shield's hook yet
@@ -177,7 +177,7 @@ func editServerList(s *hookSettings, file settingsFile, client gateway.Client, i
 		if err := file.replaceContent(out, false); err != nil {
 			return err
 		}
-		fmt.Fprintf(s.world.Err, "shield: restart %s so that it starts its servers behind shield\n", client.Title)
+		fmt.Fprintf(s.environment.Err, "shield: restart %s so that it starts its servers behind shield\n", client.Title)
 		return nil
 	}
 	if err := file.replaceContent(out, false); err != nil {

@@ -29,7 +29,7 @@ func mcpServeCommand(w *Environment) *cli.Command {
 		Flags: commonJudgeFlags(),
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
-				return fmt.Errorf("mcp serve: unexpected operand %q; leave it out", shortenText(c.Args().First()))
+				return fmt.Errorf("mcp serve: unexpected operand %q; leave it out", shortenTo80Characters(c.Args().First()))
 			}
 			if err := serveMCP(c, w); err != nil {
 				return &statusError{statusBlock, fmt.Errorf("mcp serve: %w", err)}
@@ -54,7 +54,7 @@ func serveMCP(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	observe, end, err := startTelemetry(c.Context, set.Telemetry.OTLP, w)
+	observe, end, err := startTelemetry(c.Context, set.Telemetry.OTLPEndpointURL, w)
 	if err != nil {
 		return err
 	}
@@ -68,9 +68,9 @@ func serveMCP(c *cli.Context, w *Environment) error {
 	if settings.Listen == "" || len(settings.Servers) == 0 {
 		return errors.New("no server is configured; set mcp.listen and mcp.servers")
 	}
-	front := &gateway.Front{Servers: map[string]*gateway.Endpoint{}, Hosts: gateway.LoopbackHost, Clock: w.Now}
+	front := &gateway.HTTPFrontEnd{Servers: map[string]*gateway.Endpoint{}, IsAllowedHost: gateway.LoopbackHost, Clock: w.Now}
 	if settings.TokenFile != "" {
-		if front.Tokens, err = bearer.Load(settings.TokenFile, true); err != nil {
+		if front.Tokens, err = bearer.LoadClientTokens(settings.TokenFile, true); err != nil {
 			return fmt.Errorf("mcp.token_file: %w", err)
 		}
 	}
@@ -80,7 +80,7 @@ func serveMCP(c *cli.Context, w *Environment) error {
 		BaseContext: func(net.Listener) context.Context { return c.Context },
 	}
 	if settings.TLSCert != "" {
-		if server.TLSConfig, front.Hosts, err = loadCertificate(settings); err != nil {
+		if server.TLSConfig, front.IsAllowedHost, err = loadCertificate(settings); err != nil {
 			return err
 		}
 	}
@@ -128,11 +128,11 @@ func serverEndpoint(ctx context.Context, set *config.Loaded, w *Environment, p *
 		}
 		secret := ""
 		if s.TokenFile != "" {
-			if secret, err = bearer.Secret(s.TokenFile); err != nil {
+			if secret, err = bearer.ReadServiceToken(s.TokenFile); err != nil {
 				return nil, fmt.Errorf("token_file: %w", err)
 			}
 		}
-		return gateway.NewRemote(opts, s.URL, secret), nil
+		return gateway.NewEndpointForHTTPServer(opts, s.URL, secret), nil
 	}
 	env := w.Environ()
 	path, err := launch.LookPath(s.Command[0], env)
@@ -143,19 +143,19 @@ func serverEndpoint(ctx context.Context, set *config.Loaded, w *Environment, p *
 	if err != nil {
 		return nil, err
 	}
-	mode, grants := containmentMode(""), config.Contain{}
+	mode, grants := containmentMode(""), config.ServerContainment{}
 	if s.Contain != nil {
-		mode, grants = serverContainment(s.Contain, containIfPossible), *s.Contain
+		mode, grants = mcpServerContainmentMode(s.Contain, containIfPossible), *s.Contain
 	}
-	return gateway.NewLocal(opts, func() (*gateway.Process, error) {
-		return startServer(mode, grants, set, w, opts.Server, path, s.Command, env, p.ForServer(s.Name), session)
+	return gateway.NewEndpointForStdioServer(opts, func() (*gateway.Process, error) {
+		return startServer(mode, grants, set, w, opts.Server, path, s.Command, env, p.ForMCPServer(s.Name), session)
 	}), nil
 }
 
 // loadCertificate returns the TLS configuration, and a function that reports whether the certificate is
 // valid for a host name.
 func loadCertificate(m *config.MCP) (*tls.Config, func(host string) bool, error) {
-	pair, err := bearer.Certificate(m.TLSCert, m.TLSKey)
+	pair, err := bearer.LoadTLSCertificate(m.TLSCert, m.TLSKey)
 	if err != nil {
 		return nil, nil, fmt.Errorf("mcp.%w", err)
 	}

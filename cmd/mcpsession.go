@@ -15,21 +15,21 @@ var launcherPrograms = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh
 // maxLauncherDepth is how many launchers may be nested.
 const maxLauncherDepth = 8
 
-// clientSession returns the session of an MCP client, one for all its servers: data read through one
+// mcpClientSessionID returns the session of an MCP client, one for all its servers: data read through one
 // server may leave through another. The client is the process that started this one, identified by its
 // ID and, on Linux, its start time, so that a later process with the same ID gets another session.
 // above are the parent and its ancestors.
-func clientSession(parent int, above []ancestry.Process) string {
-	for i, p := range above {
+func mcpClientSessionID(parentPID int, ancestors []ancestry.Process) string {
+	for i, p := range ancestors {
 		if i == maxLauncherDepth {
 			break
 		}
 		if !slices.Contains(launcherPrograms, p.Name) || p.Parent <= 1 {
-			return fmt.Sprintf("mcp-%d-%d", p.PID, p.Start)
+			return fmt.Sprintf("mcp-%d-%d", p.PID, p.StartTicks)
 		}
-		parent = p.Parent
+		parentPID = p.Parent
 	}
-	return fmt.Sprintf("mcp-%d", parent)
+	return fmt.Sprintf("mcp-%d", parentPID)
 }
 
 // hostProcessNames returns the names of the host process that waits for this one and of its ancestors,
@@ -39,7 +39,7 @@ func hostProcessNames(w *Environment, above []ancestry.Process) (out []string) {
 	for _, p := range above {
 		between := slices.Contains(launcherPrograms, p.Name) || p.Name == "timeout" || p.PID == w.judgePID || w.Executable != "" && p.Exe == w.Executable
 		if len(out) > 0 || !between {
-			out = append(out, fmt.Sprintf("%d-%d", p.PID, p.Start))
+			out = append(out, fmt.Sprintf("%d-%d", p.PID, p.StartTicks))
 		}
 	}
 	return out
@@ -47,8 +47,8 @@ func hostProcessNames(w *Environment, above []ancestry.Process) (out []string) {
 
 // setSessionOrigin marks sessions as reported by a host, with the given parent session.
 func setSessionOrigin(cfg *shield.Config, w *Environment, host, parent string) {
-	cfg.Host, cfg.Parent = host, parent
-	cfg.Processes = func() []string {
+	cfg.AgentHostName, cfg.ParentSessionID = host, parent
+	cfg.HostAndAncestorProcessNames = func() []string {
 		above, _ := ancestry.Of(w.judgePID) // the readable ancestors are enough: a host above them is not found
 		return hostProcessNames(w, above)
 	}

@@ -12,12 +12,12 @@ import (
 func TestClientSession(t *testing.T) {
 	t.Parallel()
 	known := map[int]ancestry.Process{
-		10: {Name: "client", Parent: 1, Start: 700}, 11: {Name: "sh", Parent: 10, Start: 800}, 12: {Name: "env", Parent: 11, Start: 801},
-		20: {Name: "an (odd) one) S 9", Parent: 1, Start: 900}, 30: {Name: "bash", Parent: 1, Start: 950}, 60: {Name: "sh", Parent: 40, Start: 5},
-		70: {Name: "client", Start: 3}, // the first process of a container
+		10: {Name: "client", Parent: 1, StartTicks: 700}, 11: {Name: "sh", Parent: 10, StartTicks: 800}, 12: {Name: "env", Parent: 11, StartTicks: 801},
+		20: {Name: "an (odd) one) S 9", Parent: 1, StartTicks: 900}, 30: {Name: "bash", Parent: 1, StartTicks: 950}, 60: {Name: "sh", Parent: 40, StartTicks: 5},
+		70: {Name: "client", StartTicks: 3}, // the first process of a container
 	}
 	for pid := range maxLauncherDepth + 1 {
-		known[100+pid] = ancestry.Process{Name: "sh", Parent: 101 + pid, Start: 9}
+		known[100+pid] = ancestry.Process{Name: "sh", Parent: 101 + pid, StartTicks: 9}
 	}
 	above := func(pid int) (out []ancestry.Process) {
 		for p, ok := known[pid]; ok; p, ok = known[pid] {
@@ -30,7 +30,7 @@ func TestClientSession(t *testing.T) {
 	for parent, want := range map[int]string{
 		10: "mcp-10-700", 11: "mcp-10-700", 12: "mcp-10-700", 20: "mcp-20-900", 30: "mcp-30-950", 40: "mcp-40", 60: "mcp-40", 70: "mcp-70-3", 99: "mcp-99", 100: "mcp-108",
 	} {
-		if got := clientSession(parent, above(parent)); got != want {
+		if got := mcpClientSessionID(parent, above(parent)); got != want {
 			t.Errorf("started by %d: %s, want %s", parent, got, want)
 		}
 	}
@@ -42,8 +42,8 @@ func TestHostProcesses(t *testing.T) {
 	t.Parallel()
 	w := &Environment{judgePID: 50, Executable: "/usr/bin/shield"}
 	chain := []ancestry.Process{
-		{PID: 50, Name: "shield", Start: 9}, {PID: 49, Name: "shield", Exe: "/usr/bin/shield", Start: 8}, {PID: 48, Name: "timeout", Start: 7},
-		{PID: 47, Name: "sh", Start: 6}, {PID: 46, Name: "claude", Start: 5}, {PID: 45, Name: "bash", Start: 4}, {PID: 44, Name: "claude", Start: 3},
+		{PID: 50, Name: "shield", StartTicks: 9}, {PID: 49, Name: "shield", Exe: "/usr/bin/shield", StartTicks: 8}, {PID: 48, Name: "timeout", StartTicks: 7},
+		{PID: 47, Name: "sh", StartTicks: 6}, {PID: 46, Name: "claude", StartTicks: 5}, {PID: 45, Name: "bash", StartTicks: 4}, {PID: 44, Name: "claude", StartTicks: 3},
 	}
 	if got := strings.Join(hostProcessNames(w, chain), " "); got != "46-5 45-4 44-3" {
 		t.Error(got)

@@ -74,13 +74,13 @@ func pinnedServers(c *cli.Context, w *Environment, name string) (state string, a
 	var found []gateway.PinFile
 	var names []string
 	for _, f := range all {
-		names = append(names, f.Server)
-		if f.Server == name || len(name) >= 4 && strings.HasPrefix(f.ID, name) {
+		names = append(names, f.ServerName)
+		if f.ServerName == name || len(name) >= 4 && strings.HasPrefix(f.ID, name) {
 			found = append(found, f)
 		}
 	}
 	if len(found) == 0 {
-		return "", nil, fmt.Errorf("no MCP server %q is known%s; run 'shield mcp tools list'", shortenText(name), suggest.Question(name, names))
+		return "", nil, fmt.Errorf("no MCP server %q is known%s; run 'shield mcp tools list'", shortenTo80Characters(name), suggest.DidYouMeanSuffix(name, names))
 	}
 	return state, found, nil
 }
@@ -103,7 +103,7 @@ func pinnedServer(c *cli.Context, w *Environment, name string) (state string, f 
 
 func listTools(c *cli.Context, w *Environment) error {
 	if c.NArg() > 1 {
-		return fmt.Errorf("%s: unexpected operand %q", c.Command.HelpName, shortenText(c.Args().Get(1)))
+		return fmt.Errorf("%s: unexpected operand %q", c.Command.HelpName, shortenTo80Characters(c.Args().Get(1)))
 	}
 	_, all, err := pinnedServers(c, w, c.Args().First())
 	if err != nil {
@@ -117,7 +117,7 @@ func listTools(c *cli.Context, w *Environment) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s  %.8s  %s\n", f.Server, f.ID, term.Escape(strings.Join(f.Command, " ")))
+		fmt.Fprintf(&b, "%s  %.8s  %s\n", f.ServerName, f.ID, term.Escape(strings.Join(f.Command, " ")))
 		names := map[string]string{}
 		for name, pin := range f.Tools {
 			names[name] = "accepted"
@@ -194,7 +194,7 @@ func acceptTools(c *cli.Context, w *Environment) error {
 	if kind != "" {
 		canonical := action.CanonicalType(kind)
 		if canonical == "" {
-			return fmt.Errorf("mcp tools accept: --as: %q is not an action type%s", shortenText(kind), suggest.Question(kind, action.Types()))
+			return fmt.Errorf("mcp tools accept: --as: %q is not an action type%s", shortenTo80Characters(kind), suggest.DidYouMeanSuffix(kind, action.Types()))
 		}
 		kind = canonical
 	}
@@ -202,7 +202,7 @@ func acceptTools(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	done, err := gateway.Accept(c.Context, state, f, args[1:], kind)
+	done, err := gateway.AcceptTools(c.Context, state, f, args[1:], kind)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func modelCommand(w *Environment) *cli.Command {
 // modelStore returns the user's models.
 func modelStore(w *Environment) *modelstore.Store {
 	return modelstore.Open(modelsDir(w), &modelstore.Embedded{
-		FS: defaultmodel.Default(""), Digest: defaultmodel.Digest, Size: defaultmodel.Size(), Intact: defaultmodel.Intact,
+		FS: defaultmodel.Default(""), Digest: defaultmodel.Digest, Size: defaultmodel.UnpackedModelBytes(), Intact: defaultmodel.CheckEmbeddedModelIntact,
 	}, w.Now)
 }
 
@@ -97,21 +97,21 @@ func listModels(c *cli.Context, w *Environment) error {
 	return printModelTable(w.Out, list)
 }
 
-func printModelTable(out io.Writer, list []modelstore.Info) error {
+func printModelTable(out io.Writer, list []modelstore.ModelInfo) error {
 	t := listTable(out, "NAME", "SOURCE", "SIZE", "LICENCE", "THRESHOLD", "DIGEST")
 	for _, m := range list {
 		if m.Error != "" {
-			fmt.Fprintf(t, "%s\t%s\tunusable: %s\n", m.Name, m.Source, term.Escape(shortenText(m.Error)))
+			fmt.Fprintf(t, "%s\t%s\tunusable: %s\n", m.Name, m.EmbeddedOrInstalled, term.Escape(shortenTo80Characters(m.Error)))
 			continue
 		}
 		threshold, licence := "-", "-"
-		if m.Threshold != nil {
-			threshold = strconv.FormatFloat(*m.Threshold, 'g', -1, 64)
+		if m.MinBlockConfidence != nil {
+			threshold = strconv.FormatFloat(*m.MinBlockConfidence, 'g', -1, 64)
 		}
 		if m.Licence != "" {
-			licence = term.Escape(shortenText(m.Licence))
+			licence = term.Escape(shortenTo80Characters(m.Licence))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%.1f MB\t%s\t%s\t%.12s\n", m.Name, m.Source, float64(m.Size)/1e6, licence, threshold, strings.TrimPrefix(m.Digest, "sha256:"))
+		fmt.Fprintf(t, "%s\t%s\t%.1f MB\t%s\t%s\t%.12s\n", m.Name, m.EmbeddedOrInstalled, float64(m.Size)/1e6, licence, threshold, strings.TrimPrefix(m.Digest, "sha256:"))
 	}
 	return t.Flush()
 }
@@ -135,7 +135,7 @@ func pullModel(c *cli.Context, w *Environment) error {
 // testModel runs a model once, if this build can.
 func testModel(ctx context.Context, w *Environment, dir string) error {
 	s := shield.Defaults()
-	s.Classifier.Enabled, s.Classifier.Model = true, dir
+	s.Classifier.Enabled, s.Classifier.ModelNameOrDir = true, dir
 	m, err := shield.OpenModel(shield.Config{CacheDir: config.CacheDir(w.Home, w.Getenv), Settings: &s})
 	if errors.Is(err, classify.ErrNoRuntime) {
 		return nil
@@ -177,12 +177,12 @@ func verifyModels(c *cli.Context, w *Environment) error {
 }
 
 func verifyModel(ctx context.Context, out io.Writer, store *modelstore.Store, name string) (bool, error) {
-	digest, problems, err := store.Verify(ctx, name)
+	digest, problems, err := store.DigestAndManifestDifferences(ctx, name)
 	if err != nil {
 		return false, err
 	}
 	for _, p := range problems {
-		fmt.Fprintf(out, "%s\t%s\n", name, term.Escape(shortenText(p)))
+		fmt.Fprintf(out, "%s\t%s\n", name, term.Escape(shortenTo80Characters(p)))
 	}
 	if len(problems) > 0 {
 		return false, nil

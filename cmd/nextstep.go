@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// errorAdvice returns what a user can do about an error of the operating system or the network, as the
+// systemErrorAdvice returns what a user can do about an error of the operating system or the network, as the
 // end of a message. It is "" for other errors, and for a text that already names an action after a
 // semicolon.
-func errorAdvice(err error, text string) string {
+func systemErrorAdvice(err error, messageText string) string {
 	var lookup *net.DNSError
 	var network *net.OpError
 	switch {
-	case strings.Contains(text, ";"):
+	case strings.Contains(messageText, ";"):
 		return ""
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return "; check the path"

@@ -20,12 +20,12 @@ func TestNextStep(t *testing.T) {
 		"; try again":                         fmt.Errorf("wait: %w", context.DeadlineExceeded),
 		"; check the address and the network": &net.DNSError{Err: "no such host", Name: "a.test"},
 	} {
-		if got := errorAdvice(err, err.Error()); got != want {
+		if got := systemErrorAdvice(err, err.Error()); got != want {
 			t.Errorf("%v: %q, want %q", err, got, want)
 		}
 	}
 	for _, err := range []error{fmt.Errorf("%w; name another", missing), errors.New("--days is less than 0")} {
-		if got := errorAdvice(err, err.Error()); got != "" {
+		if got := systemErrorAdvice(err, err.Error()); got != "" {
 			t.Errorf("%v: %q", err, got)
 		}
 	}

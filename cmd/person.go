@@ -16,21 +16,21 @@ import (
 
 // How certain it must be that a person started a command.
 const (
-	noAgentAncestor  = iota // no ancestor of it is an agent
-	atPersonTerminal        // also, a person is at the process's terminal, and the command asks there for a code
-	typedByHand             // also, the command was typed in that terminal: a script, such as a git hook, did not start it
+	personProofNoAgentAncestor = iota // no ancestor of it is an agent
+	personProofAtTerminal             // also, a person is at the process's terminal, and the command asks there for a code
+	personProofTypedByHand            // also, the command was typed in that terminal: a script, such as a git hook, did not start it
 )
 
 // requirePerson returns an error if an agent can have started this process instead of a person:
 // agents must not run commands that answer questions or change answers. sure says how certain that
-// must be: [noAgentAncestor], [atPersonTerminal] or [typedByHand].
-func requirePerson(w *Environment, command string, sure int) error {
-	check := w.checkStartedByPerson
+// must be: [personProofNoAgentAncestor], [personProofAtTerminal] or [personProofTypedByHand].
+func requirePerson(w *Environment, command string, minProofLevel int) error {
+	check := w.checkPersonStartedProcess
 	if check == nil {
 		s := terminalCheck{ancestorsOf: ancestry.Of, runningProcesses: ancestry.Running, environ: ancestry.Environ, shieldPath: w.Executable}
-		check = func(sure int) error { return s.checkAttended(os.Getpid(), w.Environ(), sure) }
+		check = func(sure int) error { return s.checkPersonPresent(os.Getpid(), w.Environ(), sure) }
 	}
-	if err := check(sure); err != nil {
+	if err := check(minProofLevel); err != nil {
 		return fmt.Errorf("%s: only the user can do this, but %w", command, err)
 	}
 	return nil
@@ -46,15 +46,15 @@ type terminalCheck struct {
 
 var errNoTerminal = errors.New("there is no terminal here; run the command in a terminal")
 
-// checkAttended returns why no person can have started a process, or nil. environ is the environment
+// checkPersonPresent returns why no person can have started a process, or nil. environ is the environment
 // of the process.
-func (s *terminalCheck) checkAttended(pid int, environ []string, sure int) error {
+func (s *terminalCheck) checkPersonPresent(pid int, environ []string, minProofLevel int) error {
 	if h := host.OfEnvironment(environ); h != nil {
 		return agentHostError(h, pid)
 	}
 	all, err := s.ancestorsOf(pid)
 	if errors.Is(err, ancestry.ErrUnsupported) {
-		if sure == noAgentAncestor {
+		if minProofLevel == personProofNoAgentAncestor {
 			return nil
 		}
 		d, err := term.Open()
@@ -69,15 +69,15 @@ func (s *terminalCheck) checkAttended(pid int, environ []string, sure int) error
 	switch {
 	case err != nil:
 		return fmt.Errorf("the process that started the command is unknown (%w); use another terminal", err)
-	case sure == noAgentAncestor:
+	case minProofLevel == personProofNoAgentAncestor:
 		return nil
 	case all[0].TTY == 0:
 		return errNoTerminal
 	}
-	if err := s.checkTerminals(all, 0); err != nil {
+	if err := s.checkTerminalsNotAutomated(all, 0); err != nil {
 		return err
 	}
-	if sure == typedByHand && !wasTypedByPerson(all) {
+	if minProofLevel == personProofTypedByHand && !wasTypedByPerson(all) {
 		return fmt.Errorf("the command was started by %s; type it in a shell", describeProcess(&all[1]))
 	}
 	return nil
@@ -115,21 +115,21 @@ func agentHostError(h *host.Host, pid int) error {
 // maxNestedTerminals is how many terminals can be nested.
 const maxNestedTerminals = 4
 
-// checkTerminals returns an error if one of the terminals of some ancestors was created by a program
+// checkTerminalsNotAutomated returns an error if one of the terminals of some ancestors was created by a program
 // that types automatically.
-func (s *terminalCheck) checkTerminals(all []ancestry.Process, depth int) error {
-	for i := range all {
-		p := &all[i]
-		if p.TTY == 0 || i+1 < len(all) && all[i+1].TTY == p.TTY {
+func (s *terminalCheck) checkTerminalsNotAutomated(ancestors []ancestry.Process, multiplexerDepth int) error {
+	for i := range ancestors {
+		p := &ancestors[i]
+		if p.TTY == 0 || i+1 < len(ancestors) && ancestors[i+1].TTY == p.TTY {
 			continue
 		}
-		if i+1 == len(all) {
+		if i+1 == len(ancestors) {
 			return nil // a process that is not visible here created it, outside the container
 		}
-		maker := &all[i+1]
+		maker := &ancestors[i+1]
 		switch {
 		case isMultiplexer(maker):
-			if err := s.checkMultiplexerAttached(maker, depth); err != nil {
+			if err := s.checkMultiplexerAttached(maker, multiplexerDepth); err != nil {
 				return err
 			}
 		case typesAutomatically(maker):
@@ -141,9 +141,9 @@ func (s *terminalCheck) checkTerminals(all []ancestry.Process, depth int) error 
 	return nil
 }
 
-// typingPrograms are programs, other than interpreters, that create a terminal in which they or a script
+// terminalAutomationPrograms are programs, other than interpreters, that create a terminal in which they or a script
 // type.
-var typingPrograms = []string{"script", "expect", "unbuffer", "socat", "empty", "asciinema"}
+var terminalAutomationPrograms = []string{"script", "expect", "unbuffer", "socat", "empty", "asciinema"}
 
 // interpretedTerminalEmulators are terminal emulators for people that run in an interpreter.
 var interpretedTerminalEmulators = []string{"/usr/bin/terminator", "/usr/bin/guake"}
@@ -152,7 +152,7 @@ func typesAutomatically(p *ancestry.Process) bool {
 	if host.IsInterpreter(p) {
 		return len(p.Args) < 2 || !slices.Contains(interpretedTerminalEmulators, p.Args[1])
 	}
-	return slices.Contains(typingPrograms, path.Base(p.Exe)) || slices.Contains(typingPrograms, p.Name)
+	return slices.Contains(terminalAutomationPrograms, path.Base(p.Exe)) || slices.Contains(terminalAutomationPrograms, p.Name)
 }
 
 // terminalMultiplexers create terminals that are shown in the terminals of their clients.
@@ -165,8 +165,8 @@ func isMultiplexer(p *ancestry.Process) bool {
 
 // checkMultiplexerAttached returns an error unless a person sees a multiplexer's terminals: one of its
 // clients runs at a person's terminal.
-func (s *terminalCheck) checkMultiplexerAttached(server *ancestry.Process, depth int) error {
-	if depth == maxNestedTerminals {
+func (s *terminalCheck) checkMultiplexerAttached(server *ancestry.Process, multiplexerDepth int) error {
+	if multiplexerDepth == maxNestedTerminals {
 		return fmt.Errorf("more than %d terminals are nested; use a terminal of your own", maxNestedTerminals)
 	}
 	all, err := s.runningProcesses()
@@ -179,7 +179,7 @@ func (s *terminalCheck) checkMultiplexerAttached(server *ancestry.Process, depth
 			continue
 		}
 		above, err := s.ancestorsOf(p.PID)
-		if err == nil && s.checkNoAgent(above) == nil && s.checkTerminals(above, depth+1) == nil {
+		if err == nil && s.checkNoAgent(above) == nil && s.checkTerminalsNotAutomated(above, multiplexerDepth+1) == nil {
 			return nil
 		}
 	}
@@ -262,5 +262,5 @@ func describeProcess(p *ancestry.Process) string {
 	if p.Exe == "" {
 		name = p.Name
 	}
-	return fmt.Sprintf("%s (process %d)", term.Escape(shortenText(name)), p.PID)
+	return fmt.Sprintf("%s (process %d)", term.Escape(shortenTo80Characters(name)), p.PID)
 }

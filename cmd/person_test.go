@@ -86,37 +86,37 @@ func TestAttended(t *testing.T) {
 		"in a container":                 {person10(processes{3: process(0, pts(1), "bash")}), nil, never, ""},
 		"as the terminal's command":      {person10(processes{10: process(2, pts(1), "shield", "allow")}), nil, never, ""},
 		"terminator":                     {person10(processes{2: {Parent: 1, Name: "terminator", Exe: "/usr/bin/python3.12", Args: []string{"python3", "/usr/bin/terminator"}}}), nil, never, ""},
-		"no terminal":                    {person10(processes{10: process(3, 0, "shield")}), nil, atPersonTerminal, "no terminal here"},
-		"cron":                           {person10(processes{10: process(3, 0, "shield"), 3: process(2, 0, "sh", "-c", "shield allow"), 2: process(1, 0, "cron")}), nil, atPersonTerminal, "no terminal here"},
-		"setsid":                         {person10(processes{10: process(1, 0, "shield")}), nil, atPersonTerminal, "no terminal here"},
-		"a host":                         {person10(processes{4: process(3, pts(1), "claude"), 5: process(4, 0, "bash", "-c", "x"), 10: process(5, 0, "shield")}), nil, noAgentAncestor, "an agent of Claude Code (process 4) could answer here. Use a terminal outside Claude Code; "},
-		"a host's terminal":              {person10(processes{2: process(1, 0, "cursor")}), nil, noAgentAncestor, "the approval page, whose address and code the desktop notification shows"},
-		"a host far above":               {person10(processes{1: process(0, 0, "codex")}), nil, noAgentAncestor, "OpenAI Codex"},
-		"a mark in its own environment":  {person10(nil), []string{"A=b", "CLAUDECODE=1"}, noAgentAncestor, "Claude Code"},
-		"a mark in an ancestor's":        {marked(person10(nil), 3, "GEMINI_CLI=1"), nil, noAgentAncestor, "Gemini CLI"},
-		"below what shield judged":       {marked(person10(nil), 3, "SHIELD_JUDGED=1"), nil, noAgentAncestor, "is a command that shield judged"},
-		"below shield":                   {person10(processes{3: process(2, pts(1), "shield", "mcp"), 2: process(1, 0, "gnome-terminal-server")}), nil, noAgentAncestor, "which is shield"},
-		"script":                         {person10(processes{2: process(1, 0, "script")}), nil, atPersonTerminal, "script (process 2) created this terminal"},
-		"script at a person's terminal":  {person10(processes{4: process(3, pts(1), "script"), 5: process(4, pts(2), "bash"), 10: process(5, pts(2), "shield")}), nil, atPersonTerminal, "script (process 4) created this terminal"},
-		"expect":                         {person10(processes{2: process(1, 0, "expect", "-f", "x")}), nil, atPersonTerminal, "expect (process 2) created"},
-		"python":                         {person10(processes{2: {Parent: 1, Name: "python3", Exe: "/usr/bin/python3.12", Args: []string{"python3", "-c", "import pty"}}}), nil, atPersonTerminal, "python3.12 (process 2) created"},
-		"python that renamed itself":     {person10(processes{2: {Parent: 1, Name: "xterm", Exe: "/usr/bin/python3", Args: []string{"xterm"}}}), nil, atPersonTerminal, "python3 (process 2) created"},
-		"a shell script of a terminal":   {person10(processes{4: process(3, pts(1), "sh", ".git/hooks/pre-commit"), 10: process(4, pts(1), "shield")}), nil, typedByHand, "the command was started by sh (process 4); type it"},
-		"a hook of git":                  {person10(processes{4: process(3, pts(1), "git", "commit"), 10: process(4, pts(1), "shield")}), nil, typedByHand, "the command was started by git (process 4)"},
-		"text for a shell":               {person10(processes{4: process(3, pts(1), "bash", "-ic", "shield allow"), 10: process(4, pts(1), "shield")}), nil, typedByHand, "bash (process 4)"},
+		"no terminal":                    {person10(processes{10: process(3, 0, "shield")}), nil, personProofAtTerminal, "no terminal here"},
+		"cron":                           {person10(processes{10: process(3, 0, "shield"), 3: process(2, 0, "sh", "-c", "shield allow"), 2: process(1, 0, "cron")}), nil, personProofAtTerminal, "no terminal here"},
+		"setsid":                         {person10(processes{10: process(1, 0, "shield")}), nil, personProofAtTerminal, "no terminal here"},
+		"a host":                         {person10(processes{4: process(3, pts(1), "claude"), 5: process(4, 0, "bash", "-c", "x"), 10: process(5, 0, "shield")}), nil, personProofNoAgentAncestor, "an agent of Claude Code (process 4) could answer here. Use a terminal outside Claude Code; "},
+		"a host's terminal":              {person10(processes{2: process(1, 0, "cursor")}), nil, personProofNoAgentAncestor, "the approval page, whose address and code the desktop notification shows"},
+		"a host far above":               {person10(processes{1: process(0, 0, "codex")}), nil, personProofNoAgentAncestor, "OpenAI Codex"},
+		"a mark in its own environment":  {person10(nil), []string{"A=b", "CLAUDECODE=1"}, personProofNoAgentAncestor, "Claude Code"},
+		"a mark in an ancestor's":        {marked(person10(nil), 3, "GEMINI_CLI=1"), nil, personProofNoAgentAncestor, "Gemini CLI"},
+		"below what shield judged":       {marked(person10(nil), 3, "SHIELD_JUDGED=1"), nil, personProofNoAgentAncestor, "is a command that shield judged"},
+		"below shield":                   {person10(processes{3: process(2, pts(1), "shield", "mcp"), 2: process(1, 0, "gnome-terminal-server")}), nil, personProofNoAgentAncestor, "which is shield"},
+		"script":                         {person10(processes{2: process(1, 0, "script")}), nil, personProofAtTerminal, "script (process 2) created this terminal"},
+		"script at a person's terminal":  {person10(processes{4: process(3, pts(1), "script"), 5: process(4, pts(2), "bash"), 10: process(5, pts(2), "shield")}), nil, personProofAtTerminal, "script (process 4) created this terminal"},
+		"expect":                         {person10(processes{2: process(1, 0, "expect", "-f", "x")}), nil, personProofAtTerminal, "expect (process 2) created"},
+		"python":                         {person10(processes{2: {Parent: 1, Name: "python3", Exe: "/usr/bin/python3.12", Args: []string{"python3", "-c", "import pty"}}}), nil, personProofAtTerminal, "python3.12 (process 2) created"},
+		"python that renamed itself":     {person10(processes{2: {Parent: 1, Name: "xterm", Exe: "/usr/bin/python3", Args: []string{"xterm"}}}), nil, personProofAtTerminal, "python3 (process 2) created"},
+		"a shell script of a terminal":   {person10(processes{4: process(3, pts(1), "sh", ".git/hooks/pre-commit"), 10: process(4, pts(1), "shield")}), nil, personProofTypedByHand, "the command was started by sh (process 4); type it"},
+		"a hook of git":                  {person10(processes{4: process(3, pts(1), "git", "commit"), 10: process(4, pts(1), "shield")}), nil, personProofTypedByHand, "the command was started by git (process 4)"},
+		"text for a shell":               {person10(processes{4: process(3, pts(1), "bash", "-ic", "shield allow"), 10: process(4, pts(1), "shield")}), nil, personProofTypedByHand, "bash (process 4)"},
 		"a shell in a shell":             {person10(processes{4: process(3, pts(1), "zsh", "-i", "-o", "x"), 10: process(4, pts(1), "shield")}), nil, never, ""},
-		"what made the terminal ended":   {person10(processes{3: process(1, pts(1), "bash")}), nil, atPersonTerminal, "the process that created this terminal has ended"},
+		"what made the terminal ended":   {person10(processes{3: process(1, pts(1), "bash")}), nil, personProofAtTerminal, "the process that created this terminal has ended"},
 		"tmux of a person":               {inTmux(nil), nil, never, ""},
-		"tmux that nobody looks at":      {inTmux(processes{21: process(3, 0, "tmux", "new")}), nil, atPersonTerminal, "tmux (process 20) created this terminal, and no user is attached"},
-		"tmux below a host":              {inTmux(processes{3: process(2, pts(1), "claude")}), nil, atPersonTerminal, "tmux (process 20) created this terminal"},
-		"tmux whose client script made":  {inTmux(processes{4: process(3, pts(1), "script"), 21: process(4, pts(2), "tmux", "new")}), nil, atPersonTerminal, "tmux (process 20) created"},
-		"another server of tmux":         {inTmux(processes{20: process(1, 0, "tmux", "-L", "own", "new", "-d")}), nil, atPersonTerminal, "tmux (process 20) created"},
-		"tmux in its own terminal":       {inTmux(processes{21: process(30, pts(5), "tmux", "attach")}), nil, atPersonTerminal, "created this terminal, and no user is attached to it; attach to it first"},
-		"ancestors that are unknown":     {&fakeSystem{processes: person10(nil).processes, err: errors.New("hidden")}, nil, noAgentAncestor, "the process that started the command is unknown (hidden)"},
-		"a host below unknown ancestors": {&fakeSystem{processes: person10(processes{3: process(2, 0, "claude")}).processes, err: errors.New("hidden")}, nil, noAgentAncestor, "Claude Code"},
+		"tmux that nobody looks at":      {inTmux(processes{21: process(3, 0, "tmux", "new")}), nil, personProofAtTerminal, "tmux (process 20) created this terminal, and no user is attached"},
+		"tmux below a host":              {inTmux(processes{3: process(2, pts(1), "claude")}), nil, personProofAtTerminal, "tmux (process 20) created this terminal"},
+		"tmux whose client script made":  {inTmux(processes{4: process(3, pts(1), "script"), 21: process(4, pts(2), "tmux", "new")}), nil, personProofAtTerminal, "tmux (process 20) created"},
+		"another server of tmux":         {inTmux(processes{20: process(1, 0, "tmux", "-L", "own", "new", "-d")}), nil, personProofAtTerminal, "tmux (process 20) created"},
+		"tmux in its own terminal":       {inTmux(processes{21: process(30, pts(5), "tmux", "attach")}), nil, personProofAtTerminal, "created this terminal, and no user is attached to it; attach to it first"},
+		"ancestors that are unknown":     {&fakeSystem{processes: person10(nil).processes, err: errors.New("hidden")}, nil, personProofNoAgentAncestor, "the process that started the command is unknown (hidden)"},
+		"a host below unknown ancestors": {&fakeSystem{processes: person10(processes{3: process(2, 0, "claude")}).processes, err: errors.New("hidden")}, nil, personProofNoAgentAncestor, "Claude Code"},
 	} {
-		for _, sure := range []int{noAgentAncestor, atPersonTerminal, typedByHand} {
-			err := c.f.seat().checkAttended(10, c.environ, sure)
+		for _, sure := range []int{personProofNoAgentAncestor, personProofAtTerminal, personProofTypedByHand} {
+			err := c.f.seat().checkPersonPresent(10, c.environ, sure)
 			if (err != nil) != (sure >= c.by) || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: demand %d: %v; want an error from demand %d on: %q", name, sure, err, c.by, c.want)
 			}
@@ -124,7 +124,7 @@ func TestAttended(t *testing.T) {
 	}
 }
 
-const never = typedByHand + 1
+const never = personProofTypedByHand + 1
 
 // marked puts a variable into the environment of a process.
 func marked(f *fakeSystem, pid int, variable string) *fakeSystem {
@@ -151,7 +151,7 @@ func TestForPeople(t *testing.T) {
 		{"session", "resume", "--all"}, {"session", "clear", "--all"}, {"session", "resume", "x"}, {"approvals", "revoke", "--all"},
 	} {
 		w, asked := newWorld(t), 0
-		w.checkStartedByPerson = func(int) error { asked++; return errNoTerminal }
+		w.checkPersonStartedProcess = func(int) error { asked++; return errNoTerminal }
 		status, out, errs := run(t, inProcess(w), "", args...)
 		if status != statusFailure || asked != 1 || out != "" || !strings.Contains(errs, "only the user can do this, but there is no terminal") {
 			t.Errorf("%q: status %d, stdout %q, stderr %q, asked %d times", args, status, out, errs, asked)

@@ -17,22 +17,22 @@ import (
 
 // newCommandPipeline returns the pipeline for a command line, and its settings. single means that the process
 // judges one action.
-func newCommandPipeline(c *cli.Context, w *Environment, single bool) (*config.Loaded, *shield.Pipeline, error) {
-	return newChangedPipeline(c, w, func(cfg *shield.Config) { cfg.Single = single })
+func newCommandPipeline(c *cli.Context, w *Environment, judgesSingleAction bool) (*config.Loaded, *shield.Pipeline, error) {
+	return newPipelineWithConfigChange(c, w, func(cfg *shield.Config) { cfg.JudgesSingleAction = judgesSingleAction })
 }
 
-// newChangedPipeline returns the pipeline for a command line, and its settings. change modifies the
+// newPipelineWithConfigChange returns the pipeline for a command line, and its settings. change modifies the
 // configuration of the pipeline before the pipeline is created.
-func newChangedPipeline(c *cli.Context, w *Environment, change func(*shield.Config)) (*config.Loaded, *shield.Pipeline, error) {
+func newPipelineWithConfigChange(c *cli.Context, w *Environment, changeConfig func(*shield.Config)) (*config.Loaded, *shield.Pipeline, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg := shieldConfig(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
-	cfg.Trace, cfg.NoAction = c.Bool("trace"), c.Bool("no-action")
-	cfg.Approve.NoBoldText = !wantsColour(c, w, true)
-	cfg.IfKept = c.String("conditions") == verdict.ConditionBackedUp
-	change(&cfg)
+	cfg.VerdictsIncludeTrail, cfg.OmitsActionFromVerdicts = c.Bool("trace"), c.Bool("no-action")
+	cfg.ApprovalOptions.NoBoldText = !isColourEnabled(c, w, true)
+	cfg.AllowsOnBackupCondition = c.String("conditions") == verdict.AllowConditionFilesBackedUp
+	changeConfig(&cfg)
 	p, err := w.newPipeline(cfg)
 	return set, p, err
 }
@@ -40,12 +40,12 @@ func newChangedPipeline(c *cli.Context, w *Environment, change func(*shield.Conf
 // newPipeline returns a pipeline (in a service, one of the pool), and prints what a person should know
 // about it.
 func (w *Environment) newPipeline(cfg shield.Config) (*shield.Pipeline, error) {
-	if w.servedQuestion != nil {
-		return w.servedQuestion.lendPipeline(cfg)
+	if w.serviceClientRequest != nil {
+		return w.serviceClientRequest.borrowPooledPipeline(cfg)
 	}
 	p, err := shield.NewPipeline(cfg)
-	if err == nil && p.MissingPartNote() != "" {
-		fmt.Fprintln(w.Err, "shield:", p.MissingPartNote())
+	if err == nil && p.UnusableModelOrPolicyNote() != "" {
+		fmt.Fprintln(w.Err, "shield:", p.UnusableModelOrPolicyNote())
 	}
 	return p, err
 }
@@ -61,21 +61,21 @@ func shieldConfig(set *config.Loaded, w *Environment, command string) shield.Con
 	in, _ := detectContainer(set, w)
 	return shield.Config{
 		Settings: &s, Container: in,
-		Home:     w.Home,
-		Dir:      w.Dir,
-		FoldCase: w.OS == "windows" || w.OS == "darwin",
-		Own:      shieldFiles(set, w),
-		Program:  w.Executable,
-		CacheDir: config.CacheDir(w.Home, w.Getenv),
-		Models:   modelsDir(w),
-		Bundles:  bundlesDir(set, w),
-		StateDir: stateDir(&set.Settings, w),
-		Answers:  advanceApprovalsFile(set, w),
-		Caller:   audit.Caller{Command: command, User: w.User, PID: w.judgePID, Parent: w.askingPID},
-		Approve:  approvalOptions(set, w, command),
-		Lookup:   func(name string) (string, bool) { v := w.Getenv(name); return v, v != "" },
-		Notify:   func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
-		Clock:    w.Now,
+		Home:                      w.Home,
+		WorkingDir:                w.Dir,
+		IgnoresPathCase:           w.OS == "windows" || w.OS == "darwin",
+		ExtraShieldPaths:          shieldOwnSettingsAndStatePaths(set, w),
+		ShieldProgramPath:         w.Executable,
+		CacheDir:                  config.CacheDir(w.Home, w.Getenv),
+		ModelDir:                  modelsDir(w),
+		BundleDir:                 bundlesDir(set, w),
+		StateDir:                  stateDir(&set.Settings, w),
+		AdvanceApprovalsPath:      advanceApprovalsFile(set, w),
+		Caller:                    audit.Caller{Command: command, User: w.User, PID: w.judgePID, Parent: w.invokerPID},
+		ApprovalOptions:           approvalOptions(set, w, command),
+		LookupEnvironmentVariable: func(name string) (string, bool) { v := w.Getenv(name); return v, v != "" },
+		NotifyUser:                func(text string) { fmt.Fprintln(w.Err, "shield:", text) },
+		Clock:                     w.Now,
 	}
 }
 
@@ -83,16 +83,16 @@ func shieldConfig(set *config.Loaded, w *Environment, command string) shield.Con
 // assumed.
 func detectContainer(set *config.Loaded, w *Environment) (*container.Container, error) {
 	switch {
-	case set.Container != "auto":
+	case set.ContainerTrustMode != "auto":
 		return nil, errors.New("the setting is container: no; set container: auto to detect a container")
 	case w.RootFS == nil || w.OS != "linux":
 		return nil, errors.New("shield can detect containers on Linux only")
 	}
-	roots := set.Roots
+	roots := set.WorkspaceRoots
 	if len(roots) == 0 {
 		roots = []string{w.Dir}
 	}
-	return container.Find(w.RootFS, w.Home, roots)
+	return container.DetectContainer(w.RootFS, w.Home, roots)
 }
 
 // advanceApprovalsFile returns the user's file of answers in advance; "" if a signed bundle or a locked setting
@@ -110,9 +110,9 @@ func auditFile(set *config.Loaded, w *Environment) string {
 	return set.AuditFile(stateDir(&set.Settings, w))
 }
 
-// shieldFiles lists the settings and folders of shield itself, even if they do not exist yet: an agent
+// shieldOwnSettingsAndStatePaths lists the settings and folders of shield itself, even if they do not exist yet: an agent
 // must not create them.
-func shieldFiles(set *config.Loaded, w *Environment) []string {
+func shieldOwnSettingsAndStatePaths(set *config.Loaded, w *Environment) []string {
 	own := append([]string{filepath.Dir(config.SystemFile())}, set.Files...)
 	if name := config.UserFile(w.Home, w.Getenv); name != "" {
 		own = append(own, filepath.Dir(name))

@@ -9,7 +9,7 @@ import (
 )
 
 //go:embed platforms.yaml
-var platformsFile []byte
+var platformsYAML []byte
 
 // A platformRow says to what extent a feature works on each system.
 type platformRow struct {
@@ -23,7 +23,7 @@ const (
 )
 
 func readPlatforms() (rows []platformRow, err error) {
-	err = yaml.UnmarshalWithOptions(platformsFile, &rows, yaml.Strict())
+	err = yaml.UnmarshalWithOptions(platformsYAML, &rows, yaml.Strict())
 	return rows, err
 }
 

@@ -17,9 +17,9 @@ func policyCommand(w *Environment) *cli.Command {
 		Name:        "policy",
 		Usage:       "judge actions by the policy alone (Tier 0)",
 		Description: "Reads actions as JSON from standard input and writes one verdict a line. An action that no rule decides is ESCALATEd to the next tier.",
-		Flags:       streamJudgeFlags(),
+		Flags:       recordStreamJudgeFlags(),
 		Action: func(c *cli.Context) error {
-			return streamStage{tierRange: shield.TierRange{First: shield.TierPolicy, Last: shield.TierPolicy}, actionsOnly: true}.judgeInput(c, w)
+			return recordStreamJudge{tierRange: shield.TierRange{First: shield.TierPolicy, Last: shield.TierPolicy}, rejectsVerdictRecords: true}.judgeInput(c, w)
 		},
 		Subcommands: []*cli.Command{
 			{
@@ -69,7 +69,7 @@ func checkPolicy(c *cli.Context, w *Environment) error {
 		return err
 	}
 	var count [policy.Error + 1]int
-	for _, f := range policy.Check(c.Context, args[0], data, an, shield.PolicyOptions(cfg, &an.Place)) {
+	for _, f := range policy.Check(c.Context, args[0], data, an, shield.PolicyOptions(cfg, &an.DefaultExecutionContext)) {
 		count[f.Severity]++
 		fmt.Fprintf(w.Out, "%s: %v: %s\n", findingPosition(args[0], f), f.Severity, f.Msg)
 	}
@@ -102,7 +102,7 @@ func testPolicy(c *cli.Context, w *Environment) error {
 	}
 	format := c.String("format")
 	if !slices.Contains(report.CaseFormats(), format) {
-		return fmt.Errorf("policy test: --format %q is not one of %s", shortenText(format), strings.Join(report.CaseFormats(), ", "))
+		return fmt.Errorf("policy test: --format %q is not one of %s", shortenTo80Characters(format), strings.Join(report.CaseFormats(), ", "))
 	}
 	cfg, err := judgingConfig(c, w)
 	if err != nil {
@@ -112,7 +112,7 @@ func testPolicy(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	var all []report.Case
+	var all []report.PolicyTestResult
 	failed := 0
 	for _, file := range files {
 		data, err := shield.ReadPolicyFile(file)
@@ -125,7 +125,7 @@ func testPolicy(c *cli.Context, w *Environment) error {
 		}
 		results, err := table.Run(c.Context, an, func(opts policy.Options) (*policy.Policy, error) {
 			if opts.Vars == nil {
-				opts = shield.PolicyOptions(cfg, &an.Place)
+				opts = shield.PolicyOptions(cfg, &an.DefaultExecutionContext)
 			}
 			return shield.LoadPolicy(cfg, opts)
 		})
@@ -136,7 +136,7 @@ func testPolicy(c *cli.Context, w *Environment) error {
 			if !r.OK {
 				failed++
 			}
-			all = append(all, report.Case{Suite: r.Policy, Name: r.Name, File: file, Line: r.Line, Want: r.Want, Got: r.Got, Rule: r.Rule, Why: r.Why, OK: r.OK})
+			all = append(all, report.PolicyTestResult{Suite: r.PolicyName, Name: r.Name, File: file, Line: r.Line, Want: r.Want, Got: r.Got, Rule: r.Rule, Why: r.Why, OK: r.OK})
 		}
 	}
 	if err := report.WriteCases(w.Out, format, all); err != nil {

@@ -137,7 +137,7 @@ func readPassword(c *cli.Context, prompt string) (string, error) {
 	}
 	data, info, err := owner.ReadFile(c.String("password-file"), 4<<10)
 	if err == nil {
-		err = owner.Check(info, owner.OtherAccess)
+		err = owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherAccessBits)
 	}
 	if err != nil {
 		return "", fmt.Errorf("--password-file: %w", err)
@@ -167,7 +167,7 @@ func buildBundle(c *cli.Context, w *Environment) error {
 	}
 	day, err := time.Parse(time.DateOnly, c.String("expires"))
 	if err != nil {
-		return fmt.Errorf("policy bundle build: --expires %q is not a date such as 2027-01-31", shortenText(c.String("expires")))
+		return fmt.Errorf("policy bundle build: --expires %q is not a date such as 2027-01-31", shortenTo80Characters(c.String("expires")))
 	}
 	m := bundle.Manifest{Name: c.String("name"), Version: c.Int64("number"), Expires: day.AddDate(0, 0, 1)}
 	if !w.Now().Before(m.Expires) {
@@ -191,7 +191,7 @@ func buildBundle(c *cli.Context, w *Environment) error {
 	}
 	name := filepath.Join(args[0], bundle.PolicyFile)
 	usable := true
-	for _, f := range policy.Check(c.Context, name, files[bundle.PolicyFile], an, shield.PolicyOptions(cfg, &an.Place)) {
+	for _, f := range policy.Check(c.Context, name, files[bundle.PolicyFile], an, shield.PolicyOptions(cfg, &an.DefaultExecutionContext)) {
 		usable = usable && f.Severity < policy.Error
 		if f.Severity > policy.Note {
 			fmt.Fprintf(w.Err, "shield: %s: %v: %s\n", findingPosition(name, f), f.Severity, f.Msg)
@@ -219,7 +219,7 @@ func readBundleFiles(dir string) (map[string][]byte, error) {
 		if !e.Type().IsRegular() {
 			return nil, fmt.Errorf("%s is not a regular file; remove folders and links from the folder", path)
 		}
-		data, _, err := owner.ReadFile(path, bundle.MaxArchive)
+		data, _, err := owner.ReadFile(path, bundle.MaxArchiveBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -237,7 +237,7 @@ func signBundle(c *cli.Context, w *Environment) error {
 		return errors.New("policy bundle sign: --key is missing; make one with 'shield policy bundle keygen'")
 	}
 	fail := func(err error) error { return fmt.Errorf("policy bundle sign: %w", err) }
-	archive, info, err := owner.ReadFile(args[0], bundle.MaxArchive)
+	archive, info, err := owner.ReadFile(args[0], bundle.MaxArchiveBytes)
 	if err != nil {
 		return fail(err)
 	}
@@ -246,7 +246,7 @@ func signBundle(c *cli.Context, w *Environment) error {
 		return fail(err)
 	}
 	secret := ""
-	if bundle.Encrypted([]byte(text)) {
+	if bundle.IsPrivateKeyEncrypted([]byte(text)) {
 		if secret, err = readPassword(c, "Password of "+c.String("key")+": "); err != nil {
 			return fail(err)
 		}
@@ -262,7 +262,7 @@ func signBundle(c *cli.Context, w *Environment) error {
 	if err := replaceFile(args[0], signed, info); err != nil {
 		return fail(err)
 	}
-	_, err = fmt.Fprintf(w.Out, "signed %s with key %s\n", b, b.Key)
+	_, err = fmt.Fprintf(w.Out, "signed %s with key %s\n", b, b.SigningKeyID)
 	return err
 }
 
@@ -321,9 +321,9 @@ func bundleKeys(c *cli.Context, cfg shield.Config) (bundle.Keys, error) {
 // printBundle describes a bundle.
 func printBundle(w *Environment, b *bundle.Bundle) error {
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "bundle\t%s\nsigned by\t%s\nexpires\t%s\n", b, b.Key, b.Expires.UTC().Format(time.RFC3339))
-	for _, name := range sorted.Keys(b.Files) {
-		fmt.Fprintf(t, "%s\t%s\n", name, term.Escape(shortenText(b.Files[name])))
+	fmt.Fprintf(t, "bundle\t%s\nsigned by\t%s\nexpires\t%s\n", b, b.SigningKeyID, b.Expires.UTC().Format(time.RFC3339))
+	for _, name := range sorted.Keys(b.DigestByFileName) {
+		fmt.Fprintf(t, "%s\t%s\n", name, term.Escape(shortenTo80Characters(b.DigestByFileName[name])))
 	}
 	return t.Flush()
 }
@@ -341,7 +341,7 @@ func updateBundle(c *cli.Context, w *Environment) error {
 		return err
 	}
 	what := "is in use already,"
-	if u.New {
+	if u.IsNewBundle {
 		what = "is in use now,"
 	}
 	_, err = fmt.Fprintf(w.Out, "%s %s until %s\n", u.Bundle, what, u.Bundle.Expires.UTC().Format(time.RFC3339))

@@ -32,11 +32,11 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	p, err := shield.LoadPolicy(cfg, shield.PolicyOptions(cfg, &an.Place))
+	p, err := shield.LoadPolicy(cfg, shield.PolicyOptions(cfg, &an.DefaultExecutionContext))
 	if err != nil {
 		return &statusError{statusBlock, err}
 	}
-	act, _, bad, err := readSingleAction(w, args, set.MaxRecordLen)
+	act, _, bad, err := readSingleAction(w, args, set.MaxInputRecordBytes)
 	if err = errors.Join(err, bad); err != nil {
 		return &statusError{statusBlock, err}
 	}
@@ -72,7 +72,7 @@ func printPolicyAnswers(out io.Writer, answers []policy.LayerAnswer) (decision v
 		v := a.Verdict
 		says, mark := v.Decision.String(), ""
 		switch {
-		case v.Decision == verdict.None:
+		case v.Decision == verdict.NoDecision:
 			says = "-"
 		case v.Decision == verdict.Escalate:
 			says = fmt.Sprintf("%s to tier %d", says, v.NextTier)

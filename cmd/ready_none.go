@@ -2,5 +2,5 @@
 
 package cmd
 
-// isReadable always returns false on systems without a service.
-func isReadable(any) bool { return false }
+// canReadWithoutBlocking always returns false on systems without a service.
+func canReadWithoutBlocking(any) bool { return false }

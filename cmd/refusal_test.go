@@ -53,7 +53,7 @@ func TestRefusalForm(t *testing.T) {
 	causes := map[string]bool{}
 	for _, policy := range []string{"offline", "default", "strict"} {
 		s := shield.Defaults()
-		p, err := shield.NewPipeline(shield.Config{Settings: &s, Policy: policy, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), Host: "claude-code", Once: true, NoFiles: true, Clock: clock})
+		p, err := shield.NewPipeline(shield.Config{Settings: &s, PolicyNameOrPath: policy, Home: "/home/me", WorkingDir: "/home/me/app", StateDir: t.TempDir(), AgentHostName: "claude-code", OffersAllowOnce: true, IgnoresFileSystem: true, Clock: clock})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,8 +100,8 @@ func checkRefusal(t *testing.T, record string, v *verdict.Verdict) {
 	if what := []rune(strings.Join(strings.Fields(v.Explanation.ActionText), " ")); len(what) > 0 && !strings.HasPrefix(agent, string(what[:min(len(what), 25)])) {
 		t.Errorf("%s: %q does not begin with %q", record, agent, string(what))
 	}
-	if allowed := strings.Contains(user, "To allow it: shield allow "+v.Ref) && v.Ref != ""; allowed != (v.Ref != "") || strings.Contains(agent, "unless the user allows it") != (v.Ref != "") {
-		t.Errorf("%s: reference %q, agent %q, user %q", record, v.Ref, agent, user)
+	if allowed := strings.Contains(user, "To allow it: shield allow "+v.RefusalRef) && v.RefusalRef != ""; allowed != (v.RefusalRef != "") || strings.Contains(agent, "unless the user allows it") != (v.RefusalRef != "") {
+		t.Errorf("%s: reference %q, agent %q, user %q", record, v.RefusalRef, agent, user)
 	}
 }
 

@@ -36,7 +36,7 @@ func rulesCommand(w *Environment) *cli.Command {
 					case err != nil:
 						return err
 					case c.Bool("json"):
-						return writeRules(w.Out, rules)
+						return writeRulesAsJSONLines(w.Out, rules)
 					}
 					return listRules(w.Out, rules)
 				},
@@ -56,7 +56,7 @@ func rulesCommand(w *Environment) *cli.Command {
 						return err
 					}
 					if c.Bool("json") {
-						return writeRules(w.Out, []classify.Rule{rule})
+						return writeRulesAsJSONLines(w.Out, []classify.Rule{rule})
 					}
 					return showRule(w.Out, rule)
 				},
@@ -80,7 +80,7 @@ func findRule(name string) (classify.Rule, error) {
 		}
 		known = append(known, r.ID, r.Name)
 	}
-	return classify.Rule{}, fmt.Errorf("unknown rule %q%s; 'shield rules list' lists them", shortenText(name), suggest.Question(name, known))
+	return classify.Rule{}, fmt.Errorf("unknown rule %q%s; 'shield rules list' lists them", shortenTo80Characters(name), suggest.DidYouMeanSuffix(name, known))
 }
 
 // ruleCategories returns the categories in the order of the rules.
@@ -107,12 +107,12 @@ func rulesInCategory(category string) ([]classify.Rule, error) {
 	}
 	if len(out) == 0 {
 		known := ruleCategories()
-		return nil, fmt.Errorf("rules list: unknown category %q%s; known are %s", shortenText(category), suggest.Question(category, known), strings.Join(known, ", "))
+		return nil, fmt.Errorf("rules list: unknown category %q%s; known are %s", shortenTo80Characters(category), suggest.DidYouMeanSuffix(category, known), strings.Join(known, ", "))
 	}
 	return out, nil
 }
 
-func writeRules(out io.Writer, rules []classify.Rule) error {
+func writeRulesAsJSONLines(out io.Writer, rules []classify.Rule) error {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	for _, r := range rules {
@@ -136,10 +136,10 @@ func showRule(out io.Writer, r classify.Rule) error {
 		{"id", r.ID}, {"name", r.Name}, {"category", r.Category}, {"severity", string(r.Severity)},
 		{"outcome", string(r.Outcome)}, {"platform", r.Platform}, {"description", r.Description}, {"instead", r.Advice},
 	}
-	for _, e := range r.Match {
+	for _, e := range r.MatchingExamples {
 		rows = append(rows, [2]string{"matches", e})
 	}
-	for _, e := range r.Pass {
+	for _, e := range r.NonMatchingExamples {
 		rows = append(rows, [2]string{"passes", e})
 	}
 	return printKeyValues(out, rows, false)
@@ -171,8 +171,8 @@ func printKeyValues(out io.Writer, rows [][2]string, asJSON bool) error {
 func describePolicyRule(c *cli.Context, w *Environment, name string) [][2]string {
 	if cfg, err := judgingConfig(c, w); err == nil {
 		if an, err := shield.NewAnalyzer(cfg); err == nil {
-			if p, err := shield.LoadPolicy(cfg, shield.PolicyOptions(cfg, &an.Place)); err == nil {
-				if rows := p.Describe(name); rows != nil {
+			if p, err := shield.LoadPolicy(cfg, shield.PolicyOptions(cfg, &an.DefaultExecutionContext)); err == nil {
+				if rows := p.RuleKeyValuePairs(name); rows != nil {
 					return rows
 				}
 			}
@@ -180,7 +180,7 @@ func describePolicyRule(c *cli.Context, w *Environment, name string) [][2]string
 	}
 	for _, preset := range policy.Presets() {
 		if p, err := policy.Preset(preset, policy.Options{}); err == nil {
-			if rows := p.Describe(name); rows != nil {
+			if rows := p.RuleKeyValuePairs(name); rows != nil {
 				return rows
 			}
 		}
@@ -220,7 +220,7 @@ func testRules(c *cli.Context, w *Environment) error {
 		if e.Err != nil {
 			what = e.Err.Error()
 		}
-		fmt.Fprintf(w.Out, "%s: %q: %s\n", e.Rule, e.Action, what)
+		fmt.Fprintf(w.Out, "%s: %q: %s\n", e.Rule, e.CommandOrActionJSON, what)
 	}
 	if _, err := fmt.Fprintf(w.Out, "%d examples, %d wrong\n", len(examples), wrong); err != nil {
 		return err

@@ -13,7 +13,7 @@ func runCommand(w *Environment) *cli.Command {
 		Name:        "run",
 		Usage:       "judge in all tiers in turn, until one decides",
 		Description: "Reads actions from standard input and gives the same verdicts as shield policy | shield classify | shield evaluate | shield approve: ALLOW or BLOCK, unless --until stops early.",
-		Flags: streamJudgeFlags(unattendedFlag(),
+		Flags: recordStreamJudgeFlags(unattendedFlag(),
 			&cli.StringFlag{Name: "until", Value: "approve", Usage: "stop after the tier `policy|classify|evaluate|approve`"},
 		),
 		Action: func(c *cli.Context) error {
@@ -21,7 +21,7 @@ func runCommand(w *Environment) *cli.Command {
 			if err != nil {
 				return fmt.Errorf("run: --until: %w", err)
 			}
-			return streamStage{tierRange: shield.TierRange{First: shield.TierPolicy, Last: last}, actionsOnly: true}.judgeInput(c, w)
+			return recordStreamJudge{tierRange: shield.TierRange{First: shield.TierPolicy, Last: last}, rejectsVerdictRecords: true}.judgeInput(c, w)
 		},
 	}
 }
@@ -35,5 +35,5 @@ func parseTierName(name string) (int, error) {
 			return tier, nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not valid; use one of %q", shortenText(name), names)
+	return 0, fmt.Errorf("%q is not valid; use one of %q", shortenTo80Characters(name), names)
 }

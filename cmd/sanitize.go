@@ -29,7 +29,7 @@ func sanitizeCommand(w *Environment) *cli.Command {
 		Flags: []cli.Flag{
 			configFlag(),
 			&cli.StringFlag{Name: "mode", DefaultText: "flag, unless configured", Usage: "print results by `flag|clean|wrap|block`: unchanged; without hidden text and credentials; also marked as data; or withheld where something was found"},
-			&cli.IntFlag{Name: "max-bytes", Value: sanitize.MaxText, Usage: "refuse records larger than `N` bytes"},
+			&cli.IntFlag{Name: "max-bytes", Value: sanitize.MaxTotalTextBytes, Usage: "refuse records larger than `N` bytes"},
 		},
 		Action: func(c *cli.Context) error { return sanitizeStream(c, w) },
 	}
@@ -53,7 +53,7 @@ func sanitizeStream(c *cli.Context, w *Environment) error {
 		return err
 	}
 	defer done()
-	noteTerminalInput(w, "results from the terminal, one JSON object a line")
+	printTerminalInputHint(w, "results from the terminal, one JSON object a line")
 	in := action.NewReader(w.In, action.ReaderOptions{Name: "stdin", MaxBytes: maxBytes})
 	out := bufio.NewWriter(w.Out)
 	var t verdictCounts
@@ -74,7 +74,7 @@ func sanitizeStream(c *cli.Context, w *Environment) error {
 				continue
 			}
 			fmt.Fprintf(w.Err, "shield: stdin:%d: %s\n", rec.Line, line.Reason)
-		case line.Withheld != "":
+		case line.WithholdingReason != "":
 			t.block++
 		case len(line.Findings) > 0:
 			t.escalate++
@@ -110,21 +110,21 @@ const maxUnreadableLines = 64
 
 // An unreadableRecords counts consecutive unreadable records.
 type unreadableRecords struct {
-	count         int
-	firstUnlisted sanitizedLine // the unreadable record after the first maxUnreadableLines ones
-	lastLine      int           // line number of the last unreadable record
+	count                 int
+	firstUnreportedRecord sanitizedLine // the unreadable record after the first maxUnreadableLines ones
+	lastLine              int           // line number of the last unreadable record
 }
 
 func (u *unreadableRecords) add(line sanitizedLine) {
 	if u.count++; u.count == maxUnreadableLines+1 {
-		u.firstUnlisted = line
+		u.firstUnreportedRecord = line
 	}
 	u.lastLine = line.Line
 }
 
 // writeSummary writes one line for the records beyond maxUnreadableLines.
 func (u *unreadableRecords) writeSummary(out *bufio.Writer, errs io.Writer) error {
-	line, more := u.firstUnlisted, u.count-maxUnreadableLines
+	line, more := u.firstUnreportedRecord, u.count-maxUnreadableLines
 	last := u.lastLine
 	*u = unreadableRecords{}
 	if more <= 0 {
@@ -136,17 +136,17 @@ func (u *unreadableRecords) writeSummary(out *bufio.Writer, errs io.Writer) erro
 }
 
 // sanitizeMode returns the mode from the command line or the settings.
-func sanitizeMode(c *cli.Context, w *Environment) (sanitize.Mode, error) {
-	mode := sanitize.Mode(c.String("mode"))
+func sanitizeMode(c *cli.Context, w *Environment) (sanitize.ResultHandlingMode, error) {
+	mode := sanitize.ResultHandlingMode(c.String("mode"))
 	if !c.IsSet("mode") {
 		set, err := loadSettings(c, w)
 		if err != nil {
 			return "", &statusError{statusBlock, err}
 		}
-		mode = sanitize.Mode(set.Sanitize.Mode)
+		mode = sanitize.ResultHandlingMode(set.SanitizeToolResults.FindingsMode)
 	}
 	if !slices.Contains(sanitize.Modes(), mode) {
-		return "", fmt.Errorf("sanitize: --mode %q is not one of flag, clean, wrap, block", shortenText(string(mode)))
+		return "", fmt.Errorf("sanitize: --mode %q is not one of flag, clean, wrap, block", shortenTo80Characters(string(mode)))
 	}
 	return mode, nil
 }
@@ -161,14 +161,14 @@ func newResultExaminer(c *cli.Context, w *Environment) (examine resultExaminer, 
 	if err != nil {
 		return nil, nil, &statusError{statusBlock, err}
 	}
-	if !set.Sanitize.Evaluator {
+	if !set.SanitizeToolResults.EvaluatorExaminesResults {
 		return func(_ string, result any) *sanitize.Report { return sanitize.Examine(result) }, func() {}, nil
 	}
 	_, p, err := newCommandPipeline(c, w, false)
 	if err != nil {
 		return nil, nil, &statusError{statusBlock, err}
 	}
-	return func(kind string, result any) *sanitize.Report { return p.Examine(c.Context, kind, result) }, func() { _ = p.Close() }, nil
+	return func(kind string, result any) *sanitize.Report { return p.ExamineToolResult(c.Context, kind, result) }, func() { _ = p.Close() }, nil
 }
 
 // A sanitizedLine is the output of sanitize for one record.
@@ -176,11 +176,11 @@ type sanitizedLine struct {
 	ID                string             `json:"id,omitempty"`
 	Line              int                `json:"line"` // where the record starts, counted from 1
 	Type              string             `json:"type,omitempty"`
-	Hash              string             `json:"action_hash,omitempty"`
+	ActionHash        string             `json:"action_hash,omitempty"`
 	Findings          []sanitize.Finding `json:"findings"`
 	OmittedFindings   int                `json:"more,omitempty"`     // findings that were left out
-	Changed           bool               `json:"changed"`            // the result differs from the input
-	Withheld          string             `json:"withheld,omitempty"` // why there is no result
+	ResultChanged     bool               `json:"changed"`            // the result differs from the input
+	WithholdingReason string             `json:"withheld,omitempty"` // why there is no result
 	Result            jsontext.Value     `json:"result,omitempty"`   // the sanitized result to forward to the agent; omitted in mode flag, which changes nothing
 	Error             string             `json:"error,omitempty"`    // short code; set if the record was not examined
 	Reason            string             `json:"reason,omitempty"`
@@ -188,7 +188,7 @@ type sanitizedLine struct {
 }
 
 // sanitizeRecord examines one record.
-func sanitizeRecord(rec action.Record, mode sanitize.Mode, examine resultExaminer) sanitizedLine {
+func sanitizeRecord(rec action.Record, mode sanitize.ResultHandlingMode, examine resultExaminer) sanitizedLine {
 	line := sanitizedLine{Line: rec.Line, Findings: []sanitize.Finding{}}
 	a, result, err := readResult(rec)
 	if err != nil {
@@ -198,16 +198,16 @@ func sanitizeRecord(rec action.Record, mode sanitize.Mode, examine resultExamine
 		line.Error, line.Reason = string(action.CodeOf(err)), redactedErrorText(err)
 		return line
 	}
-	line.ID, line.Type, line.Hash = a.ID, a.Type, a.Hash
+	line.ID, line.Type, line.ActionHash = a.ID, a.Type, a.Hash
 	report := examine(a.Type, result.Value)
-	line.Findings, line.OmittedFindings = append(line.Findings, report.Findings...), report.More
+	line.Findings, line.OmittedFindings = append(line.Findings, report.Findings...), report.OmittedFindingsLowerBound
 	if mode == sanitize.Flag {
 		return line
 	}
 	applied := report.Apply(mode)
-	line.Changed, line.Withheld = applied.Changed, applied.Withheld
+	line.ResultChanged, line.WithholdingReason = applied.Changed, applied.WithheldReason
 	switch {
-	case applied.Withheld != "":
+	case applied.WithheldReason != "":
 	case applied.Changed:
 		line.Result = canonjson.AppendValue(nil, applied.Result)
 	default:
@@ -221,7 +221,7 @@ func readResult(rec action.Record) (*action.Action, canonjson.Member, error) {
 	if rec.Err != nil {
 		return nil, canonjson.Member{}, rec.Err
 	}
-	members, err := canonjson.Object(nil, rec.Raw, action.MaxDepth)
+	members, err := canonjson.ParseObjectMembers(nil, rec.Raw, action.MaxDepth)
 	if err == nil {
 		if i := slices.IndexFunc(members, func(m canonjson.Member) bool { return m.Name == "result" }); i >= 0 {
 			result := members[i]

@@ -59,9 +59,9 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 	}
 	cfg, pool := shieldConfig(set, w, "scan"), &shield.Pool{}
 	defer pool.Clear()
-	opts := scan.Options{OpenPipeline: func(host, home, folder string, files analysis.FileOverlay) (scan.Pipeline, error) {
+	opts := scan.Options{OpenPipeline: func(host, home, folder string, files analysis.FileOverlay) (scan.CallJudgingPipeline, error) {
 		one := cfg.ForReplay(home, folder, files)
-		one.Host = host
+		one.AgentHostName = host
 		return pool.Replay(one)
 	}, Home: w.Home, Getenv: w.Getenv, Hosts: c.StringSlice("host"), Paths: absolutePaths(c.StringSlice("path"), w.Dir)}
 	if c.IsSet("jobs") {
@@ -71,14 +71,14 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 	}
 	notices := scanProgress{line: progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err)}, now: w.Now}
 	if notices.line.onTerminal {
-		opts.Progress = notices.showProgress
+		opts.ReportBytesAndCallsRead = notices.showProgress
 	}
 	r, err := scan.Run(c.Context, opts)
 	notices.line.clear()
 	if err != nil {
 		return fmt.Errorf("scan: %w", err)
 	}
-	r.Policy = set.Policy
+	r.PolicyName = set.PolicyNameOrPath
 	if r.Suggested, err = proposeExceptions(c, cfg, r); err != nil {
 		return fmt.Errorf("scan: shield cannot propose policy exceptions: %w; run 'shield doctor'", err)
 	}
@@ -91,7 +91,7 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(r)
 	case c.Bool("html"):
-		page := report.Page{Title: "shield scan", Lines: []string{r.Headline()}}
+		page := report.HTMLTablePage{Title: "shield scan", Lines: []string{r.Headline()}}
 		for _, s := range r.Sections() {
 			page.Sections = append(page.Sections, report.PageSection{Title: s.Title, Head: s.Head, Rows: s.Rows, Text: s.Text})
 		}
@@ -101,8 +101,8 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 	return err
 }
 
-// maxWorkspaces is how many workspaces get proposed exceptions: those with the most questions.
-const maxWorkspaces = 50
+// maxWorkspacesWithSuggestions is how many workspaces get proposed exceptions: those with the most questions.
+const maxWorkspacesWithSuggestions = 50
 
 // proposeExceptions returns exceptions that would have avoided questions whose calls then ran, nil for none.
 func proposeExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan.SuggestedExceptions, error) {
@@ -114,17 +114,17 @@ func proposeExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan
 		return cmp.Or(len(r.Approvals[b])-len(r.Approvals[a]), strings.Compare(a, b))
 	})
 	s, text := scan.SuggestedExceptions{}, strings.Builder{}
-	for _, root := range roots[:min(len(roots), maxWorkspaces)] {
-		if len(r.Approvals[root]) < minApprovals {
+	for _, root := range roots[:min(len(roots), maxWorkspacesWithSuggestions)] {
+		if len(r.Approvals[root]) < minApprovalsPerException {
 			continue
 		}
 		one := cfg.ForReplay(scan.HomeOf(root, cfg.Home), root, nil)
-		one.NoFiles = true
+		one.IgnoresFileSystem = true
 		an, err := shield.NewAnalyzer(one)
 		if err != nil {
 			return nil, err
 		}
-		found, err := policy.Suggest(c.Context, r.Approvals[root], preset, minApprovals, an, shield.PolicyOptions(one, &an.Place))
+		found, err := policy.SuggestVerifyExceptions(c.Context, r.Approvals[root], preset, minApprovalsPerException, an, shield.PolicyOptions(one, &an.DefaultExecutionContext))
 		if err == nil {
 			found, err = filterUsefulSuggestions(c, one, preset, found)
 		}
@@ -136,14 +136,14 @@ func proposeExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) (*scan
 		}
 		for _, f := range found {
 			s.Count++
-			s.SavedQuestions += f.Approvals
+			s.SavedQuestions += f.ApprovalCount
 		}
-		fmt.Fprintf(&text, "# for %s\n%s", root, policy.SuggestionFile(preset, found))
+		fmt.Fprintf(&text, "# for %s\n%s", root, policy.FormatSuggestionPolicy(preset, found))
 	}
 	if s.Count == 0 {
 		return nil, nil
 	}
-	s.Policy = text.String()
+	s.PolicyYAML = text.String()
 	s.InterruptionsPer100Calls = 100 * float64(max(r.Questions+r.Blocks-s.SavedQuestions, 0)) / float64(max(r.Calls, 1))
 	return &s, nil
 }
@@ -156,11 +156,11 @@ type scanProgress struct {
 	lastShown time.Time
 }
 
-func (n *scanProgress) showProgress(done, all int64, calls int) {
+func (n *scanProgress) showProgress(readBytes, totalBytes int64, judgedCalls int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if now := n.now(); now.Sub(n.lastShown) > 100*time.Millisecond {
 		n.lastShown = now
-		n.line.show(calls, fmt.Sprintf("tool calls judged; %d of %d MiB of transcripts read", done>>20, all>>20))
+		n.line.show(judgedCalls, fmt.Sprintf("tool calls judged; %d of %d MiB of transcripts read", readBytes>>20, totalBytes>>20))
 	}
 }

@@ -26,12 +26,12 @@ import (
 // The place in which corpora are judged. It exists on no machine, so that results are the same
 // everywhere.
 const (
-	neutralHome    = "/home/dev"
-	neutralRoot    = "/home/dev/project"
-	neutralProgram = "/usr/local/bin/shield"
+	scoreDefaultHome      = "/home/dev"
+	scoreDefaultWorkspace = "/home/dev/project"
+	scoreShieldPath       = "/usr/local/bin/shield"
 )
 
-const maxListedMisses = 10000
+const maxListedMisjudgedRows = 10000
 
 func scoreCommand(w *Environment) *cli.Command {
 	return &cli.Command{
@@ -47,7 +47,7 @@ func scoreCommand(w *Environment) *cli.Command {
 			"As a gate of a build, with --gate: with --label, a file may hold actions as an agent proposes them, without a label each.",
 		Flags: scoreFlags(),
 		Action: func(c *cli.Context) error {
-			return scoreFiles(c, w)
+			return scoreLabelledCorpusFiles(c, w)
 		},
 	}
 }
@@ -60,8 +60,8 @@ func scoreFlags() []cli.Flag {
 		}
 	}
 	return append(flags,
-		&cli.StringFlag{Name: "home", Value: neutralHome, Usage: "judge as if `DIR` were the home folder"},
-		&cli.StringSliceFlag{Name: "root", DefaultText: neutralRoot, Usage: "judge as if `DIR` were the workspace; may be repeated"},
+		&cli.StringFlag{Name: "home", Value: scoreDefaultHome, Usage: "judge as if `DIR` were the home folder"},
+		&cli.StringSliceFlag{Name: "root", DefaultText: scoreDefaultWorkspace, Usage: "judge as if `DIR` were the workspace; may be repeated"},
 		&cli.StringFlag{Name: "until", Value: "classify", Usage: "stop after the tier `policy|classify|evaluate|approve`"},
 		&cli.IntFlag{Name: "jobs", DefaultText: "one a processor", Usage: "judge `N` actions at a time, 1 to 256"},
 		&cli.StringFlag{Name: "format", Value: "table", Usage: "write the report as `" + strings.Join(report.ScoreFormats(), "|") + "`"},
@@ -78,7 +78,7 @@ func scoreFlags() []cli.Flag {
 	)
 }
 
-func scoreFiles(c *cli.Context, w *Environment) error {
+func scoreLabelledCorpusFiles(c *cli.Context, w *Environment) error {
 	files, err := operands(c, "FILE…")
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func scoreFiles(c *cli.Context, w *Environment) error {
 		return err
 	}
 	if !slices.Contains(report.ScoreFormats(), c.String("format")) {
-		return fmt.Errorf("score: --format: %q is not one of %q", shortenText(c.String("format")), report.ScoreFormats())
+		return fmt.Errorf("score: --format: %q is not one of %q", shortenTo80Characters(c.String("format")), report.ScoreFormats())
 	}
 	set, cfg, err := scoreConfig(c, w, until)
 	if err != nil {
@@ -106,10 +106,10 @@ func scoreFiles(c *cli.Context, w *Environment) error {
 	opts.OnProgress, opts.OnMalformed = notices.showProgress, notices.reportMalformed
 	opts.OnDenied = p.RecordDenial
 	opts.OnResult = func(ctx context.Context, a *action.Action, result any) error {
-		_, err := p.HandleToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, Result: result})
+		_, err := p.HandleToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, ReturnedValue: result})
 		return err
 	}
-	rows, err := openRowOutput(c, &opts)
+	rows, err := openScoreRowsOutput(c, &opts)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func scoreFiles(c *cli.Context, w *Environment) error {
 		}
 	}
 	counter := score.New(func(ctx context.Context, a *action.Action) score.Outcome {
-		o := p.EvaluateUntil(ctx, a, until)
+		o := p.EvaluateThroughTier(ctx, a, until)
 		return score.Outcome{Verdict: o.Verdict, Trail: o.Trail(), Latency: o.Latency()}
 	}, opts)
 	for _, name := range files {
@@ -133,7 +133,7 @@ func scoreFiles(c *cli.Context, w *Environment) error {
 			break
 		}
 	}
-	notices.reportUnlisted()
+	notices.reportOmittedMalformedRows()
 	for _, closing := range []error{p.Close(), rows()} {
 		err = cmp.Or(err, closing)
 	}
@@ -142,7 +142,7 @@ func scoreFiles(c *cli.Context, w *Environment) error {
 	}
 	s := counter.Report()
 	s.Rows = kept
-	s.Policy, s.Model, s.LastTier = set.Policy, set.Classifier.Model, c.String("until")
+	s.PolicyName, s.Model, s.LastTier = set.PolicyNameOrPath, set.Classifier.ModelNameOrDir, c.String("until")
 	if addr := set.Classifier.EffectiveSettings().Addr; addr != "" {
 		s.Model = addr
 	}
@@ -160,7 +160,7 @@ func scoreFiles(c *cli.Context, w *Environment) error {
 }
 
 // appendSummary appends the report as Markdown to a file, if one is named.
-func appendSummary(name string, s *report.Score) error {
+func appendSummary(name string, s *report.CorpusScore) error {
 	if name == "" {
 		return nil
 	}
@@ -171,9 +171,9 @@ func appendSummary(name string, s *report.Score) error {
 	return cmp.Or(report.WriteScore(f, "markdown", s), f.Close())
 }
 
-// openRowOutput creates the file for the outcomes of rows, if requested. The returned function flushes and
+// openScoreRowsOutput creates the file for the outcomes of rows, if requested. The returned function flushes and
 // closes it.
-func openRowOutput(c *cli.Context, opts *score.Options) (func() error, error) {
+func openScoreRowsOutput(c *cli.Context, opts *score.Options) (func() error, error) {
 	name := c.String("rows")
 	if name == "" {
 		return func() error { return nil }, nil
@@ -190,42 +190,42 @@ func openRowOutput(c *cli.Context, opts *score.Options) (func() error, error) {
 }
 
 // scoreOptions reads the flags that choose rows, and the last tier that judges.
-func scoreOptions(c *cli.Context) (opts score.Options, until int, err error) {
+func scoreOptions(c *cli.Context) (opts score.Options, lastTier int, err error) {
 	opts = score.Options{Jobs: runtime.GOMAXPROCS(0), OnlySplit: c.String("split"), OnlySource: c.String("source"), MaxMisses: c.Int("misses")}
 	if c.String("format") == "html" && !c.IsSet("misses") {
 		opts.MaxMisses = 20
 	}
-	if until, err = parseTierName(c.String("until")); err != nil {
-		return opts, until, fmt.Errorf("score: --until: %w", err)
+	if lastTier, err = parseTierName(c.String("until")); err != nil {
+		return opts, lastTier, fmt.Errorf("score: --until: %w", err)
 	}
 	if c.IsSet("jobs") {
 		if opts.Jobs, err = parallelJobs(c); err != nil {
-			return opts, until, err
+			return opts, lastTier, err
 		}
 	}
 	if word := c.String("label"); word != "" {
-		if opts.BareActionLabel, err = score.ParseLabel(word); err != nil {
-			return opts, until, fmt.Errorf("score: --label: %w", err)
+		if opts.UnlabelledActionLabel, err = score.ParseLabel(word); err != nil {
+			return opts, lastTier, fmt.Errorf("score: --label: %w", err)
 		}
 	}
-	if opts.MaxMisses < 0 || opts.MaxMisses > maxListedMisses {
-		return opts, until, fmt.Errorf("score: --misses %d is outside 0 to %d; choose a value in that range", opts.MaxMisses, maxListedMisses)
+	if opts.MaxMisses < 0 || opts.MaxMisses > maxListedMisjudgedRows {
+		return opts, lastTier, fmt.Errorf("score: --misses %d is outside 0 to %d; choose a value in that range", opts.MaxMisses, maxListedMisjudgedRows)
 	}
 	if name := c.String("ids"); name != "" {
 		f, err := os.Open(name)
 		if err != nil {
-			return opts, until, fmt.Errorf("score: --ids: %w", err)
+			return opts, lastTier, fmt.Errorf("score: --ids: %w", err)
 		}
 		defer f.Close()
 		if opts.OnlyIDs, err = score.ReadIDs(f, name); err != nil {
-			return opts, until, fmt.Errorf("score: --ids: %w", err)
+			return opts, lastTier, fmt.Errorf("score: --ids: %w", err)
 		}
 	}
-	return opts, until, nil
+	return opts, lastTier, nil
 }
 
 // scoreConfig returns the settings of a pipeline that judges in a neutral place and writes no log.
-func scoreConfig(c *cli.Context, w *Environment, until int) (*config.Loaded, shield.Config, error) {
+func scoreConfig(c *cli.Context, w *Environment, lastTier int) (*config.Loaded, shield.Config, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, shield.Config{}, err
@@ -233,24 +233,24 @@ func scoreConfig(c *cli.Context, w *Environment, until int) (*config.Loaded, shi
 	cfg := shieldConfig(set, w, "score")
 	home, roots := c.String("home"), c.StringSlice("root")
 	if len(roots) == 0 {
-		roots = []string{neutralRoot}
+		roots = []string{scoreDefaultWorkspace}
 	}
 	nothing := func(string) string { return "" }
-	cfg.Home, cfg.Roots, cfg.Dir, cfg.FoldCase = home, roots, roots[0], false
-	cfg.Own = []string{filepath.Dir(config.UserFile(home, nothing)), config.StateDir(home, nothing), config.DataDir(home, nothing), config.CacheDir(home, nothing)}
-	cfg.Program, cfg.Settings.Audit.Enabled = neutralProgram, false
-	if until < shield.TierEvaluate || set.Evaluator.Provider == "" {
+	cfg.Home, cfg.WorkspaceRoots, cfg.WorkingDir, cfg.IgnoresPathCase = home, roots, roots[0], false
+	cfg.ExtraShieldPaths = []string{filepath.Dir(config.UserFile(home, nothing)), config.StateDir(home, nothing), config.DataDir(home, nothing), config.CacheDir(home, nothing)}
+	cfg.ShieldProgramPath, cfg.Settings.Audit.Enabled = scoreShieldPath, false
+	if lastTier < shield.TierEvaluate || set.Evaluator.Provider == "" {
 		cfg.StateDir = "" // evaluations are not counted, and no seal is needed
 	}
-	cfg.NoFiles, cfg.Timed, cfg.NoAction = true, true, true
-	cfg.Host, cfg.Apart = "score", true // sessions are those of the corpus; rows without a session are judged alone
+	cfg.IgnoresFileSystem, cfg.TrailIncludesLatency, cfg.OmitsActionFromVerdicts = true, true, true
+	cfg.AgentHostName, cfg.IsolatesSessions = "score", true // sessions are those of the corpus; rows without a session are judged alone
 	return set, cfg, nil
 }
 
 // scoreFile judges the rows of one file.
-func scoreFile(ctx context.Context, w *Environment, counter *score.Counter, name string) error {
+func scoreFile(ctx context.Context, w *Environment, counter *score.CorpusOutcomeCounter, name string) error {
 	if name == "-" {
-		noteTerminalInput(w, "labelled rows from the terminal, one JSON object a line")
+		printTerminalInputHint(w, "labelled rows from the terminal, one JSON object a line")
 		return counter.Read(ctx, w.In, "stdin")
 	}
 	f, err := os.Open(name)
@@ -264,22 +264,22 @@ func scoreFile(ctx context.Context, w *Environment, counter *score.Counter, name
 	return nil
 }
 
-// A shareLimits holds the shares, 0.0–1.0, of --max-pass and --max-friction; negative means none. With
+// A scoreLimits holds the shares, 0.0–1.0, of --max-pass and --max-friction; negative means none. With
 // --gate, an unset limit is 0 if there are rows for it.
-type shareLimits struct {
-	maxPassShare, maxFrictionShare float64
-	unsetMeansZero                 bool
+type scoreLimits struct {
+	maxPassedAttackShare, maxNotAllowedBenignShare float64
+	unsetLimitsAreZero                             bool
 }
 
-func readScoreLimits(c *cli.Context) (shareLimits, error) {
-	l := shareLimits{-1, -1, c.Bool("gate")}
-	for name, to := range map[string]*float64{"max-pass": &l.maxPassShare, "max-friction": &l.maxFrictionShare} {
+func readScoreLimits(c *cli.Context) (scoreLimits, error) {
+	l := scoreLimits{-1, -1, c.Bool("gate")}
+	for name, to := range map[string]*float64{"max-pass": &l.maxPassedAttackShare, "max-friction": &l.maxNotAllowedBenignShare} {
 		if !c.IsSet(name) {
 			continue
 		}
 		p, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(c.String(name), "%")), 64)
 		if err != nil || !(p >= 0 && p <= 100) {
-			return l, fmt.Errorf("score: --%s: %q is not a percentage from 0 to 100", name, shortenText(c.String(name)))
+			return l, fmt.Errorf("score: --%s: %q is not a percentage from 0 to 100", name, shortenTo80Characters(c.String(name)))
 		}
 		*to = p / 100
 	}
@@ -287,10 +287,10 @@ func readScoreLimits(c *cli.Context) (shareLimits, error) {
 }
 
 // checkScore compares a score with limits. A share that was not measured fails.
-func checkScore(s *report.Score, l shareLimits) error {
+func checkScore(s *report.CorpusScore, l scoreLimits) error {
 	ok := true
-	add := func(name, label string, limit float64, g *report.Group, got report.Rate) {
-		if l.unsetMeansZero && limit < 0 && g.Rows > 0 {
+	add := func(name, label string, limit float64, g *report.DecisionCounts, got report.Rate) {
+		if l.unsetLimitsAreZero && limit < 0 && g.Rows > 0 {
 			limit = 0
 		}
 		if limit < 0 {
@@ -306,9 +306,9 @@ func checkScore(s *report.Score, l shareLimits) error {
 		ok = ok && c.OK
 		s.Checks = append(s.Checks, c)
 	}
-	add("attacks passed", "stop", l.maxPassShare, &s.Attacks.Total, s.Attacks.Total.Allowed())
-	add("honest actions not allowed", "pass", l.maxFrictionShare, &s.Benign.Total, s.Benign.Total.NotAllowed())
-	add("allowed actions that a person should decide", "ask", -1, &s.Ask.Total, s.Ask.Total.Allowed())
+	add("attacks passed", "stop", l.maxPassedAttackShare, &s.Attacks.Total, s.Attacks.Total.Allowed())
+	add("honest actions not allowed", "pass", l.maxNotAllowedBenignShare, &s.Benign.Total, s.Benign.Total.NotAllowed())
+	add("allowed actions that a person should decide", "ask", -1, &s.RequiresPersonDecision.Total, s.RequiresPersonDecision.Total.Allowed())
 	if ok {
 		return nil
 	}
@@ -334,7 +334,7 @@ func (n *scoreProgress) reportMalformed(err error) {
 	}
 }
 
-func (n *scoreProgress) reportUnlisted() {
+func (n *scoreProgress) reportOmittedMalformedRows() {
 	n.line.clear()
 	if n.malformedRows > maxReportedRows {
 		fmt.Fprintf(n.line.terminal, "shield: skipped %d more rows that could not be read\n", n.malformedRows-maxReportedRows)

@@ -20,11 +20,11 @@ const labelled = `{"id":"m1","source":"notes","category":"credential_access","la
 {"id":"x1","source":"docs","category":"docs","label":"benign","split":"dev","text":"a page"}
 `
 
-func scoreJSON(t *testing.T, w Environment, in string, args ...string) (int, report.Score, string) {
+func scoreJSON(t *testing.T, w Environment, in string, args ...string) (int, report.CorpusScore, string) {
 	t.Helper()
 	args = append([]string{"score", "--policy", "offline", "--model", "none", "--format", "json"}, args...)
 	status, out, errs := run(t, w, in, append(args, "-")...)
-	var s report.Score
+	var s report.CorpusScore
 	if out != "" {
 		if err := json.Unmarshal([]byte(out), &s); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -39,8 +39,8 @@ func TestScoreCounts(t *testing.T) {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
 	a, h := s.Attacks.Total, s.Benign.Total
-	if a.Rows != 3 || a.Allow != 1 || h.Rows != 2 || h.Allow != 1 || s.TextRows != 1 {
-		t.Errorf("attacks %+v, honest %+v, texts %d", a, h, s.TextRows)
+	if a.Rows != 3 || a.Allow != 1 || h.Rows != 2 || h.Allow != 1 || s.UnjudgedTextRows != 1 {
+		t.Errorf("attacks %+v, honest %+v, texts %d", a, h, s.UnjudgedTextRows)
 	}
 	if len(s.PassedAttacks) != 1 || s.PassedAttacks[0].ID != "m3" || len(s.StoppedBenign) != 1 || s.StoppedBenign[0].ID != "b2" {
 		t.Errorf("passed %+v, stopped %+v", s.PassedAttacks, s.StoppedBenign)
@@ -128,9 +128,9 @@ func TestScoreFlags(t *testing.T) {
 	} {
 		status, s, errs := scoreJSON(t, explainWorld(t), labelled, tt.args...)
 		if status != tt.status || !strings.Contains(errs, tt.errs) || tt.errs == "" && errs != "" ||
-			s.Attacks.Total.Rows != tt.attacks || s.Benign.Total.Rows != tt.honest || s.Ask.Total.Rows != tt.ask {
+			s.Attacks.Total.Rows != tt.attacks || s.Benign.Total.Rows != tt.honest || s.RequiresPersonDecision.Total.Rows != tt.ask {
 			t.Errorf("%s: status %d, stderr %q, attacks %d, honest %d, ask %d; want %+v", name, status, errs,
-				s.Attacks.Total.Rows, s.Benign.Total.Rows, s.Ask.Total.Rows, tt)
+				s.Attacks.Total.Rows, s.Benign.Total.Rows, s.RequiresPersonDecision.Total.Rows, tt)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func TestScoreFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, out, _ := run(t, explainWorld(t), "", "score", "--format", "json", "--policy", "offline", "--model", "none", name, name)
-	var s report.Score
+	var s report.CorpusScore
 	if err := json.Unmarshal([]byte(out), &s); err != nil || status != statusAllow || s.JudgedRows != 10 {
 		t.Errorf("status %d, %d judged, %v", status, s.JudgedRows, err)
 	}

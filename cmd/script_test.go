@@ -123,7 +123,7 @@ func runScript(ts *testscript.TestScript, args []string) int {
 	return Run(context.Background(), args, inProcess(Environment{
 		In: in, Out: ts.Stdout(), Err: ts.Stderr(), Getenv: ts.Getenv, Environ: environ, Now: now,
 		Home: ts.Getenv("HOME"), Dir: dir, Executable: exe, User: "me", OS: runtime.GOOS,
-		checkStartedByPerson: func(int) error { return nil },
+		checkPersonStartedProcess: func(int) error { return nil },
 		checkUserAttends: func(*host.Host) error {
 			if ts.Getenv(scriptAlone) != "" {
 				return errHeadless
@@ -131,7 +131,7 @@ func runScript(ts *testscript.TestScript, args []string) int {
 			return nil
 		},
 		confirmAllow: func(context.Context, approve.Options, *approve.Refusal) (approve.Answer, error) {
-			return approve.Answer{Approve: ts.Getenv(scriptAnswer) == "yes", By: "ann"}, nil
+			return approve.Answer{Approve: ts.Getenv(scriptAnswer) == "yes", AnsweringPersonName: "ann"}, nil
 		},
 	}))
 }

@@ -71,7 +71,7 @@ func serve(c *cli.Context, w *Environment) error {
 	if err := s.reload(c); err != nil {
 		return err
 	}
-	observe, end, err := startTelemetry(c.Context, s.settings.Load().Telemetry.OTLP, w)
+	observe, end, err := startTelemetry(c.Context, s.settings.Load().Telemetry.OTLPEndpointURL, w)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ type server struct {
 	startedAt    time.Time
 	judgingSlots chan struct{} // semaphore of the questions that are judged in parallel
 
-	askedCount, decidedCount atomic.Int64 // numbers of questions
+	receivedClientRequestCount, decidedCount atomic.Int64 // numbers of questions
 
 	observe        func(telemetry.Action) // receives telemetry; may be nil
 	metrics        *service.Metrics
@@ -160,7 +160,7 @@ func (s *server) reload(c *cli.Context) error {
 		}
 	}
 	if set.Serve.Listen != "" {
-		if err := s.approvalPage.Load(set.Serve); err != nil {
+		if err := s.approvalPage.LoadCertificateAndTokens(set.Serve); err != nil {
 			return err
 		}
 	}
@@ -178,21 +178,21 @@ func (s *server) reload(c *cli.Context) error {
 func (s *server) judgeRemote(ctx context.Context, client string, actions io.Reader, out func(v *verdict.Verdict, more bool) error) error {
 	set := s.settings.Load()
 	cfg := shieldConfig(set, s.w, "serve")
-	cfg.NoFiles, cfg.Dir = true, ""
+	cfg.IgnoresFileSystem, cfg.WorkingDir = true, ""
 	cfg.Caller.User, cfg.Caller.Parent = client, 0
-	cfg.Approve.Asker = fmt.Sprintf("%s, a client on another machine, through shield serve (process %d)", client, os.Getpid())
+	cfg.ApprovalOptions.AskingProgramDescription = fmt.Sprintf("%s, a client on another machine, through shield serve (process %d)", client, os.Getpid())
 	cfg.Observe = s.observe
 	p, done, err := s.pool.Lend(cfg)
 	if err != nil {
 		return errors.Join(service.ErrNotReady, err)
 	}
 	defer done()
-	in := shield.Actions(actions, "body", set.MaxRecordLen)
-	return p.Stream(ctx, in, func(j *shield.RecordResult) error { return out(&j.Verdict, j.MoreReady) }, shield.StreamOptions{Tiers: shield.AllTiers, Jobs: runtime.GOMAXPROCS(0)})
+	in := shield.NewActionSource(actions, "body", set.MaxInputRecordBytes)
+	return p.Stream(ctx, in, func(j *shield.InputRecordResult) error { return out(&j.Verdict, j.IsNextResultReady) }, shield.StreamOptions{Tiers: shield.AllTiers, Jobs: runtime.GOMAXPROCS(0)})
 }
 
 func (s *server) statusReport() serviceReport {
-	return serviceReport{os.Getpid(), s.startedAt, s.askedCount.Load(), s.decidedCount.Load()}
+	return serviceReport{os.Getpid(), s.startedAt, s.receivedClientRequestCount.Load(), s.decidedCount.Load()}
 }
 
 // sameBuild reports whether an asking process runs the same build of shield.
@@ -201,8 +201,8 @@ func (s *server) sameBuild(program string) bool {
 	return err == nil && os.SameFile(now, s.executableInfo) && now.Size() == s.executableInfo.Size() && now.ModTime().Equal(s.executableInfo.ModTime())
 }
 
-// A servedQuestion is a question for which a command line is run.
-type servedQuestion struct {
+// A serviceClientRequest is a question for which a command line is run.
+type serviceClientRequest struct {
 	input        []byte
 	pool         *shield.Pool
 	observe      func(telemetry.Action) // receives telemetry of verdicts; may be nil
@@ -227,9 +227,9 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 		text, err := json.Marshal(s.statusReport())
 		return peer.Answer{Decided: err == nil, Output: text}
 	}
-	s.askedCount.Add(1)
+	s.receivedClientRequestCount.Add(1)
 	start := s.w.Now()
-	defer func() { s.metrics.CountQuestion(ans.Decided, s.w.Now().Sub(start).Seconds()) }()
+	defer func() { s.metrics.CountQuestionToService(ans.Decided, s.w.Now().Sub(start).Seconds()) }()
 	if !s.sameBuild(q.Program) || len(q.Args) == 0 || !slices.Contains(servedCommands, q.Args[0]) {
 		return peer.Answer{}
 	}
@@ -243,7 +243,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	case <-full.C:
 		return peer.Answer{}
 	}
-	of := &servedQuestion{input: q.Input, pool: &s.pool, observe: s.observe}
+	of := &serviceClientRequest{input: q.Input, pool: &s.pool, observe: s.observe}
 	defer func() {
 		for _, done := range of.releaseFuncs {
 			done()
@@ -261,7 +261,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	w := Environment{
 		Out: &out, Getenv: func(name string) string { return env[name] }, Environ: func() []string { return q.Environ }, Now: s.w.Now,
 		Home: env["HOME"], Dir: q.Dir, Executable: q.Program, User: env["USER"], OS: s.w.OS, RootFS: s.w.RootFS,
-		askingPID: max(q.Parent, 1), judgePID: from.PID, servedQuestion: of,
+		invokerPID: max(q.Parent, 1), judgePID: from.PID, serviceClientRequest: of,
 	}
 	w.setDefaults()
 	app := newApp(&w, q.Args...)
@@ -281,7 +281,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 
 // newServiceQuestion returns the question for a command line. input is its standard input.
 func (w *Environment) newServiceQuestion(args []string, input []byte) peer.Question {
-	return peer.Question{Program: w.Executable, Dir: w.Dir, Parent: w.askingPID, Args: args, Environ: w.Environ(), Input: input}
+	return peer.Question{Program: w.Executable, Dir: w.Dir, Parent: w.invokerPID, Args: args, Environ: w.Environ(), Input: input}
 }
 
 // askService asks the user's service for the output of this command line on an input. ok is false if
@@ -294,8 +294,8 @@ func (w *Environment) askService(input []byte) (line []byte, ok bool) {
 	return ask(input)
 }
 
-// lendPipeline returns a pipeline of the pool, which is returned when the question is answered.
-func (s *servedQuestion) lendPipeline(cfg shield.Config) (*shield.Pipeline, error) {
+// borrowPooledPipeline returns a pipeline of the pool, which is returned when the question is answered.
+func (s *serviceClientRequest) borrowPooledPipeline(cfg shield.Config) (*shield.Pipeline, error) {
 	cfg.Observe = s.observe
 	p, done, err := s.pool.Lend(cfg)
 	if err == nil {
@@ -307,7 +307,7 @@ func (s *servedQuestion) lendPipeline(cfg shield.Config) (*shield.Pipeline, erro
 // evaluateAction judges an action for the asking process: in a service it stops, with [errUndecided], before
 // another program or a person is asked.
 func (w *Environment) evaluateAction(ctx context.Context, p *shield.Pipeline, a *action.Action) (verdict.Verdict, error) {
-	if w.servedQuestion == nil {
+	if w.serviceClientRequest == nil {
 		return p.Evaluate(ctx, a), nil
 	}
 	v, ok := p.EvaluateLocally(ctx, a)

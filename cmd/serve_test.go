@@ -54,7 +54,7 @@ func judged(t *testing.T, w Environment, event []byte, args ...string) string {
 	t.Helper()
 	in, question := io.Pipe()
 	answer, out := io.Pipe()
-	w.In, w.Out, w.Err, w.askingPID = in, out, io.Discard, 1
+	w.In, w.Out, w.Err, w.invokerPID = in, out, io.Discard, 1
 	w.killParent = func() error { return nil }
 	done := make(chan struct{})
 	go func() {

@@ -9,12 +9,12 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// bundleInterval is how often a service fetches the signed policy.
-const bundleInterval = time.Hour
+// policyBundleFetchInterval is how often a service fetches the signed policy.
+const policyBundleFetchInterval = time.Hour
 
 // updateBundlePeriodically fetches the signed policy at the start and then once per interval, in the background.
 func (s *server) updateBundlePeriodically(ctx context.Context) {
-	tick := time.NewTicker(bundleInterval)
+	tick := time.NewTicker(policyBundleFetchInterval)
 	defer tick.Stop()
 	for {
 		s.updateBundle(ctx, s.settings.Load())
@@ -46,7 +46,7 @@ func (s *server) updateBundle(ctx context.Context, set *config.Loaded) {
 	case ctx.Err() != nil:
 	case err != nil:
 		fmt.Fprintf(s.w.Err, "shield: serve: the policy bundle was not updated; to retry, run 'shield policy bundle update': %s\n", redactedErrorText(err))
-	case u.New:
+	case u.IsNewBundle:
 		fmt.Fprintf(s.w.Err, "shield: serve: policy bundle %s is in use now\n", u.Bundle)
 	}
 }

@@ -20,7 +20,7 @@ func (s *server) serveApprovalPage(ctx context.Context, set *config.Loaded) (end
 	failed := func(err error) {
 		fmt.Fprintf(s.w.Err, "shield: serve: the approval page cannot be served; run 'shield doctor': %s\n", redactedErrorText(err))
 	}
-	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), PersonName: userNameOrDefault(s.w), Clock: s.w.Now, UndoHint: func() string { return describeKeptToday(set, s.w) }}
+	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), PersonName: userNameOrDefault(s.w), Clock: s.w.Now, UndoHint: func() string { return describeFilesBackedUpToday(set, s.w) }}
 	go func() {
 		defer close(done)
 		if err := approve.ServePage(ctx, o, failed); err != nil {

@@ -76,7 +76,7 @@ func installService(c *cli.Context, w *Environment) error {
 		for _, f := range u.Files {
 			fmt.Fprintf(w.Out, "%s\n%s\n", term.Escape(f.Path), f.Text)
 		}
-		for _, argv := range u.Start {
+		for _, argv := range u.StartCommands {
 			fmt.Fprintf(w.Out, "%s\n", term.Escape(strings.Join(argv, " ")))
 		}
 		return nil
@@ -91,8 +91,8 @@ func installService(c *cli.Context, w *Environment) error {
 		}
 		fmt.Fprintf(w.Out, "wrote %s\n", term.Escape(f.Path))
 	}
-	for _, argv := range u.Start {
-		if err := runManager(c.Context, w, argv); err != nil {
+	for _, argv := range u.StartCommands {
+		if err := runServiceManager(c.Context, w, argv); err != nil {
 			return fmt.Errorf("service install: the files were written, but '%s' failed: %w; run that command yourself, or start 'shield serve' by hand", strings.Join(argv, " "), err)
 		}
 	}
@@ -106,8 +106,8 @@ func uninstallService(c *cli.Context, w *Environment) error {
 		return err
 	}
 	var failed []error
-	for _, argv := range u.Stop {
-		if err := runManager(c.Context, w, argv); err != nil {
+	for _, argv := range u.StopCommands {
+		if err := runServiceManager(c.Context, w, argv); err != nil {
 			failed = append(failed, fmt.Errorf("'%s' failed: %w", strings.Join(argv, " "), err))
 		}
 	}
@@ -131,8 +131,8 @@ func uninstallService(c *cli.Context, w *Environment) error {
 // serviceManagerTimeout is how long the system's service manager may take.
 const serviceManagerTimeout = 30 * time.Second
 
-// runManager runs the system's service manager.
-func runManager(ctx context.Context, w *Environment, argv []string) error {
+// runServiceManager runs the system's service manager.
+func runServiceManager(ctx context.Context, w *Environment, argv []string) error {
 	path, err := launch.LookPath(argv[0], w.Environ())
 	if err != nil {
 		return err
@@ -150,10 +150,10 @@ func runManager(ctx context.Context, w *Environment, argv []string) error {
 
 // A serviceReport is the status of a service.
 type serviceReport struct {
-	PID          int       `json:"pid"`
-	StartedAt    time.Time `json:"since"`
-	AskedCount   int64     `json:"asked"`
-	DecidedCount int64     `json:"decided"`
+	PID                   int       `json:"pid"`
+	StartedAt             time.Time `json:"since"`
+	ReceivedQuestionCount int64     `json:"asked"`
+	DecidedCount          int64     `json:"decided"`
 }
 
 // serviceStatusTimeout is how long a service may take to report its status.
@@ -178,6 +178,6 @@ func serviceStatus(c *cli.Context, w *Environment) error {
 		return fmt.Errorf("the service at %s is of another build; restart it", socket)
 	}
 	_, err = fmt.Fprintf(w.Out, "process %d answers at %s since %s: %d of %d questions decided\n",
-		r.PID, term.Escape(socket), r.StartedAt.Format(time.RFC3339), r.DecidedCount, r.AskedCount)
+		r.PID, term.Escape(socket), r.StartedAt.Format(time.RFC3339), r.DecidedCount, r.ReceivedQuestionCount)
 	return err
 }

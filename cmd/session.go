@@ -52,7 +52,7 @@ func sessionCommand(w *Environment) *cli.Command {
 				Description: "The labels and denials of the session are forgotten. Do this before unrelated work begins. files and --all also forget which files were downloaded or hold secrets, and what credentials look like.",
 				Flags:       flags(all()),
 				Action: func(c *cli.Context) error {
-					return changeSessions(c, w, "Cleared", "No session was remembered.", func(s *session.Store, choose func(*session.Record) bool) (int, error) {
+					return changeSelectedSessions(c, w, "Cleared", "No session was remembered.", func(s *session.Store, choose func(*session.Record) bool) (int, error) {
 						return s.Clear(c.Context, choose)
 					})
 				},
@@ -67,7 +67,7 @@ func sessionCommand(w *Environment) *cli.Command {
 					if c.NArg() == 0 && !c.Bool("all") {
 						return listStoppedSessions(c, w)
 					}
-					return changeSessions(c, w, "Resumed", "No session has denials.", func(s *session.Store, choose func(*session.Record) bool) (int, error) {
+					return changeSelectedSessions(c, w, "Resumed", "No session has denials.", func(s *session.Store, choose func(*session.Record) bool) (int, error) {
 						if choose == nil {
 							choose = func(*session.Record) bool { return true }
 						}
@@ -124,7 +124,7 @@ func listSessions(c *cli.Context, w *Environment) error {
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(append([]session.Record{}, list...))
 	}
-	shared, err := userFileSessions(c.Context, store)
+	shared, err := readLabelledFileRecordsPerUser(c.Context, store)
 	if err != nil {
 		return err
 	}
@@ -148,16 +148,16 @@ func listSessions(c *cli.Context, w *Environment) error {
 	return t.Flush()
 }
 
-// userFileSessions returns the stored file information of each user who has some: the labelled
+// readLabelledFileRecordsPerUser returns the stored file information of each user who has some: the labelled
 // files, the git remotes with changed addresses, and when the file list was last full.
-func userFileSessions(ctx context.Context, store *session.Store) (out []sessionWithFiles, err error) {
+func readLabelledFileRecordsPerUser(ctx context.Context, store *session.Store) (out []sessionWithFiles, err error) {
 	shared, err := store.SharedRecords(ctx)
 	for _, r := range shared {
 		if err != nil {
 			return nil, err
 		}
 		var files []effect.File
-		if files, err = store.Files(ctx, r.Key); len(files) > 0 || len(r.Remotes) > 0 || r.FilesFullAt > 0 {
+		if files, err = store.Files(ctx, r.Key); len(files) > 0 || len(r.Remotes) > 0 || r.FileLimitReachedAt > 0 {
 			out = append(out, sessionWithFiles{r, files})
 		}
 	}
@@ -208,14 +208,14 @@ func showSession(c *cli.Context, w *Environment) error {
 		out = append(out, sessionWithFiles{Record: r})
 	}
 	if args[0] == "files" {
-		shared, err := userFileSessions(c.Context, store)
+		shared, err := readLabelledFileRecordsPerUser(c.Context, store)
 		if err != nil {
 			return err
 		}
 		out = append(out, shared...)
 	}
 	if len(out) == 0 {
-		return fmt.Errorf("session show: no session %q is remembered; 'shield session list' lists them", shortenText(args[0]))
+		return fmt.Errorf("session show: no session %q is remembered; 'shield session list' lists them", shortenTo80Characters(args[0]))
 	}
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(out)
@@ -240,10 +240,10 @@ func printSession(to io.Writer, s *sessionWithFiles, w *Environment) error {
 	}
 	fmt.Fprintf(&b, ", began %s ago\n", formatAge(elapsedSince(w, s.BeganAt)))
 	if s.Stopped {
-		fmt.Fprintf(&b, "stopped after too many denials; to resume it: %s\n", shield.ResumeCommand(s.Key))
+		fmt.Fprintf(&b, "stopped after too many denials; to resume it: %s\n", shield.ResumeSessionCommandLine(s.Key))
 	}
 	for _, l := range s.Labels {
-		fmt.Fprintf(&b, "label   %s, by %s, %s ago\n", l.Label, l.By, formatAge(elapsedSince(w, l.At)))
+		fmt.Fprintf(&b, "label   %s, by %s, %s ago\n", l.Label, l.EffectOrActionType, formatAge(elapsedSince(w, l.At)))
 	}
 	for _, n := range s.NamedObjects {
 		wanted := "named "
@@ -255,19 +255,19 @@ func printSession(to io.Writer, s *sessionWithFiles, w *Environment) error {
 	for _, f := range s.Files {
 		fmt.Fprintf(&b, "file    %s: %s\n", f.Path, joinLabels(f.Labels))
 	}
-	if s.FilesFullAt > 0 {
-		fmt.Fprintf(&b, "file    the list of files that the session downloaded became full %s ago; since then, every file that is not in the list counts as downloaded\n", formatAge(elapsedSince(w, s.FilesFullAt)))
+	if s.FileLimitReachedAt > 0 {
+		fmt.Fprintf(&b, "file    the list of files that the session downloaded became full %s ago; since then, every file that is not in the list counts as downloaded\n", formatAge(elapsedSince(w, s.FileLimitReachedAt)))
 	}
 	for _, r := range s.Remotes {
-		fmt.Fprintf(&b, "remote  %s of %s now points to %s\n", r.Name, orDash(r.Repository), orDash(r.To))
+		fmt.Fprintf(&b, "remote  %s of %s now points to %s\n", r.Name, orDash(r.Repository), orDash(r.HostAndAccount))
 	}
 	for _, sent := range s.Sent {
 		fmt.Fprintf(&b, "sent    %d times to %s, %d bytes or more\n", sent.Times, sent.Recipient, sent.Bytes)
 	}
 	for _, d := range s.Denials {
-		fmt.Fprintf(&b, "denied  %s ago by %s", formatAge(elapsedSince(w, d.At)), orDash(d.Rule))
+		fmt.Fprintf(&b, "denied  %s ago by %s", formatAge(elapsedSince(w, d.DeniedUnixSeconds)), orDash(d.Rule))
 		for _, t := range d.Targets {
-			fmt.Fprintf(&b, "; %s %s", t.Operation, t.Object)
+			fmt.Fprintf(&b, "; %s %s", t.Operation, t.PathHostOrRecipient)
 		}
 		b.WriteString("\n")
 	}
@@ -310,13 +310,13 @@ func listStoppedSessions(c *cli.Context, w *Environment) error {
 	t := listTable(w.Out, "HOST", "LAST ACTION", "TO RESUME")
 	for i := range list {
 		r := &list[i]
-		fmt.Fprintf(t, "%s\t%s ago\t%s\n", orDash(r.Host), formatAge(elapsedSince(w, r.LastActionAt)), term.Escape(shield.ResumeCommand(r.Key)))
+		fmt.Fprintf(t, "%s\t%s ago\t%s\n", orDash(r.Host), formatAge(elapsedSince(w, r.LastActionAt)), term.Escape(shield.ResumeSessionCommandLine(r.Key)))
 	}
 	return t.Flush()
 }
 
-// changeSessions changes the sessions that the operand names, or all.
-func changeSessions(c *cli.Context, w *Environment, done, none string, change func(*session.Store, func(*session.Record) bool) (int, error)) error {
+// changeSelectedSessions changes the sessions that the operand names, or all.
+func changeSelectedSessions(c *cli.Context, w *Environment, doneVerb, noMatchMessage string, change func(*session.Store, func(*session.Record) bool) (int, error)) error {
 	names := []string{"ID"}
 	if c.Bool("all") {
 		names = nil
@@ -332,7 +332,7 @@ func changeSessions(c *cli.Context, w *Environment, done, none string, change fu
 		}
 		choose = sessionNameMatcher(args[0])
 	}
-	if err := requirePerson(w, "session "+c.Command.Name, typedByHand); err != nil {
+	if err := requirePerson(w, "session "+c.Command.Name, personProofTypedByHand); err != nil {
 		return err
 	}
 	file, store, err := openSessions(c, w)
@@ -347,11 +347,11 @@ func changeSessions(c *cli.Context, w *Environment, done, none string, change fu
 	case c.Bool("json"):
 		return json.NewEncoder(w.Out).Encode(map[string]int{"sessions": n})
 	case n == 0:
-		_, err = fmt.Fprintln(w.Out, none)
+		_, err = fmt.Fprintln(w.Out, noMatchMessage)
 	case n == 1:
-		_, err = fmt.Fprintf(w.Out, "%s 1 session.\n", done)
+		_, err = fmt.Fprintf(w.Out, "%s 1 session.\n", doneVerb)
 	default:
-		_, err = fmt.Fprintf(w.Out, "%s %d sessions.\n", done, n)
+		_, err = fmt.Fprintf(w.Out, "%s %d sessions.\n", doneVerb, n)
 	}
 	return err
 }

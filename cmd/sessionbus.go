@@ -14,9 +14,9 @@ import (
 // the code.
 const sessionBusVariable = "DBUS_SESSION_BUS_ADDRESS"
 
-// getenvWithoutForeignBus returns the value of an environment variable. For
+// getenvExceptUntrustedDBus returns the value of an environment variable. For
 // DBUS_SESSION_BUS_ADDRESS it returns "" if the bus may not be that of the user's session.
-func (w *Environment) getenvWithoutForeignBus(name string) string {
+func (w *Environment) getenvExceptUntrustedDBus(name string) string {
 	value := w.Getenv(name)
 	if name != sessionBusVariable || value == "" || value == fmt.Sprintf("unix:path=/run/user/%d/bus", os.Getuid()) {
 		return value
@@ -36,8 +36,8 @@ func (w *Environment) getenvWithoutForeignBus(name string) string {
 // process and its ancestors count. It returns true if ancestors cannot be read on this system.
 func (w *Environment) matchesSessionBus(value string) bool {
 	start := os.Getpid()
-	if w.servedQuestion != nil {
-		start = w.askingPID
+	if w.serviceClientRequest != nil {
+		start = w.invokerPID
 	}
 	all, err := ancestry.Of(start)
 	if errors.Is(err, ancestry.ErrUnsupported) {

@@ -49,10 +49,10 @@ func TestForeignBus(t *testing.T) {
 	w := &Environment{Getenv: func(name string) string {
 		return map[string]string{sessionBusVariable: "unix:path=/tmp/evil", "DISPLAY": ":0"}[name]
 	}, isUserSessionBus: func(value string) bool { return value != "unix:path=/tmp/evil" }, Environ: func() []string { return nil }}
-	if w.getenvWithoutForeignBus(sessionBusVariable) != "" || w.getenvWithoutForeignBus("DISPLAY") != ":0" {
-		t.Errorf("the bus is %q", w.getenvWithoutForeignBus(sessionBusVariable))
+	if w.getenvExceptUntrustedDBus(sessionBusVariable) != "" || w.getenvExceptUntrustedDBus("DISPLAY") != ":0" {
+		t.Errorf("the bus is %q", w.getenvExceptUntrustedDBus(sessionBusVariable))
 	}
-	if o := approvalOptions(&config.Loaded{}, w, "exec"); o.Getenv(sessionBusVariable) != "" || o.UnreachableReason() == nil {
+	if o := approvalOptions(&config.Loaded{}, w, "exec"); o.Getenv(sessionBusVariable) != "" || o.CheckPageUserReachable() == nil {
 		t.Error("a question is announced on the bus of a project")
 	}
 }

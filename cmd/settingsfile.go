@@ -54,10 +54,10 @@ func (s settingsFile) readBackup() (text []byte, exists bool, err error) {
 	return readSettingsFile(s.backupPath)
 }
 
-// readSettingsFile reads a regular file of at most [host.MaxBytes]. For other files, such as FIFOs, it returns
+// readSettingsFile reads a regular file of at most [host.MaxHookInputBytes]. For other files, such as FIFOs, it returns
 // an error and does not block.
 func readSettingsFile(name string) (text []byte, exists bool, err error) {
-	f, err := owner.Open(name)
+	f, err := owner.OpenNoFollow(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
@@ -68,9 +68,9 @@ func readSettingsFile(name string) (text []byte, exists bool, err error) {
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 		return nil, false, fmt.Errorf("%s: not a regular file; remove it", name)
 	}
-	text, err = io.ReadAll(io.LimitReader(f, host.MaxBytes+1))
-	if err == nil && len(text) > host.MaxBytes {
-		err = fmt.Errorf("%s: the file is larger than %d MiB; shorten it", name, host.MaxBytes>>20)
+	text, err = io.ReadAll(io.LimitReader(f, host.MaxHookInputBytes+1))
+	if err == nil && len(text) > host.MaxHookInputBytes {
+		err = fmt.Errorf("%s: the file is larger than %d MiB; shorten it", name, host.MaxHookInputBytes>>20)
 	}
 	return text, true, err
 }
@@ -107,7 +107,7 @@ func (s settingsFile) checkWritable() error {
 
 // replaceContent replaces the content atomically and keeps mode and owner. If program is true, the mode becomes
 // 0755.
-func (s settingsFile) replaceContent(text []byte, program bool) error {
+func (s settingsFile) replaceContent(text []byte, makeExecutable bool) error {
 	st, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -120,7 +120,7 @@ func (s settingsFile) replaceContent(text []byte, program bool) error {
 	if err := s.checkWritable(); err != nil {
 		return err
 	}
-	if err := replaceFile(s.path, text, st); err != nil || !program {
+	if err := replaceFile(s.path, text, st); err != nil || !makeExecutable {
 		return err
 	}
 	return os.Chmod(s.path, 0o755)

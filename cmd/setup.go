@@ -20,19 +20,19 @@ import (
 	"github.com/shieldcli/shield/pkg/policy"
 )
 
-// askChoices are the words for --ask, with the channels that each selects.
-var askChoices = []struct{ word, channels, means string }{
+// questionChannelChoices are the words for --ask, with the channels that each selects.
+var questionChannelChoices = []struct{ word, channels, means string }{
 	{"auto", "auto", "in the agent's own prompt where it waits, otherwise on shield's page"},
 	{"host", "[host]", "in the agent's own prompt, and nowhere else"},
 	{"page", "[web]", "on shield's page in the browser, with a desktop notification"},
 	{"terminal", "[tty]", "on the terminal, which the hooks of agents do not have"},
 }
 
-// reviewerChoices are the presets that setup offers if a language model is configured, by who
+// evaluatorPresetChoices are the presets that setup offers if a language model is configured, by who
 // decides what shield asks. calls is the number of model calls per 100 actions of recorded tasks.
 // For the preset assisted it counts all questions that the preset offline would ask the user,
 // including those that the model may not answer.
-var reviewerChoices = []struct {
+var evaluatorPresetChoices = []struct {
 	preset, means string
 	calls         int
 }{
@@ -61,12 +61,12 @@ func setupCommand(w *Environment) *cli.Command {
 			if _, err := operands(c); err != nil {
 				return err
 			}
-			asks, sure := !c.Bool("yes") && !c.Bool("dry-run"), noAgentAncestor
+			asks, sure := !c.Bool("yes") && !c.Bool("dry-run"), personProofNoAgentAncestor
 			switch {
 			case asks && !(isTerminal(w.In) && isTerminal(w.Err)):
 				return errors.New("setup: there is no terminal to ask on; run it with --yes, or with --dry-run to see what would change")
 			case asks:
-				sure = atPersonTerminal
+				sure = personProofAtTerminal
 			}
 			if !c.Bool("dry-run") {
 				if err := requirePerson(w, "setup", sure); err != nil {
@@ -82,31 +82,31 @@ func setupCommand(w *Environment) *cli.Command {
 }
 
 // setup checks everything that can be checked before it makes changes.
-func setup(c *cli.Context, w *Environment, asks bool) error {
+func setup(c *cli.Context, w *Environment, isInteractive bool) error {
 	switch {
 	case c.Bool("undo") && (c.IsSet("ask") || c.IsSet("preset")):
 		return errors.New("--undo can be combined only with --host, --yes and --dry-run")
-	case c.IsSet("ask") && askChoiceChannels(c.String("ask")) == "":
-		return fmt.Errorf("--ask: %q is not one of host, page, terminal, auto", shortenText(c.String("ask")))
+	case c.IsSet("ask") && approvalChannelsForAskFlag(c.String("ask")) == "":
+		return fmt.Errorf("--ask: %q is not one of host, page, terminal, auto", shortenTo80Characters(c.String("ask")))
 	case c.IsSet("preset") && !slices.Contains(append(policy.Presets(), "auto"), c.String("preset")):
-		return fmt.Errorf("--preset: %q is not one of auto, %s; to use a policy file, write its path in the setting policy", shortenText(c.String("preset")), strings.Join(policy.Presets(), ", "))
+		return fmt.Errorf("--preset: %q is not one of auto, %s; to use a policy file, write its path in the setting policy", shortenTo80Characters(c.String("preset")), strings.Join(policy.Presets(), ", "))
 	}
 	if st, err := os.Stat(w.Home); w.Home == "" || err != nil || !st.IsDir() {
-		return fmt.Errorf("the home folder %q does not exist; set HOME", shortenText(w.Home))
+		return fmt.Errorf("the home folder %q does not exist; set HOME", shortenTo80Characters(w.Home))
 	}
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return err
 	}
 	if c.Bool("undo") {
-		return undoSetup(c, w, set, asks)
+		return uninstallHooksFromHosts(c, w, set, isInteractive)
 	}
-	s := &setupPlan{world: w, currentSettings: set, askChoice: c.String("ask"), preset: c.String("preset")}
+	s := &setupPlan{environment: w, currentSettings: set, askFlagValue: c.String("ask"), policyPresetName: c.String("preset")}
 	if s.hostNames, s.untestedHosts, err = hostsToProtect(c, w); err != nil {
 		return err
 	}
-	if asks {
-		if err := s.askUser(c); err != nil {
+	if isInteractive {
+		if err := s.askUserForMissingChoices(c); err != nil {
 			return err
 		}
 	}
@@ -119,16 +119,16 @@ func setup(c *cli.Context, w *Environment, asks bool) error {
 	if err := s.applyChanges(c); err != nil {
 		return err
 	}
-	if err := s.verifyAndReport(c); err != nil || !asks {
+	if err := s.verifyAndReport(c); err != nil || !isInteractive {
 		return err
 	}
-	return s.offerExam(c)
+	return s.offerModelExam(c)
 }
 
-// askChoiceChannels returns the value of approval.channels for a word of --ask; "" for an unknown word.
-func askChoiceChannels(word string) string {
-	for _, a := range askChoices {
-		if a.word == word {
+// approvalChannelsForAskFlag returns the value of approval.channels for a word of --ask; "" for an unknown word.
+func approvalChannelsForAskFlag(askFlagValue string) string {
+	for _, a := range questionChannelChoices {
+		if a.word == askFlagValue {
 			return a.channels
 		}
 	}
@@ -173,11 +173,11 @@ func hostsToProtect(c *cli.Context, w *Environment) (names, untested []string, e
 
 // A setupPlan holds the changes of one run of setup.
 type setupPlan struct {
-	world             *Environment
-	currentSettings   *config.Loaded
-	hostNames         []string // names of the hosts to set up
-	untestedHosts     []string // hosts on this machine that are not set up
-	askChoice, preset string   // "" keeps the current setting
+	environment                    *Environment
+	currentSettings                *config.Loaded
+	hostNames                      []string // names of the hosts to set up
+	untestedHosts                  []string // hosts on this machine that are not set up
+	askFlagValue, policyPresetName string   // "" keeps the current setting
 
 	hosts              []*setupHost
 	shieldSettingsFile settingsFile // shield's own settings file
@@ -187,7 +187,7 @@ type setupPlan struct {
 
 // A setupHost is a host to set up.
 type setupHost struct {
-	*hookSettings
+	*hostHookInstaller
 	edits        []settingsEdit
 	err          error    // why it is not protected
 	userSteps    []string // what the user must do first
@@ -197,17 +197,17 @@ type setupHost struct {
 // computeChanges reads the current settings, and computes the changes.
 func (s *setupPlan) computeChanges(c *cli.Context) error {
 	for _, name := range s.hostNames {
-		quiet := *s.world
+		quiet := *s.environment
 		quiet.Err = io.Discard
-		settings, err := newHookSettings(c, &quiet, name)
+		settings, err := newHostHookInstaller(c, &quiet, name)
 		if err != nil {
 			return err
 		}
-		h := &setupHost{hookSettings: settings}
+		h := &setupHost{hostHookInstaller: settings}
 		s.hosts = append(s.hosts, h)
 		h.edits, h.err = h.scopeEdits("user")
 		if h.err == nil {
-			h.edits, h.err = h.removeForeignEdits(c.Context, h.edits)
+			h.edits, h.err = h.dropEditsToForeignFiles(c.Context, h.edits)
 		}
 		if h.err == nil {
 			h.err = h.checkEditable(c.Context, h.edits)
@@ -220,8 +220,8 @@ func (s *setupPlan) computeChanges(c *cli.Context) error {
 func (s *setupPlan) planSettings(c *cli.Context) error {
 	var changes []config.Change
 	for _, want := range []struct{ name, word, value, now string }{
-		{"policy", s.preset, s.preset, s.currentSettings.Policy},
-		{"approval.channels", s.askChoice, askChoiceChannels(s.askChoice), s.approvalChannels()},
+		{"policy", s.policyPresetName, s.policyPresetName, s.currentSettings.PolicyNameOrPath},
+		{"approval.channels", s.askFlagValue, approvalChannelsForAskFlag(s.askFlagValue), s.approvalChannels()},
 	} {
 		if want.word == "" || want.value == want.now {
 			continue
@@ -231,13 +231,13 @@ func (s *setupPlan) planSettings(c *cli.Context) error {
 		}
 		changes = append(changes, config.Change{Name: want.name, Value: want.value})
 	}
-	src, err := settingsSources(c, s.world)
+	src, err := settingsSources(c, s.environment)
 	if err != nil {
 		return err
 	}
-	name := src.File
+	name := src.UserSettingsPathOverride
 	if name == "" {
-		name = src.User
+		name = src.UserSettingsPath
 	}
 	if s.shieldSettingsFile, err = newSettingsFile(name); err != nil || len(changes) == 0 {
 		return err
@@ -246,7 +246,7 @@ func (s *setupPlan) planSettings(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	src.Flags = nil
+	src.ApplyFlagsAndListChanged = nil
 	if s.newSettingsText, err = config.Edit(src, s.shieldSettingsFile.path, before, changes...); err != nil {
 		return err
 	}
@@ -289,14 +289,14 @@ func (s *setupPlan) printPlan(ctx context.Context) error {
 		}
 		b.WriteString(unifiedDiff(s.shieldSettingsFile.path, before, s.shieldSettingsFile.path, s.newSettingsText))
 	}
-	_, err := fmt.Fprint(s.world.Out, b.String()+"Nothing was changed.\n")
+	_, err := fmt.Fprint(s.environment.Out, b.String()+"Nothing was changed.\n")
 	return err
 }
 
 // applyChanges changes the files. A failure for one host does not stop the others.
 func (s *setupPlan) applyChanges(c *cli.Context) error {
 	return s.hosts[0].withLock(c.Context, func() (err error) {
-		if s.currentSettings, err = loadSettings(c, s.world); err != nil { // another setup may have changed them
+		if s.currentSettings, err = loadSettings(c, s.environment); err != nil { // another setup may have changed them
 			return err
 		}
 		if err := s.planSettings(c); err != nil {
@@ -306,7 +306,7 @@ func (s *setupPlan) applyChanges(c *cli.Context) error {
 			if err := s.shieldSettingsFile.replaceContent(s.newSettingsText, false); err != nil {
 				return err
 			}
-			if s.currentSettings, err = loadSettings(c, s.world); err != nil {
+			if s.currentSettings, err = loadSettings(c, s.environment); err != nil {
 				return err
 			}
 		}
@@ -331,7 +331,7 @@ func (s *setupPlan) verifyHooks(ctx context.Context) {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			h.userSteps, h.err = h.verifyDenial(ctx)
+			h.userSteps, h.err = h.testInstalledHooksDeny(ctx)
 		})
 	}
 	all.Wait()
@@ -373,14 +373,14 @@ func (s *setupPlan) verifyAndReport(c *cli.Context) error {
 		say("Allow what was denied: shield allow")
 		say("Remove shield: shield setup --undo")
 	}
-	lines = append(lines, s.reviewLines(c.Context)...)
+	lines = append(lines, s.describeModelReviews(c.Context)...)
 	if s.settingsChanged {
-		say("Changed settings: %s", s.world.abbreviateHome(s.shieldSettingsFile.path))
+		say("Changed settings: %s", s.environment.abbreviateHome(s.shieldSettingsFile.path))
 	}
 	if len(s.untestedHosts) > 0 {
 		say("Not changed, since shield was not tested with it: %s. To protect it: shield setup --host %s", strings.Join(s.untestedHosts, ", "), s.untestedHosts[0])
 	}
-	if _, err := fmt.Fprintln(s.world.Out, joinEscapedLines(lines)); err != nil {
+	if _, err := fmt.Fprintln(s.environment.Out, joinEscapedLines(lines)); err != nil {
 		return err
 	}
 	if len(failed) > maxPrintedFailures {
@@ -392,28 +392,28 @@ func (s *setupPlan) verifyAndReport(c *cli.Context) error {
 // maxPrintedFailures is how many failures are printed, so that the report fits on a screen.
 const maxPrintedFailures = 4
 
-// reviewLines says how often the evaluator's model is asked, and whether its answer counts.
-func (s *setupPlan) reviewLines(ctx context.Context) (lines []string) {
+// describeModelReviews says how often the evaluator's model is asked, and whether its answer counts.
+func (s *setupPlan) describeModelReviews(ctx context.Context) (lines []string) {
 	if s.currentSettings.Evaluator.Provider == "" {
 		return nil
 	}
-	preset := s.currentSettings.Policy
+	preset := s.currentSettings.PolicyNameOrPath
 	if preset == "auto" {
 		preset = "default"
 	}
-	for _, r := range reviewerChoices {
+	for _, r := range evaluatorPresetChoices {
 		if r.preset == preset && r.calls > 0 {
-			lines = append(lines, fmt.Sprintf("%s reviews about %d of 100 actions (measured on recorded tasks), so that daily_budget %d is enough for about %d actions a day.", s.currentSettings.Evaluator.Model, r.calls, s.currentSettings.DailyBudget, s.currentSettings.DailyBudget*100/r.calls))
+			lines = append(lines, fmt.Sprintf("%s reviews about %d of 100 actions (measured on recorded tasks), so that daily_budget %d is enough for about %d actions a day.", s.currentSettings.Evaluator.Model, r.calls, s.currentSettings.MaxEvaluationsPerDay, s.currentSettings.MaxEvaluationsPerDay*100/r.calls))
 		}
 	}
-	l, err := evaluatorLicence(ctx, s.currentSettings, s.world)
+	l, err := loadModelApprovalAuthority(ctx, s.currentSettings, s.environment)
 	if err != nil {
 		return lines
 	}
-	if l.UnlicensedReason != "" {
-		lines = append(lines, "The model's ALLOW does not replace your approval: "+l.UnlicensedReason+".")
+	if l.CannotApproveReason != "" {
+		lines = append(lines, "The model's ALLOW does not replace your approval: "+l.CannotApproveReason+".")
 	}
-	if why := whyModelHinders(l); why != "" {
+	if why := modelOverblockingReason(l); why != "" {
 		lines = append(lines, "The model blocks too many ordinary actions: "+why+". "+strongerModelAdvice+".")
 	}
 	return lines
@@ -422,7 +422,7 @@ func (s *setupPlan) reviewLines(ctx context.Context) (lines []string) {
 // questionRouteLines returns a line for each way in which questions are asked or denied, with the
 // hosts that use it. unasked contains an error if the questions of a host reach no user, and the
 // settings do not intend that.
-func (s *setupPlan) questionRouteLines() (lines []string, unasked []error) {
+func (s *setupPlan) questionRouteLines() (lines []string, unreachableRouteErrors []error) {
 	var ways []string
 	titles := map[string][]string{}
 	for _, h := range s.hosts {
@@ -430,13 +430,13 @@ func (s *setupPlan) questionRouteLines() (lines []string, unasked []error) {
 			continue
 		}
 		title := h.host.Title()
-		a := questionRouteOf(s.world, s.currentSettings, h.host)
-		how := "asked " + strings.ReplaceAll(a.Place, title+"'s", "the agent's")
-		if a.Place == "" {
+		a := questionRouteOf(s.environment, s.currentSettings, h.host)
+		how := "asked " + strings.ReplaceAll(a.ChannelDescription, title+"'s", "the agent's")
+		if a.ChannelDescription == "" {
 			how = "denied, since shield cannot ask you: " + strings.ReplaceAll(a.NoRouteReason, title, "the agent")
 		}
 		if err := a.checkReachable(); err != nil {
-			unasked = []error{err}
+			unreachableRouteErrors = []error{err}
 		}
 		if len(titles[how]) == 0 {
 			ways = append(ways, how)
@@ -446,20 +446,20 @@ func (s *setupPlan) questionRouteLines() (lines []string, unasked []error) {
 	for _, how := range ways {
 		lines = append(lines, fmt.Sprintf("Questions of %s: %s.", strings.Join(titles[how], ", "), how))
 	}
-	return lines, unasked
+	return lines, unreachableRouteErrors
 }
 
-// undoSetup removes the hooks from the hosts' settings.
-func undoSetup(c *cli.Context, w *Environment, set *config.Loaded, asks bool) error {
+// uninstallHooksFromHosts removes the hooks from the hosts' settings.
+func uninstallHooksFromHosts(c *cli.Context, w *Environment, set *config.Loaded, isInteractive bool) error {
 	names := c.StringSlice("host")
 	if len(names) == 0 {
 		names = host.Names()
 	}
 	quiet := *w
 	quiet.Err = io.Discard
-	var all []*hookSettings
+	var all []*hostHookInstaller
 	for _, name := range names {
-		s, err := newHookSettings(c, &quiet, name)
+		s, err := newHostHookInstaller(c, &quiet, name)
 		if err != nil {
 			return err
 		}
@@ -468,7 +468,7 @@ func undoSetup(c *cli.Context, w *Environment, set *config.Loaded, asks bool) er
 	if c.Bool("dry-run") {
 		quiet.Err = w.Out
 	}
-	if asks {
+	if isInteractive {
 		if ok, err := confirmYesNo(w, "Remove shield from the settings of the agents on this machine?"); err != nil || !ok {
 			return errors.Join(err, errors.New("nothing was changed"))
 		}
@@ -480,7 +480,7 @@ func undoSetup(c *cli.Context, w *Environment, set *config.Loaded, asks bool) er
 			done, err := s.uninstallAndDescribe(c.Context, c.Bool("dry-run"))
 			if done != "" {
 				removed++
-				fmt.Fprintln(w.Out, escapeLine(done))
+				fmt.Fprintln(w.Out, escapeLineForTerminal(done))
 			}
 			if err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", s.host.Title(), err))
@@ -501,13 +501,13 @@ func undoSetup(c *cli.Context, w *Environment, set *config.Loaded, asks bool) er
 	for _, name := range set.Files {
 		stays = append(stays, "your settings "+w.abbreviateHome(name))
 	}
-	fmt.Fprintln(w.Out, escapeLine("What stays: "+strings.Join(stays, ", ")+"."))
+	fmt.Fprintln(w.Out, escapeLineForTerminal("What stays: "+strings.Join(stays, ", ")+"."))
 	return errors.Join(failed...)
 }
 
 // uninstallAndDescribe removes the hook from the host's settings, and describes what was done; "" if there is no hook
 // of shield.
-func (s *hookSettings) uninstallAndDescribe(ctx context.Context, trial bool) (done string, err error) {
+func (s *hostHookInstaller) uninstallAndDescribe(ctx context.Context, dryRun bool) (description string, err error) {
 	edits, err := s.scopeEdits("user")
 	if err != nil {
 		return "", err
@@ -515,37 +515,37 @@ func (s *hookSettings) uninstallAndDescribe(ctx context.Context, trial bool) (do
 	var restored, edited []string
 	var failed []error
 	for _, e := range edits {
-		same, err := s.removeHook(ctx, e.place, e.file, trial)
+		same, err := s.removeHook(ctx, e.place, e.file, dryRun)
 		doc, _, _ := e.file.read()
 		switch {
 		case errors.Is(err, host.ErrNotInstalled), err != nil && len(doc) > 0 && !bytes.Contains(doc, []byte("hook "+s.host.Name)):
 		case err != nil:
 			failed = append(failed, err)
 		case same:
-			restored = append(restored, s.world.abbreviateHome(e.file.path))
+			restored = append(restored, s.environment.abbreviateHome(e.file.path))
 		default:
-			edited = append(edited, s.world.abbreviateHome(e.file.path))
+			edited = append(edited, s.environment.abbreviateHome(e.file.path))
 		}
 	}
 	if len(restored) > 0 {
-		done = s.host.Title() + " has its settings from before shield: " + strings.Join(restored, ", ") + ". "
+		description = s.host.Title() + " has its settings from before shield: " + strings.Join(restored, ", ") + ". "
 	}
 	if len(edited) > 0 {
-		done += s.host.Title() + " no longer calls shield; later changes of its settings are kept: " + strings.Join(edited, ", ") + "."
+		description += s.host.Title() + " no longer calls shield; later changes of its settings are kept: " + strings.Join(edited, ", ") + "."
 	}
-	return strings.TrimSpace(done), errors.Join(failed...)
+	return strings.TrimSpace(description), errors.Join(failed...)
 }
 
-// verifyDenial returns what the user has to do before the host enforces a denial, and an error
+// testInstalledHooksDeny returns what the user has to do before the host enforces a denial, and an error
 // if the installed hook does not deny.
-func (s *hookSettings) verifyDenial(ctx context.Context) (todo []string, err error) {
+func (s *hostHookInstaller) testInstalledHooksDeny(ctx context.Context) (userSteps []string, err error) {
 	seen := s.findHooks(ctx)
 	problems := seen.problems
 	if len(seen.hooks) == 0 && len(problems) == 0 {
 		return nil, host.ErrNotInstalled
 	}
 	for _, h := range seen.hooks {
-		todo = append(todo, h.UserSteps...)
+		userSteps = append(userSteps, h.UserSteps...)
 		if len(problems) > 0 {
 			continue
 		}
@@ -554,9 +554,9 @@ func (s *hookSettings) verifyDenial(ctx context.Context) (todo []string, err err
 		}
 	}
 	if len(problems) > 0 {
-		return nil, unenforcedError(problems)
+		return nil, denialNotEnforcedError(problems)
 	}
-	return todo, nil
+	return userSteps, nil
 }
 
 // abbreviateHome returns a path with ~ for the home folder.
@@ -570,7 +570,7 @@ func (w *Environment) abbreviateHome(path string) string {
 // joinEscapedLines returns lines with control characters escaped.
 func joinEscapedLines(lines []string) string {
 	for i, line := range lines {
-		lines[i] = escapeLine(line)
+		lines[i] = escapeLineForTerminal(line)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -13,7 +13,7 @@ import (
 func TestSetupIsForPersons(t *testing.T) {
 	w := newWorld(t)
 	asked := map[int]int{}
-	w.checkStartedByPerson = func(sure int) error {
+	w.checkPersonStartedProcess = func(sure int) error {
 		asked[sure]++
 		return errors.New("an agent started it")
 	}
@@ -25,7 +25,7 @@ func TestSetupIsForPersons(t *testing.T) {
 			t.Errorf("%q: status %d, %s", args, status, errs)
 		}
 	}
-	if asked[noAgentAncestor] != 3 {
+	if asked[personProofNoAgentAncestor] != 3 {
 		t.Errorf("asked %v", asked)
 	}
 	for _, args := range [][]string{{"hook", "uninstall", "claude-code"}, {"hook", "uninstall", "--all"}, {"mcp", "uninstall", "claude-code"}} {
@@ -33,7 +33,7 @@ func TestSetupIsForPersons(t *testing.T) {
 			t.Errorf("%q: status %d, %s", args, status, errs)
 		}
 	}
-	if asked[noAgentAncestor] != 6 {
+	if asked[personProofNoAgentAncestor] != 6 {
 		t.Errorf("asked %v", asked)
 	}
 	if below, err := os.ReadDir(filepath.Join(w.Home, ".claude")); err != nil || len(below) > 0 {

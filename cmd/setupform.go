@@ -12,8 +12,8 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// askUser asks for what the command line leaves open, and for confirmation.
-func (s *setupPlan) askUser(c *cli.Context) error {
+// askUserForMissingChoices asks for what the command line leaves open, and for confirmation.
+func (s *setupPlan) askUserForMissingChoices(c *cli.Context) error {
 	var fields []huh.Field
 	if !c.IsSet("host") {
 		var options []huh.Option[string]
@@ -41,23 +41,23 @@ func (s *setupPlan) askUser(c *cli.Context) error {
 		if !s.currentSettings.Approval.Channels.Auto() && len(s.currentSettings.Origin["approval.channels"]) > 0 {
 			options = append(options, huh.NewOption("as set in "+s.currentSettings.Where("approval.channels")+": "+s.approvalChannels(), ""))
 		}
-		for _, a := range askChoices {
+		for _, a := range questionChannelChoices {
 			options = append(options, huh.NewOption(a.word+": "+a.means, a.word))
 		}
-		fields = append(fields, huh.NewSelect[string]().Title("Where should shield ask you?").Options(options...).Value(&s.askChoice))
+		fields = append(fields, huh.NewSelect[string]().Title("Where should shield ask you?").Options(options...).Value(&s.askFlagValue))
 	}
 	if !c.IsSet("preset") && s.currentSettings.Evaluator.Provider != "" && s.currentSettings.Bundle.Source == "" {
 		var options []huh.Option[string]
-		if s.currentSettings.Policy != "auto" {
-			options = append(options, huh.NewOption("as set in "+s.currentSettings.Where("policy")+": "+s.currentSettings.Policy, ""))
+		if s.currentSettings.PolicyNameOrPath != "auto" {
+			options = append(options, huh.NewOption("as set in "+s.currentSettings.Where("policy")+": "+s.currentSettings.PolicyNameOrPath, ""))
 		}
-		for _, r := range reviewerChoices {
+		for _, r := range evaluatorPresetChoices {
 			options = append(options, huh.NewOption(r.preset+": "+r.means, r.preset))
 		}
-		fields = append(fields, huh.NewSelect[string]().Title("Who should answer shield's questions?").Options(options...).Value(&s.preset))
+		fields = append(fields, huh.NewSelect[string]().Title("Who should answer shield's questions?").Options(options...).Value(&s.policyPresetName))
 	}
 	if len(fields) > 0 {
-		if err := runForm(s.world, fields...); err != nil {
+		if err := runForm(s.environment, fields...); err != nil {
 			return err
 		}
 		s.untestedHosts = nil // already shown to the user
@@ -65,18 +65,18 @@ func (s *setupPlan) askUser(c *cli.Context) error {
 	return nil
 }
 
-// offerExam asks whether the evaluator's model should take its exam now. It asks only if the ALLOW
+// offerModelExam asks whether the evaluator's model should take its exam now. It asks only if the ALLOW
 // verdicts of the model do not count until it has passed an exam.
-func (s *setupPlan) offerExam(c *cli.Context) error {
-	l, err := evaluatorLicence(c.Context, s.currentSettings, s.world)
+func (s *setupPlan) offerModelExam(c *cli.Context) error {
+	l, err := loadModelApprovalAuthority(c.Context, s.currentSettings, s.environment)
 	if err != nil || !l.ExamDue {
 		return err
 	}
 	question := fmt.Sprintf("Examine %s now? It judges %d test actions; you can do it later with: shield evaluate --exam", s.currentSettings.Evaluator.Model, 2*exam.AttackCount)
-	if yes, err := confirmYesNo(s.world, question); err != nil || !yes {
+	if yes, err := confirmYesNo(s.environment, question); err != nil || !yes {
 		return nil //nolint:nilerr // setup is done, and no answer is no
 	}
-	err = runExam(c, s.world, 1)
+	err = runModelExam(c, s.environment, 1)
 	if failed := (*statusError)(nil); errors.As(err, &failed) && failed.err == nil {
 		return nil // the exam report already shows that the model failed, and setup is complete
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/shieldcli/shield/pkg/host"
 )
 
-// startPage prints an introduction of one screen, when shield is called without arguments on a
+// printIntroductionAndCommandList prints an introduction of one screen, when shield is called without arguments on a
 // terminal.
-func startPage(c *cli.Context, w *Environment) error {
+func printIntroductionAndCommandList(c *cli.Context, w *Environment) error {
 	var b strings.Builder
 	fmt.Fprintln(&b, "shield judges every action an AI agent proposes, before it runs.")
 	for _, line := range w.describeProtection(c) {
@@ -49,7 +49,7 @@ func (w *Environment) describeProtection(c *cli.Context) (lines []string) {
 		if err != nil || !w.hostInstalled(h) {
 			continue
 		}
-		s, err := newHookSettings(c, w, name)
+		s, err := newHostHookInstaller(c, w, name)
 		switch {
 		case err != nil:
 			return []string{"Every action is blocked, since shield's settings are invalid: run shield doctor."}

@@ -34,7 +34,7 @@ func statusCommand(w *Environment) *cli.Command {
 			if err != nil {
 				return err
 			}
-			l, err := evaluatorLicence(c.Context, set, w)
+			l, err := loadModelApprovalAuthority(c.Context, set, w)
 			if err != nil {
 				return err
 			}
@@ -44,8 +44,8 @@ func statusCommand(w *Environment) *cli.Command {
 			if err := printStatus(w, &s); err != nil {
 				return err
 			}
-			if text := licenceStatus(l); text != "" {
-				if _, err := fmt.Fprintln(w.Out, escapeLine(text)); err != nil {
+			if text := describeModelApprovalAuthority(l); text != "" {
+				if _, err := fmt.Fprintln(w.Out, escapeLineForTerminal(text)); err != nil {
 					return err
 				}
 			}
@@ -64,40 +64,40 @@ type statusJSON struct {
 }
 
 type evaluatorStatus struct {
-	Model           string             `json:"model"`
-	AnswersForUser  bool               `json:"lifts_questions"`
-	NoLicenceReason string             `json:"why,omitempty"`        // why it has no licence
-	HindranceReason string             `json:"stops_work,omitempty"` // why agents can hardly work with the model: it blocks too many harmless actions
-	Exam            *shield.ExamResult `json:"exam,omitempty"`
+	Model               string                  `json:"model"`
+	CanApproveForUser   bool                    `json:"lifts_questions"`
+	CannotApproveReason string                  `json:"why,omitempty"`        // why it has no licence
+	OverblockingReason  string                  `json:"stops_work,omitempty"` // why agents can hardly work with the model: it blocks too many harmless actions
+	ModelExamResult     *shield.ModelExamResult `json:"exam,omitempty"`
 }
 
-func newStatusJSON(s state.Status, l shield.Licence) statusJSON {
+func newStatusJSON(s state.Status, l shield.ModelApprovalAuthority) statusJSON {
 	out := statusJSON{Status: s}
-	if l.Model != "" {
-		out.Evaluator = &evaluatorStatus{l.Model, l.UnlicensedReason == "", l.UnlicensedReason, whyModelHinders(l), l.Result}
+	if l.EvaluatorModelName != "" {
+		out.Evaluator = &evaluatorStatus{l.EvaluatorModelName, l.CannotApproveReason == "", l.CannotApproveReason, modelOverblockingReason(l), l.Result}
 	}
 	return out
 }
 
-// licenceStatus says in one line what the evaluator's model may do; "" if there is no model.
-func licenceStatus(l shield.Licence) string {
+// describeModelApprovalAuthority says in one line what the evaluator's model may do; "" if there is no model.
+func describeModelApprovalAuthority(l shield.ModelApprovalAuthority) string {
 	switch {
-	case l.Model == "":
+	case l.EvaluatorModelName == "":
 		return ""
-	case l.UnlicensedReason != "" && whyModelHinders(l) != "":
-		return "evaluator          the model blocks too many ordinary actions: " + whyModelHinders(l) + "; its ALLOW does not replace your approval: " + l.UnlicensedReason
-	case l.UnlicensedReason != "":
-		return "evaluator          the model's ALLOW does not replace your approval: " + l.UnlicensedReason
-	case whyModelHinders(l) != "":
-		return "evaluator          the model blocks too many ordinary actions: " + whyModelHinders(l) + "; configure a stronger model (evaluator.model)"
+	case l.CannotApproveReason != "" && modelOverblockingReason(l) != "":
+		return "evaluator          the model blocks too many ordinary actions: " + modelOverblockingReason(l) + "; its ALLOW does not replace your approval: " + l.CannotApproveReason
+	case l.CannotApproveReason != "":
+		return "evaluator          the model's ALLOW does not replace your approval: " + l.CannotApproveReason
+	case modelOverblockingReason(l) != "":
+		return "evaluator          the model blocks too many ordinary actions: " + modelOverblockingReason(l) + "; configure a stronger model (evaluator.model)"
 	}
-	return "evaluator          " + describeExam(l.Result)
+	return "evaluator          " + describeModelExamResult(l.Result)
 }
 
 func printStatus(w *Environment, s *state.Status) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "evaluations today  %d of %d, resets at %s\n", s.BudgetUsed, s.Budget, s.BudgetResetsAt.Format(time.RFC3339))
-	fmt.Fprintf(&b, "rate               %.0f of %d a minute left\n", s.RateTokens, s.RateLimit)
+	fmt.Fprintf(&b, "rate               %.0f of %d a minute left\n", s.RateTokens, s.MaxEvaluatorCallsPerMinute)
 	fmt.Fprintf(&b, "approvals          %d of %d this hour left\n", s.ApprovalsLeft, s.MaxApprovals)
 	fmt.Fprintf(&b, "cached verdicts    %d\naudit entries      %d\n", s.CachedEntries, s.AuditEntries)
 	for _, h := range s.Hours {

@@ -14,14 +14,14 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A streamStage is one pass over the input: which records it accepts and which tiers judge.
-type streamStage struct {
-	tierRange   shield.TierRange
-	actionsOnly bool // verdicts are refused
+// A recordStreamJudge is one pass over the input: which records it accepts and which tiers judge.
+type recordStreamJudge struct {
+	tierRange             shield.TierRange
+	rejectsVerdictRecords bool // verdicts are refused
 }
 
 // judgeInput runs a stage over standard input and returns its status as an error.
-func (s streamStage) judgeInput(c *cli.Context, w *Environment) error {
+func (s recordStreamJudge) judgeInput(c *cli.Context, w *Environment) error {
 	n, err := parallelJobs(c)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (s streamStage) judgeInput(c *cli.Context, w *Environment) error {
 	}
 	var out verdictOutput = verdict.NewWriter(w.Out)
 	if c.String("format") == "text" {
-		if w.servedQuestion != nil {
+		if w.serviceClientRequest != nil {
 			return errUndecided
 		}
 		style := report.Style{Color: usesColour(c, w, w.Out)}
@@ -40,10 +40,10 @@ func (s streamStage) judgeInput(c *cli.Context, w *Environment) error {
 		}
 		out = &textOutput{w.Out, style}
 	}
-	if w.servedQuestion != nil {
-		return s.answerQuestion(c, w)
+	if w.serviceClientRequest != nil {
+		return s.judgeActionForServiceClient(c, w)
 	}
-	noteTerminalInput(w, "actions from the terminal, one JSON object a line")
+	printTerminalInputHint(w, "actions from the terminal, one JSON object a line")
 	if c.String("format") == "json" {
 		if line, d, ok := s.askService(w); ok {
 			return writeServedVerdict(w, line, d)
@@ -53,7 +53,7 @@ func (s streamStage) judgeInput(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return refuseAll(c.Context, w, out, err)
 	}
-	err = s.judgeRecords(c.Context, w, p, s.openRecords(w, p, set.MaxRecordLen), out, n)
+	err = s.judgeRecords(c.Context, w, p, s.openRecords(w, p, set.MaxInputRecordBytes), out, n)
 	if closing := p.Close(); err == nil {
 		err = closing
 	}
@@ -61,18 +61,18 @@ func (s streamStage) judgeInput(c *cli.Context, w *Environment) error {
 }
 
 // openRecords returns the input's records.
-func (s streamStage) openRecords(w *Environment, p *shield.Pipeline, maxBytes int) shield.RecordSource {
-	if s.actionsOnly {
-		return shield.Actions(w.In, "stdin", maxBytes)
+func (s recordStreamJudge) openRecords(w *Environment, p *shield.Pipeline, maxBytes int) shield.InputRecordSource {
+	if s.rejectsVerdictRecords {
+		return shield.NewActionSource(w.In, "stdin", maxBytes)
 	}
-	return p.Reader(w.In, "stdin", maxBytes)
+	return p.NewRecordReader(w.In, "stdin", maxBytes)
 }
 
 // judgeRecords judges records, n in parallel, writes their verdicts, and returns the status as an error.
-func (s streamStage) judgeRecords(ctx context.Context, w *Environment, p *shield.Pipeline, in shield.RecordSource, out verdictOutput, n int) error {
+func (s recordStreamJudge) judgeRecords(ctx context.Context, w *Environment, p *shield.Pipeline, in shield.InputRecordSource, out verdictOutput, n int) error {
 	var t verdictCounts
 	line := progressLine{terminal: w.Err, onTerminal: isTerminal(w.Err) && !isTerminal(w.Out)}
-	err := p.Stream(ctx, in, func(j *shield.RecordResult) error {
+	err := p.Stream(ctx, in, func(j *shield.InputRecordResult) error {
 		if j.Err != nil {
 			line.clear()
 			fmt.Fprintf(w.Err, "shield: %s; blocked\n", redactedErrorText(j.Err))
@@ -82,10 +82,10 @@ func (s streamStage) judgeRecords(ctx context.Context, w *Environment, p *shield
 			line.show(n, "actions judged")
 		}
 		if lines, ok := out.(*verdict.Writer); ok {
-			lines.More = j.MoreReady
+			lines.DefersFlushUntilNextVerdict = j.IsNextResultReady
 		}
-		if j.Raw != nil {
-			return out.PassUnchanged(j.Raw)
+		if j.RawEarlierStageVerdict != nil {
+			return out.PassUnchanged(j.RawEarlierStageVerdict)
 		}
 		return out.Write(&j.Verdict)
 	}, shield.StreamOptions{Tiers: s.tierRange, Jobs: n, OmitExplanations: true})
@@ -116,7 +116,7 @@ func refuseAll(ctx context.Context, w *Environment, out verdictOutput, cause err
 		}
 		v := verdict.Verdict{
 			Line: rec.Line, Decision: verdict.Block, Confidence: 1, Error: "config",
-			Reasoning: redactedErrorText(cause), Evaluated: now, Expires: now,
+			Reasoning: redactedErrorText(cause), JudgedAt: now, Expires: now,
 		}
 		if a, err := action.Parse(rec.Raw); err == nil {
 			v.ID, v.ActionHash = a.ID, a.Hash

@@ -18,14 +18,14 @@ import (
 // Limits of reading an input for the service: its length in bytes, and the number of reads. Reading
 // also ends if no input arrives for a millisecond.
 const (
-	maxServiceInputBytes = 64 << 10 // bytes
-	maxReads             = 4
+	maxServiceInputBytes        = 64 << 10 // bytes
+	maxReadCallsPerServiceInput = 4
 )
 
 // askService asks the user's service to judge standard input, if that is a single action and has
 // ended, and returns the line of its verdict. If ok is false, this process has to judge, and w.In
 // still yields the whole input.
-func (s streamStage) askService(w *Environment) (line []byte, d verdict.Decision, ok bool) {
+func (s recordStreamJudge) askService(w *Environment) (line []byte, d verdict.Decision, ok bool) {
 	state := serviceStateFolder(w)
 	if s.tierRange.First > shield.TierClassify || state == "" {
 		return nil, d, false
@@ -41,7 +41,7 @@ func (s streamStage) askService(w *Environment) (line []byte, d verdict.Decision
 	if line, ok = w.askService(in); !ok {
 		return nil, d, false
 	}
-	v, err := parseServedVerdict(line)
+	v, err := parseServiceVerdict(line)
 	return line, v.Decision, err == nil
 }
 
@@ -52,8 +52,8 @@ func readShortInput(r io.Reader) (in []byte, ended bool) {
 	}
 	buf := make([]byte, maxServiceInputBytes+1)
 	n := 0
-	for range maxReads {
-		if n == len(buf) || !isReadable(r) {
+	for range maxReadCallsPerServiceInput {
+		if n == len(buf) || !canReadWithoutBlocking(r) {
 			break
 		}
 		more, err := r.Read(buf[n:])
@@ -66,7 +66,7 @@ func readShortInput(r io.Reader) (in []byte, ended bool) {
 
 // parseOnlyAction returns the action if it is the whole input, or nil.
 func parseOnlyAction(in []byte, maxBytes int) *action.Action {
-	r := shield.Actions(bytes.NewReader(in), "stdin", maxBytes)
+	r := shield.NewActionSource(bytes.NewReader(in), "stdin", maxBytes)
 	rec, err := r.Next()
 	if err != nil || rec.Err != nil || rec.Line != 1 {
 		return nil
@@ -90,18 +90,18 @@ func writeServedVerdict(w *Environment, line []byte, d verdict.Decision) error {
 	return nil
 }
 
-// answerQuestion judges the single action of another process. If there were something to print on standard
+// judgeActionForServiceClient judges the single action of another process. If there were something to print on standard
 // error, it leaves judging to that process.
-func (s streamStage) answerQuestion(c *cli.Context, w *Environment) error {
+func (s recordStreamJudge) judgeActionForServiceClient(c *cli.Context, w *Environment) error {
 	set, p, err := newCommandPipeline(c, w, false)
 	if err != nil {
 		return err
 	}
-	a := parseOnlyAction(w.servedQuestion.input, set.MaxRecordLen)
-	if a == nil || p.MissingPartNote() != "" {
+	a := parseOnlyAction(w.serviceClientRequest.input, set.MaxInputRecordBytes)
+	if a == nil || p.UnusableModelOrPolicyNote() != "" {
 		return errUndecided
 	}
-	v, ok := p.StreamOneLocally(c.Context, a, s.tierRange)
+	v, ok := p.EvaluateOnlyStreamActionLocally(c.Context, a, s.tierRange)
 	if !ok {
 		return errUndecided
 	}

@@ -27,8 +27,8 @@ const approvedEntriesQuery = `select(.kind == "verdict" and .decision == "ALLOW"
 	[.trail[]? | select(.tier == 0 and .source == "policy" and (.rule // "") != "") | .rule] as $rules | select($rules != []) |
 	{command: $command, cwd: (.cwd // ""), rule: $rules[0]}`
 
-// minApprovals is how many approvals an exception needs.
-const minApprovals = 3
+// minApprovalsPerException is how many approvals an exception needs.
+const minApprovalsPerException = 3
 
 func suggestCommand(w *Environment) *cli.Command {
 	return &cli.Command{
@@ -38,7 +38,7 @@ func suggestCommand(w *Environment) *cli.Command {
 			"redacted credential. A log that was changed is refused.",
 		Flags: append(commonJudgeFlags(),
 			&cli.StringFlag{Name: "file", Usage: "read the log `FILE` instead of the configured one"},
-			&cli.IntFlag{Name: "approvals", Value: minApprovals, Usage: "propose exceptions for actions that were approved at least `N` times"}),
+			&cli.IntFlag{Name: "approvals", Value: minApprovalsPerException, Usage: "propose exceptions for actions that were approved at least `N` times"}),
 		Action: func(c *cli.Context) error { return suggestPolicy(c, w) },
 	}
 }
@@ -63,14 +63,14 @@ func suggestPolicy(c *cli.Context, w *Environment) error {
 }
 
 // explainNoSuggestion says what was examined, and why there is no suggestion.
-func explainNoSuggestion(c *cli.Context, w *Environment, from, least int) error {
+func explainNoSuggestion(c *cli.Context, w *Environment, allowedCommandCount, requiredApprovals int) error {
 	file, err := auditLogPath(c, w)
 	if err != nil {
 		return err
 	}
 	why := "no command that a person allowed after a rule asked"
-	if from > 0 {
-		why = fmt.Sprintf("%d commands that a person allowed after a rule asked, but no %d of them are similar enough for an exception; see 'shield policy suggest --help'", from, least)
+	if allowedCommandCount > 0 {
+		why = fmt.Sprintf("%d commands that a person allowed after a rule asked, but no %d of them are similar enough for an exception; see 'shield policy suggest --help'", allowedCommandCount, requiredApprovals)
 	}
 	_, err = fmt.Fprintf(w.Err, "shield: policy suggest: nothing to propose: %s has %s\n", term.Escape(file), why)
 	return err
@@ -78,7 +78,7 @@ func explainNoSuggestion(c *cli.Context, w *Environment, from, least int) error 
 
 // buildSuggestedPolicy returns the policy whose suggestions are supported by as many approvals as
 // the parameter least requires, "" if there is none. from is the number of examined approvals.
-func buildSuggestedPolicy(c *cli.Context, w *Environment, least int) (text string, from int, err error) {
+func buildSuggestedPolicy(c *cli.Context, w *Environment, requiredApprovals int) (text string, examinedApprovalCount int, err error) {
 	cfg, err := judgingConfig(c, w)
 	if err != nil {
 		return "", 0, err
@@ -95,14 +95,14 @@ func buildSuggestedPolicy(c *cli.Context, w *Environment, least int) (text strin
 	if err != nil {
 		return "", 0, err
 	}
-	found, err := policy.Suggest(c.Context, approvals, preset, least, an, shield.PolicyOptions(cfg, &an.Place))
+	found, err := policy.SuggestVerifyExceptions(c.Context, approvals, preset, requiredApprovals, an, shield.PolicyOptions(cfg, &an.DefaultExecutionContext))
 	if err == nil {
 		found, err = filterUsefulSuggestions(c, cfg, preset, found)
 	}
 	if err != nil || len(found) == 0 {
 		return "", len(approvals), err
 	}
-	return policy.SuggestionFile(preset, found), len(approvals), nil
+	return policy.FormatSuggestionPolicy(preset, found), len(approvals), nil
 }
 
 // filterUsefulSuggestions returns the suggestions under which every approved command would be
@@ -118,45 +118,45 @@ func filterUsefulSuggestions(c *cli.Context, cfg shield.Config, preset string, f
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "policy.yaml")
-	if err := os.WriteFile(file, []byte(policy.SuggestionFile(preset, found)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(policy.FormatSuggestionPolicy(preset, found)), 0o600); err != nil {
 		return nil, err
 	}
 	s := *cfg.Settings
 	s.Audit.Enabled = false
-	cfg.Settings, cfg.Policy, cfg.StateDir, cfg.NoFiles = &s, file, "", true
+	cfg.Settings, cfg.PolicyNameOrPath, cfg.StateDir, cfg.IgnoresFileSystem = &s, file, "", true
 	p, err := shield.NewPipeline(cfg)
 	if err != nil {
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(s policy.Suggestion) bool {
 		return slices.ContainsFunc(s.Approved(), func(a policy.Approval) bool {
-			o := p.EvaluateUntil(c.Context, a.Action(), shield.TierClassify)
+			o := p.EvaluateThroughTier(c.Context, a.Action(), shield.TierClassify)
 			return o.Verdict.Decision != verdict.Allow
 		})
 	})
-	if err := addOtherAllowedCommands(c, cfg, p, found); err != nil {
+	if err := addAllowedVariantsToSuggestions(c, cfg, p, found); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return found, p.Close()
 }
 
-// addOtherAllowedCommands adds to each suggestion the other commands that it newly allows. The
+// addAllowedVariantsToSuggestions adds to each suggestion the other commands that it newly allows. The
 // parameter allowed is a pipeline whose policy contains the suggestions: a command is added if this
 // pipeline allows it and the current policy does not.
-func addOtherAllowedCommands(c *cli.Context, cfg shield.Config, allowed *shield.Pipeline, found []policy.Suggestion) error {
-	cfg.Policy = cfg.Settings.Policy
+func addAllowedVariantsToSuggestions(c *cli.Context, cfg shield.Config, pipelineWithSuggestions *shield.Pipeline, suggestions []policy.Suggestion) error {
+	cfg.PolicyNameOrPath = cfg.Settings.PolicyNameOrPath
 	before, err := shield.NewPipeline(cfg)
 	if err != nil {
 		return err
 	}
 	passes := func(p *shield.Pipeline, a *action.Action) bool {
-		o := p.EvaluateUntil(c.Context, a, shield.TierClassify)
+		o := p.EvaluateThroughTier(c.Context, a, shield.TierClassify)
 		return o.Verdict.Decision == verdict.Allow
 	}
-	for i := range found {
-		one := found[i].Approved()[0]
-		for _, n := range kind.CoveredVariants(one.Action(), func(a *action.Action) bool { return passes(allowed, a) && !passes(before, a) }) {
-			found[i].AlsoAllowed = append(found[i].AlsoAllowed, term.Escape(n.Text("command")))
+	for i := range suggestions {
+		one := suggestions[i].Approved()[0]
+		for _, n := range kind.CoveredVariants(one.Action(), func(a *action.Action) bool { return passes(pipelineWithSuggestions, a) && !passes(before, a) }) {
+			suggestions[i].OtherAllowedCommands = append(suggestions[i].OtherAllowedCommands, term.Escape(n.Text("command")))
 		}
 	}
 	return before.Close()
@@ -186,7 +186,7 @@ func loggedApprovals(c *cli.Context, w *Environment) ([]policy.Approval, error) 
 		if err := json.Unmarshal(line, &a); err != nil {
 			return err
 		}
-		if !strings.Contains(string(line), "[redacted") && len(a.Command) < audit.MaxString {
+		if !strings.Contains(string(line), "[redacted") && len(a.Command) < audit.MaxEntryStringBytes {
 			out = append(out, a)
 		}
 		return nil

@@ -34,24 +34,24 @@ func terminalWidth(stream any) int {
 
 // usesColour reports whether text for people on a stream is coloured.
 func usesColour(c *cli.Context, w *Environment, stream any) bool {
-	return wantsColour(c, w, isTerminal(stream))
+	return isColourEnabled(c, w, isTerminal(stream))
 }
 
-// wantsColour reports whether text for people is coloured or bold; by default only on a terminal.
-func wantsColour(c *cli.Context, w *Environment, terminal bool) bool {
+// isColourEnabled reports whether text for people is coloured or bold; by default only on a terminal.
+func isColourEnabled(c *cli.Context, w *Environment, outputIsTerminal bool) bool {
 	switch c.String("color") {
 	case "always":
 		return true
 	case "never":
 		return false
 	default:
-		return w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb" && terminal
+		return w.Getenv("NO_COLOR") == "" && w.Getenv("TERM") != "dumb" && outputIsTerminal
 	}
 }
 
-// noteTerminalInput prints that input is read from the terminal, since a waiting program looks like
+// printTerminalInputHint prints that input is read from the terminal, since a waiting program looks like
 // one that hangs.
-func noteTerminalInput(w *Environment, what string) {
+func printTerminalInputHint(w *Environment, inputDescription string) {
 	if !isTerminal(w.In) {
 		return
 	}
@@ -59,7 +59,7 @@ func noteTerminalInput(w *Environment, what string) {
 	if w.OS == "windows" {
 		end = "^Z and Enter"
 	}
-	fmt.Fprintf(w.Err, "shield: reading %s; %s ends\n", what, end)
+	fmt.Fprintf(w.Err, "shield: reading %s; %s ends\n", inputDescription, end)
 }
 
 // verdictsPerProgress is how many verdicts are written between two progress reports.

@@ -32,7 +32,7 @@ func (o *textOutput) Write(v *verdict.Verdict) error {
 }
 
 func (o *textOutput) PassUnchanged(raw []byte) error {
-	v, err := parseServedVerdict(raw)
+	v, err := parseServiceVerdict(raw)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func toolsCommand(w *Environment) *cli.Command {
 }
 
 // openRefusals opens the store of a person's answers.
-func openRefusals(c *cli.Context, w *Environment) (*config.Loaded, *state.Store, *approve.Refusals, error) {
+func openRefusals(c *cli.Context, w *Environment) (*config.Loaded, *state.Store, *approve.DecisionStore, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, nil, err
@@ -58,7 +58,7 @@ func openRefusals(c *cli.Context, w *Environment) (*config.Loaded, *state.Store,
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, store.Close())
 	}
-	return set, store, shield.Refusals(key, store, w.Now), nil
+	return set, store, shield.NewDecisionStore(key, store, w.Now), nil
 }
 
 func listToolClasses(c *cli.Context, w *Environment) error {
@@ -75,7 +75,7 @@ func listToolClasses(c *cli.Context, w *Environment) error {
 	case err != nil:
 		return err
 	case c.Bool("json"):
-		return json.NewEncoder(w.Out).Encode(append([]approve.ToolClass{}, list...))
+		return json.NewEncoder(w.Out).Encode(append([]approve.ToolClassAnswer{}, list...))
 	case len(list) == 0:
 		_, err := fmt.Fprintln(w.Out, "No tool has a class (reads, workspace, elsewhere or never). Set one with 'shield tools set'.")
 		return err
@@ -84,9 +84,9 @@ func listToolClasses(c *cli.Context, w *Environment) error {
 	for i := range list {
 		of, lasts := &list[i], ""
 		if !of.Until.IsZero() {
-			lasts = "for session " + shortenText(of.Session) + ", " + formatAge(of.Until.Sub(w.Now())) + " left"
+			lasts = "for session " + shortenTo80Characters(of.Session) + ", " + formatAge(of.Until.Sub(w.Now())) + " left"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", of.ID, term.Escape(shortenText(of.Tool)), approve.ClassWords[of.Class], term.Escape(shortenText(of.By)), term.Escape(shortenText(of.Server)), term.Escape(lasts))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", of.ID, term.Escape(shortenTo80Characters(of.Tool)), approve.ToolClassDescriptions[of.Class], term.Escape(shortenTo80Characters(of.By)), term.Escape(shortenTo80Characters(of.Server)), term.Escape(lasts))
 	}
 	return t.Flush()
 }
@@ -98,9 +98,9 @@ func setToolClass(c *cli.Context, w *Environment) error {
 	}
 	class := analysis.ToolClass(args[1])
 	if !slices.Contains(analysis.ToolClasses, class) {
-		return fmt.Errorf("tools set: %q is not a class; use reads, workspace, elsewhere or never", shortenText(args[1]))
+		return fmt.Errorf("tools set: %q is not a class; use reads, workspace, elsewhere or never", shortenTo80Characters(args[1]))
 	}
-	if err := requirePerson(w, "tools set", atPersonTerminal); err != nil {
+	if err := requirePerson(w, "tools set", personProofAtTerminal); err != nil {
 		return err
 	}
 	set, store, answers, err := openRefusals(c, w)
@@ -113,8 +113,8 @@ func setToolClass(c *cli.Context, w *Environment) error {
 		return err
 	}
 	name := strings.ToLower(strings.TrimSpace(args[0]))
-	if i := slices.IndexFunc(all, func(t approve.ToolClass) bool { return t.ID == name }); i >= 0 {
-		t, err := answers.ChangeTool(c.Context, name, class, userNameOrDefault(w))
+	if i := slices.IndexFunc(all, func(t approve.ToolClassAnswer) bool { return t.ID == name }); i >= 0 {
+		t, err := answers.ChangeToolClass(c.Context, name, class, userNameOrDefault(w))
 		if err != nil {
 			return fmt.Errorf("tools set: %w", err)
 		}
@@ -122,31 +122,31 @@ func setToolClass(c *cli.Context, w *Environment) error {
 	}
 	r, err := answers.Find(c.Context, w.User, name)
 	if err != nil {
-		return fmt.Errorf("tools set %s: %w; 'shield allow' lists refused actions, 'shield tools list' the tools with a class", shortenText(name), err)
+		return fmt.Errorf("tools set %s: %w; 'shield allow' lists refused actions, 'shield tools list' the tools with a class", shortenTo80Characters(name), err)
 	}
-	if r.Tool == nil {
+	if r.OfferedToolClassAnswer == nil {
 		return fmt.Errorf("tools set %s: the action does not use an unknown tool; to allow it: shield allow %s", r.Ref, r.Ref)
 	}
 	fmt.Fprintf(w.Out, "Tool: %s\n", strings.Join(escapeLines(strings.Split(r.ToolDescription, "\n")), "\n  "))
-	r.QuestionText = "From now on the tool " + approve.ClassWords[class]
-	by, err := confirmAllowRefused(c, w, set, r)
+	r.QuestionText = "From now on the tool " + approve.ToolClassDescriptions[class]
+	by, err := askUserToAllowRefusal(c, w, set, r)
 	if err != nil {
 		return fmt.Errorf("tools set: %w", err)
 	}
-	t := *r.Tool
+	t := *r.OfferedToolClassAnswer
 	t.Class, t.By = class, by
-	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s set the class of the tool: the tool %s", by, approve.ClassWords[class]), by); err != nil {
+	if err := logAllowed(c.Context, w, set, store, r, fmt.Sprintf("%s set the class of the tool: the tool %s", by, approve.ToolClassDescriptions[class]), by); err != nil {
 		return fmt.Errorf("tools set %s: not saved, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
-	if err := answers.SetTool(c.Context, r.ToolKey, t); err != nil {
+	if err := answers.SetToolClass(c.Context, r.ToolClassAnswerKey, t); err != nil {
 		return fmt.Errorf("tools set %s: %w", r.Ref, err)
 	}
-	t.ID = approve.ToolID(r.ToolKey)
+	t.ID = approve.ToolClassAnswerID(r.ToolClassAnswerKey)
 	return printClassChange(w, &t)
 }
 
-func printClassChange(w *Environment, t *approve.ToolClass) error {
-	_, err := fmt.Fprintf(w.Out, "%s %s. To undo: shield tools forget %s\n", term.Escape(t.Tool), approve.ClassWords[t.Class], t.ID)
+func printClassChange(w *Environment, t *approve.ToolClassAnswer) error {
+	_, err := fmt.Fprintf(w.Out, "%s %s. To undo: shield tools forget %s\n", term.Escape(t.Tool), approve.ToolClassDescriptions[t.Class], t.ID)
 	return err
 }
 
@@ -167,7 +167,7 @@ func forgetToolClass(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	if err := requirePerson(w, "tools forget", noAgentAncestor); err != nil {
+	if err := requirePerson(w, "tools forget", personProofNoAgentAncestor); err != nil {
 		return err
 	}
 	_, store, answers, err := openRefusals(c, w)
@@ -185,7 +185,7 @@ func forgetToolClass(c *cli.Context, w *Environment) error {
 		}
 	}
 	for _, id := range args {
-		t, err := answers.ChangeTool(c.Context, id, "", "")
+		t, err := answers.ChangeToolClass(c.Context, id, "", "")
 		if err != nil {
 			return fmt.Errorf("tools forget: %w", err)
 		}

@@ -76,7 +76,7 @@ func listUndo(c *cli.Context, w *Environment) error {
 		return err
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(w.Out).Encode(append([]undo.Set{}, list...))
+		return json.NewEncoder(w.Out).Encode(append([]undo.BackupSet{}, list...))
 	}
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w.Out, "No files are kept.")
@@ -86,10 +86,10 @@ func listUndo(c *cli.Context, w *Environment) error {
 	for i := range list {
 		set := &list[i]
 		applied := ""
-		if set.AppliedAt != "" {
+		if set.LastRestoredAtRFC3339 != "" {
 			applied = "restored"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), set.Names, formatSize(set.Bytes), term.Escape(shortenText(set.Description)), applied)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", set.ID, set.At.Local().Format("2006-01-02 15:04"), set.EntryCount, formatSize(set.BackedUpContentBytes), term.Escape(shortenTo80Characters(set.Description)), applied)
 	}
 	return t.Flush()
 }
@@ -125,16 +125,16 @@ func showUndo(c *cli.Context, w *Environment) error {
 	t := listTable(w.Out, "FILE", "SIZE", "STATE")
 	for i := range set.Entries {
 		e := &set.Entries[i]
-		what := e.KeptBy
+		what := e.BackupMethod
 		switch {
-		case e.ContentDropped:
+		case e.IsDiscardedAsUnchanged:
 			what = "not deleted"
 		case e.Kind != "file":
 			what = e.Kind
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", term.Escape(e.Path), formatSize(e.Size), what)
 	}
-	for _, p := range set.LeftOut {
+	for _, p := range set.NotBackedUpPaths {
 		fmt.Fprintf(t, "%s\t\tnot kept: build output\n", term.Escape(p))
 	}
 	return t.Flush()
@@ -144,7 +144,7 @@ func applyUndo(c *cli.Context, w *Environment) error {
 	if c.NArg() == 0 {
 		return errors.New("undo apply: ID is missing; 'shield undo' lists the sets")
 	}
-	if err := requirePerson(w, "undo apply", atPersonTerminal); err != nil {
+	if err := requirePerson(w, "undo apply", personProofAtTerminal); err != nil {
 		return err
 	}
 	set, store, err := undoStore(c, w)
@@ -156,7 +156,7 @@ func applyUndo(c *cli.Context, w *Environment) error {
 		return fmt.Errorf("undo apply: %w", err)
 	}
 	paths := absolutePaths(c.Args().Tail(), w.Dir)
-	by, err := confirmUndo(c, w, set, kept, paths)
+	by, err := confirmUndoReturningApproverName(c, w, set, kept, paths)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func applyUndo(c *cli.Context, w *Environment) error {
 	for i := range done {
 		counts[done[i].Outcome]++
 	}
-	said := fmt.Sprintf("%d restored, %d unchanged, %d restored beside a newer file, %d failed", counts[undo.Restored], counts[undo.Same], counts[undo.Beside], counts[undo.Failed])
+	said := fmt.Sprintf("%d restored, %d unchanged, %d restored beside a newer file, %d failed", counts[undo.OutcomeRestored], counts[undo.OutcomeUnchanged], counts[undo.OutcomeRestoredUnderOtherName], counts[undo.OutcomeFailed])
 	if saved != nil {
 		said += "; what was replaced is kept as " + saved.ID
 	}
@@ -177,9 +177,9 @@ func applyUndo(c *cli.Context, w *Environment) error {
 	}
 	if c.Bool("json") {
 		out := struct {
-			Set     string        `json:"set"`
-			Results []undo.Result `json:"results"`
-			Saved   string        `json:"replaced_kept_as,omitempty"`
+			Set     string               `json:"set"`
+			Results []undo.RestoreResult `json:"results"`
+			Saved   string               `json:"replaced_kept_as,omitempty"`
 		}{Set: kept.ID, Results: done}
 		if saved != nil {
 			out.Saved = saved.ID
@@ -188,22 +188,22 @@ func applyUndo(c *cli.Context, w *Environment) error {
 	}
 	for i := range done {
 		switch r := &done[i]; r.Outcome {
-		case undo.Beside:
-			fmt.Fprintf(w.Out, "%s is newer; restored as %s\n", term.Escape(r.Path), term.Escape(filepath.Base(r.OtherPath)))
-		case undo.Failed:
+		case undo.OutcomeRestoredUnderOtherName:
+			fmt.Fprintf(w.Out, "%s is newer; restored as %s\n", term.Escape(r.Path), term.Escape(filepath.Base(r.RestoredUnderOtherPath)))
+		case undo.OutcomeFailed:
 			fmt.Fprintf(w.Out, "%s: %s\n", term.Escape(r.Path), term.Escape(r.Why))
 		}
 	}
 	fmt.Fprintf(w.Out, "%s: %s.\n", kept.ID, said)
-	if err == nil && counts[undo.Failed] > 0 {
+	if err == nil && counts[undo.OutcomeFailed] > 0 {
 		err = fmt.Errorf("undo apply %s: some files were not restored; correct the causes above, and run it again", kept.ID)
 	}
 	return err
 }
 
-// confirmUndo asks the person at the terminal, and returns that person's name.
-func confirmUndo(c *cli.Context, w *Environment, set *config.Loaded, kept *undo.Set, paths []string) (string, error) {
-	why := fmt.Sprintf("restores %d files, %s", kept.Names, formatSize(kept.Bytes))
+// confirmUndoReturningApproverName asks the person at the terminal, and returns that person's name.
+func confirmUndoReturningApproverName(c *cli.Context, w *Environment, set *config.Loaded, kept *undo.BackupSet, paths []string) (string, error) {
+	why := fmt.Sprintf("restores %d files, %s", kept.EntryCount, formatSize(kept.BackedUpContentBytes))
 	if len(paths) > 0 {
 		why = "restores " + strings.Join(paths, ", ")
 	}
@@ -214,13 +214,13 @@ func confirmUndo(c *cli.Context, w *Environment, set *config.Loaded, kept *undo.
 	if err != nil {
 		return "", err
 	}
-	return confirmAllowRefused(c, w, set, &approve.Refusal{
-		Ref: kept.ID, At: kept.At.Unix(), User: w.User, Host: kept.Host, Session: kept.Session, CWD: kept.CWD, Type: "undo", Payload: payload, Subject: "shield undo apply " + kept.ID, Why: why,
+	return askUserToAllowRefusal(c, w, set, &approve.Refusal{
+		Ref: kept.ID, RefusedAtUnixSeconds: kept.At.Unix(), User: w.User, AgentHostName: kept.AgentHostName, Session: kept.Session, CWD: kept.CWD, ActionType: "undo", Payload: payload, RefusedActionText: "shield undo apply " + kept.ID, Why: why,
 	})
 }
 
 // logUndo logs who restored what.
-func logUndo(c *cli.Context, w *Environment, set *config.Loaded, kept *undo.Set, by, said string) error {
+func logUndo(c *cli.Context, w *Environment, set *config.Loaded, kept *undo.BackupSet, by, said string) error {
 	file := auditFile(set, w)
 	if file == "" {
 		return nil
@@ -230,13 +230,13 @@ func logUndo(c *cli.Context, w *Environment, set *config.Loaded, kept *undo.Set,
 		return err
 	}
 	defer store.Close()
-	log, err := audit.Open(file, audit.Options{Clock: w.Now, Heads: store, Redactor: redact.New(set.Evaluator.CanaryToken), MaxBytes: int64(set.Audit.MaxBytes)})
+	log, err := audit.Open(file, audit.Options{Clock: w.Now, HeadStore: store, Redactor: redact.New(set.Evaluator.CanaryToken), MaxFileBytes: int64(set.Audit.MaxBytes)})
 	if err != nil {
 		return err
 	}
 	ticket := log.Submit(audit.Entry{
-		Kind: audit.KindUndo, Session: kept.Session, CWD: kept.CWD, ActionHash: kept.Hash, Tier: shield.TierApprove, Confidence: 1, Channel: "tty", By: by,
-		Caller: audit.Caller{Command: "undo", User: w.User, PID: w.judgePID, Parent: w.askingPID}, Reasoning: by + " restored " + kept.ID + ": " + said,
+		Kind: audit.EntryKindFilesRestored, Session: kept.Session, CWD: kept.CWD, ActionHash: kept.Hash, Tier: shield.TierApprove, Confidence: 1, Channel: "tty", By: by,
+		Caller: audit.Caller{Command: "undo", User: w.User, PID: w.judgePID, Parent: w.invokerPID}, Reasoning: by + " restored " + kept.ID + ": " + said,
 	})
 	return errors.Join(ticket.Wait(c.Context), log.Close())
 }
@@ -245,7 +245,7 @@ func pruneUndo(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	if err := requirePerson(w, "undo prune", atPersonTerminal); err != nil {
+	if err := requirePerson(w, "undo prune", personProofAtTerminal); err != nil {
 		return err
 	}
 	set, store, err := undoStore(c, w)
@@ -275,7 +275,7 @@ func undoStatus(store *undo.Store) string {
 	}
 	var bytes int64
 	for i := range list {
-		bytes += list[i].Bytes
+		bytes += list[i].BackedUpContentBytes
 	}
 	return fmt.Sprintf("undo               %d sets, %s, the newest %s of %s\n", len(list), formatSize(bytes), list[0].ID, list[0].At.Local().Format(time.DateTime))
 }

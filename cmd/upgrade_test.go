@@ -92,7 +92,7 @@ func upgradedFrom(t *testing.T, from string) upgraded {
 	getenv := func(name string) string { return map[string]string{"HOME": home, "XDG_CACHE_HOME": testCache()}[name] }
 	return upgraded{Environment{
 		Now: func() time.Time { return at.Add(time.Minute) }, Home: home, Dir: filepath.Join(home, "app"), Getenv: getenv,
-		Executable: exe, User: "me", OS: runtime.GOOS, checkStartedByPerson: func(int) error { return nil },
+		Executable: exe, User: "me", OS: runtime.GOOS, checkPersonStartedProcess: func(int) error { return nil },
 	}, from, exe, kept, pinned != ""}
 }
 

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 // build builds shield, where the folders of tests can link to it: in a folder for
 // temporary files, if these lie on another file system.
 func build(dir string) error {
-	path, err := built.Shield()
+	path, err := built.BuildShield()
 	if err != nil {
 		return err
 	}

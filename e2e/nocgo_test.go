@@ -36,7 +36,7 @@ func TestWithoutCgo(t *testing.T) {
 {"id":"b","type":"execute_command","payload":{"command":"true"}}
 {"id":"c","type":"execute_command","payload":{"command":"make all"}}
 `
-	const note = "only rules judge, since the model cannot be used: this build has no ONNX Runtime; "
+	const note = "only rules judge, since the model cannot be used: this build of shield has no ONNX Runtime; "
 	for _, tt := range []struct {
 		name       string
 		args       []string
@@ -47,8 +47,8 @@ func TestWithoutCgo(t *testing.T) {
 	}{
 		{"by rules", []string{"classify", "--trace", "--no-action"}, 0, "none needs approval; " + note, "shield: " + note, 4, 1, `"source":"model"`},
 		{"asked for rules", []string{"classify", "--trace", "--no-action", "--model", "none"}, 0, "ordinary: ", "shield:", 4, 0, note},
-		{"a named model", []string{"classify", "--no-action", "--model", model}, 2, `"error":"config"`, "this build has no ONNX Runtime; ", 3, 1, "ALLOW"},
-		{"a named library", []string{"classify", "--no-action", "--onnxruntime", shield}, 2, `"error":"config"`, "this build has no ONNX Runtime; ", 3, 1, "ALLOW"},
+		{"a named model", []string{"classify", "--no-action", "--model", model}, 2, `"error":"config"`, "this build of shield has no ONNX Runtime; ", 3, 1, "ALLOW"},
+		{"a named library", []string{"classify", "--no-action", "--onnxruntime", shield}, 2, `"error":"config"`, "this build of shield has no ONNX Runtime; ", 3, 1, "ALLOW"},
 		{"doctor", []string{"doctor"}, 0, "ok    model: " + note, "shield:", 1, 0, "bad "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -56,7 +56,7 @@ echo one > a; git add a; git commit -qm one; git remote add origin ../origin.git
 	command := append([]string{"env", "-i"}, env...)
 	term.tmux(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(pictureColumns), "-y", "24", "-c", app}, append(command, "bash", "--rcfile", filepath.Join(home, "rc"), "-i")...)...)
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", term.sock, "kill-server").Run() })
-	ttytest.Attach(t, term.sock, 24)
+	ttytest.AttachTmuxClient(t, term.sock, 24)
 	term.tmux("set-option", "-g", "window-size", "manual")
 	term.tmux("resize-window", "-x", fmt.Sprint(pictureColumns), "-y", "24")
 	term.waitFor("$")

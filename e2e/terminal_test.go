@@ -68,7 +68,7 @@ func newTerminal(t *testing.T, shell, before string) *terminal {
 	}
 	term.tmux(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", "150", "-y", "100", "-c", term.work}, command...)...)
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", term.sock, "kill-server").Run() })
-	ttytest.Attach(t, term.sock, 100)
+	ttytest.AttachTmuxClient(t, term.sock, 100)
 	term.waitFor("ready>")
 	return term
 }

@@ -53,7 +53,7 @@ func (b *bench) examined() *bench {
 	if out, status := b.run("", "evaluate", "--exam", "--jobs", "8"); status != 0 {
 		b.t.Fatalf("status %d of the exam: %s", status, out)
 	}
-	b.server.Forget()
+	b.server.ClearRequests()
 	return b
 }
 

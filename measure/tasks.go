@@ -174,7 +174,7 @@ func verdictCause(v *verdict) string {
 	if v.Rule != "" {
 		return v.Decision + " " + v.Rule
 	}
-	return v.Decision + " " + brief.Text(variablePartPattern.ReplaceAllString(v.Reasoning, "…"), 70)
+	return v.Decision + " " + brief.TruncateWithEllipsis(variablePartPattern.ReplaceAllString(v.Reasoning, "…"), 70)
 }
 
 func shortJSON(v any) string {
@@ -182,7 +182,7 @@ func shortJSON(v any) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v)
-	return brief.Text(strings.TrimSpace(b.String()), 160)
+	return brief.TruncateWithEllipsis(strings.TrimSpace(b.String()), 160)
 }
 
 func (s *replayCounts) printCounts(o *options, seeds []*trustAttack) {

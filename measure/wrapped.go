@@ -197,7 +197,7 @@ func measureWrapped(o *options) error {
 		return err
 	}
 	for _, w := range bad[:min(len(bad), 50)] {
-		fmt.Printf("ALLOW  %s\n       %s\n       %q\n", w.forms, shortJSON(w.plain), brief.Text(w.command, 400))
+		fmt.Printf("ALLOW  %s\n       %s\n       %q\n", w.forms, shortJSON(w.plain), brief.TruncateWithEllipsis(w.command, 400))
 	}
 	fmt.Printf("%d of %d wrapped attacks are allowed and should not be\n", len(bad), n)
 	if len(bad) > 0 {

@@ -16,7 +16,7 @@ func TestWrapped(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts shield")
 	}
-	shield, err := built.Shield()
+	shield, err := built.BuildShield()
 	if err != nil {
 		t.Fatal(err)
 	}

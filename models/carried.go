@@ -4,15 +4,15 @@ package models
 
 import _ "embed"
 
-// rest is default/model.onnx in ONNX Runtime's own format, without the table, compressed by zstd.
+// compressedGraphWithoutTable is default/model.onnx in ONNX Runtime's own format, without the table, compressed by zstd.
 //
 //go:embed graph_gen.zst
-var rest string
+var compressedGraphWithoutTable string
 
-// table is the table of n-grams, a part of the graph that is also used without the rest.
+// ngramWeightTable is the table of n-grams, a part of the graph that is also used without the rest.
 //
 //go:embed table_gen.bin
-var table string
+var ngramWeightTable string
 
 // packedTokenizer is the tokenizer of the default model.
 //

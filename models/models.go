@@ -32,14 +32,14 @@ func Default(cache string) fs.FS {
 
 // packedGraph is the graph of the default model.
 var packedGraph = unpacked.File{Name: "model.ort", Size: graphSize, Sum: graphSum, Unpack: func() ([]byte, error) {
-	if rest == "" {
+	if compressedGraphWithoutTable == "" {
 		return nil, errors.New("this shield was built without cgo and contains no model; install one that was built with cgo")
 	}
-	data, err := unpacked.Decompress(rest, graphSize)
+	data, err := unpacked.Decompress(compressedGraphWithoutTable, graphSize)
 	if err != nil || len(data) < tableStart {
 		return nil, cmp.Or(err, errors.New("the model in this program is damaged; install shield again"))
 	}
-	return slices.Insert(data, tableStart, []byte(table)...), nil
+	return slices.Insert(data, tableStart, []byte(ngramWeightTable)...), nil
 }}
 
 // Graph returns the graph of the default model, unpacked in memory: model.onnx in the ORT format,
@@ -47,10 +47,10 @@ var packedGraph = unpacked.File{Name: "model.ort", Size: graphSize, Sum: graphSu
 // https://onnxruntime.ai/docs/performance/model-optimizations/ort-format-models.html.
 func Graph() ([]byte, error) { return packedGraph.Read("") }
 
-// Size is the size of the default model, unpacked, in bytes.
-func Size() int64 {
+// UnpackedModelBytes is the size of the default model, unpacked, in bytes.
+func UnpackedModelBytes() int64 {
 	size := graphSize + len(packedTokenizer)
-	for _, name := range plainFiles {
+	for _, name := range uncompressedModelFiles {
 		if text, err := files.ReadFile("default/" + name); err == nil {
 			size += len(text)
 		}
@@ -58,9 +58,9 @@ func Size() int64 {
 	return int64(size)
 }
 
-// Intact returns an error if the default model in this program file differs from the one that
+// CheckEmbeddedModelIntact returns an error if the default model in this program file differs from the one that
 // shield was built with.
-func Intact() error {
+func CheckEmbeddedModelIntact() error {
 	data, err := Graph()
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func Intact() error {
 // its two packed ones, each with its length in bytes before it.
 func Sum(folder fs.FS, graph, tokenizer string) (string, error) {
 	h := sha256.New()
-	for _, name := range plainFiles {
+	for _, name := range uncompressedModelFiles {
 		text, err := fs.ReadFile(folder, name)
 		if err != nil {
 			return "", err
@@ -87,8 +87,8 @@ func Sum(folder fs.FS, graph, tokenizer string) (string, error) {
 	return fmt.Sprintf("sha256:%x", h.Sum(nil)), nil
 }
 
-// plainFiles are the files of the model that the program carries as they are.
-var plainFiles = []string{"config.json", "shield.json", "tokenizer.json"}
+// uncompressedModelFiles are the files of the model that the program carries as they are.
+var uncompressedModelFiles = []string{"config.json", "shield.json", "tokenizer.json"}
 
 type modelFolder struct {
 	fs.FS
@@ -101,5 +101,5 @@ func (modelFolder) PackedTokenizer() string { return packedTokenizer }
 // PackedGraph returns what [Graph] returns, mapped from the cache folder if possible. It must not be modified.
 func (f modelFolder) PackedGraph() ([]byte, error) { return packedGraph.Read(f.cache) }
 
-// PackedTable returns the table of n-grams, a part of the graph.
-func (modelFolder) PackedTable() string { return table }
+// NGramWeightTable returns the table of n-grams, a part of the graph.
+func (modelFolder) NGramWeightTable() string { return ngramWeightTable }

@@ -39,7 +39,7 @@ func TestDefault(t *testing.T) {
 // TestIntact: a byte that changes anywhere in what the program carries is seen.
 func TestIntact(t *testing.T) {
 	t.Parallel()
-	if err := Intact(); err != nil {
+	if err := CheckEmbeddedModelIntact(); err != nil {
 		t.Error(err)
 	}
 	data, err := Graph()
@@ -57,13 +57,13 @@ func TestIntact(t *testing.T) {
 		}
 	}
 	other := fstest.MapFS{}
-	for _, name := range plainFiles {
+	for _, name := range uncompressedModelFiles {
 		other[name] = &fstest.MapFile{Data: []byte(name)}
 	}
 	if got, err := Sum(other, graph, packedTokenizer); err != nil || got == sum {
 		t.Errorf("other files: %s, %v", got, err)
 	}
-	if Size() < 9e6 {
-		t.Errorf("size %d", Size())
+	if UnpackedModelBytes() < 9e6 {
+		t.Errorf("size %d", UnpackedModelBytes())
 	}
 }

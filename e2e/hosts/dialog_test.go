@@ -47,7 +47,7 @@ func (r *run) terminal(mode string) *screen {
 		command = append(command, strings.ReplaceAll(r.fill.Replace(a), "@MODE@", mode))
 	}
 	s.tmux(command...)
-	ttytest.Attach(r.t, s.sock, 50)
+	ttytest.AttachTmuxClient(r.t, s.sock, 50)
 	r.t.Cleanup(func() { _ = exec.Command("tmux", "-S", s.sock, "kill-server").Run() })
 	return s
 }

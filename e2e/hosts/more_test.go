@@ -114,7 +114,7 @@ func slow(t *testing.T, d driver, row map[string]string) {
 			if out, err := r.command(time.Minute, r.shield, "evaluate", "--exam", "--jobs", "8"); err != nil {
 				t.Fatal(err, out)
 			}
-			server.Forget()
+			server.ClearRequests()
 			server.On("late", c.answer)
 			out := r.start()
 			row[c.name] = "blocked"

@@ -161,7 +161,7 @@ func (r *run) allows() string {
 	s := &screen{r, filepath.Join(filepath.Dir(r.home), "other")}
 	s.tmux(append(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", "110", "-y", "50", "-c", r.work, "env", "-i"}, r.env...), "TERM=screen-256color", r.shield, "allow")...)
 	r.t.Cleanup(func() { _ = exec.Command("tmux", "-S", s.sock, "kill-server").Run() })
-	ttytest.Attach(r.t, s.sock, 50)
+	ttytest.AttachTmuxClient(r.t, s.sock, 50)
 	if !s.until(func(text string) bool { return strings.Contains(text, "Reference to allow") }) {
 		r.t.Fatalf("shield allow lists nothing:\n%s", s.tmux("capture-pane", "-p"))
 	}

@@ -38,7 +38,7 @@ type place struct {
 // start starts shield serve on a free port of the loopback address.
 func start(t *testing.T, args ...string) *place {
 	t.Helper()
-	cert, key, tokens, roots := servetest.Credentials(t, token, time.Now())
+	cert, key, tokens, roots := servetest.WriteTLSAndTokenFiles(t, token, time.Now())
 	dir := filepath.Dir(cert)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

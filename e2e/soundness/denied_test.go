@@ -67,7 +67,7 @@ func judge(t *testing.T, r *runner) (allows func(script string) bool) {
 	if err := os.WriteFile(file, []byte(rules), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p, err := shield.NewPipeline(shield.Config{Policy: file, Home: filepath.Join(r.home, "user"), Roots: []string{r.work()}, Dir: r.work()})
+	p, err := shield.NewPipeline(shield.Config{PolicyNameOrPath: file, Home: filepath.Join(r.home, "user"), WorkspaceRoots: []string{r.work()}, WorkingDir: r.work()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,15 +17,15 @@ import (
 func Of(pid int) ([]Process, error) {
 	var out []Process
 	for pid > 0 {
-		if len(out) == maxProcesses {
-			return out, fmt.Errorf("process %d has more than %d ancestors", out[0].PID, maxProcesses)
+		if len(out) == maxAncestors {
+			return out, fmt.Errorf("process %d has more than %d ancestors", out[0].PID, maxAncestors)
 		}
 		p, err := readProcess(pid)
 		if err != nil {
 			return out, fmt.Errorf("process %d cannot be read: %w", pid, err)
 		}
 		// A parent that started later is another process that reuses the PID.
-		if n := len(out); n > 0 && p.Start > out[n-1].Start {
+		if n := len(out); n > 0 && p.StartTicks > out[n-1].StartTicks {
 			return out, fmt.Errorf("process %d ended while its child processes were read", pid)
 		}
 		out = append(out, p)
@@ -44,12 +44,12 @@ func Running() ([]Process, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	names, err := dir.Readdirnames(maxRunning + 1)
+	names, err := dir.Readdirnames(maxRunningProcesses + 1)
 	if err != nil {
 		return nil, err
 	}
-	if len(names) > maxRunning {
-		return nil, fmt.Errorf("more than %d processes run; end some of them", maxRunning)
+	if len(names) > maxRunningProcesses {
+		return nil, fmt.Errorf("more than %d processes run; end some of them", maxRunningProcesses)
 	}
 	var out []Process
 	for _, name := range names {
@@ -117,7 +117,7 @@ func parseStat(text string) (p Process, err error) {
 		*f.to = n
 	}
 	start, e := strconv.ParseUint(fields[19], 10, 64)
-	p.Start = start
+	p.StartTicks = start
 	return p, errors.Join(err, e)
 }
 
@@ -129,7 +129,7 @@ func procFile(pid int, name string) string {
 // calls more for a file that is always ready.
 func readFile(pid int, name string, most int) ([]byte, error) {
 	file := procFile(pid, name)
-	fd, err := again(func() (int, error) { return syscall.Open(file, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
+	fd, err := retryOnEINTR(func() (int, error) { return syscall.Open(file, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: file, Err: err}
 	}
@@ -137,7 +137,7 @@ func readFile(pid int, name string, most int) ([]byte, error) {
 	text := make([]byte, 0, 512)
 	for {
 		text = slices.Grow(text, 256)
-		n, err := again(func() (int, error) { return syscall.Read(fd, text[len(text):cap(text)]) })
+		n, err := retryOnEINTR(func() (int, error) { return syscall.Read(fd, text[len(text):cap(text)]) })
 		if err != nil {
 			return nil, &os.PathError{Op: "read", Path: file, Err: err}
 		}
@@ -150,8 +150,8 @@ func readFile(pid int, name string, most int) ([]byte, error) {
 	}
 }
 
-// again repeats a system call that a signal has interrupted.
-func again(call func() (int, error)) (int, error) {
+// retryOnEINTR repeats a system call that a signal has interrupted.
+func retryOnEINTR(call func() (int, error)) (int, error) {
 	for {
 		if n, err := call(); err != syscall.EINTR {
 			return n, err

@@ -40,7 +40,7 @@ func TestOf(t *testing.T) {
 	if !slices.Equal(outer.Args[1:], cmd.Args[1:]) || outer.Name != "sh" {
 		t.Errorf("the outer shell: %+v", outer)
 	}
-	if exe, err := os.Executable(); err != nil || self.Exe != exe || self.Start == 0 || outer.Start < self.Start {
+	if exe, err := os.Executable(); err != nil || self.Exe != exe || self.StartTicks == 0 || outer.StartTicks < self.StartTicks {
 		t.Errorf("this process: %+v, %v", self, err)
 	}
 	if last := all[len(all)-1]; last.Parent != 0 {
@@ -87,7 +87,7 @@ func TestDeep(t *testing.T) {
 	if _, err := fmt.Fscan(out, &pid); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := Of(pid); err == nil || len(all) != maxProcesses {
+	if all, err := Of(pid); err == nil || len(all) != maxAncestors {
 		t.Errorf("%d processes, %v", len(all), err)
 	}
 }
@@ -99,7 +99,7 @@ func TestParseStat(t *testing.T) {
 	}
 	for _, name := range []string{"sh", "a b", "a) S 1 (b", "((", ""} {
 		p, err := parseStat(line(name))
-		if want := (Process{PID: 7, Parent: 3, Name: name, Start: 4242, TTY: 34816}); err != nil || fmt.Sprint(p) != fmt.Sprint(want) {
+		if want := (Process{PID: 7, Parent: 3, Name: name, StartTicks: 4242, TTY: 34816}); err != nil || fmt.Sprint(p) != fmt.Sprint(want) {
 			t.Errorf("%q: %+v, %v", name, p, err)
 		}
 	}

@@ -20,9 +20,9 @@ const (
 	maxValues = 1024
 )
 
-// Destroys returns the word in a body that destroys something which cannot be restored; "" if there is
+// FindDestructiveWord returns the word in a body that destroys something which cannot be restored; "" if there is
 // none.
-func Destroys(body string) string {
+func FindDestructiveWord(body string) string {
 	if len(body) > maxBody {
 		body = body[:maxBody]
 	}
@@ -30,10 +30,10 @@ func Destroys(body string) string {
 	var value any
 	if json.Unmarshal([]byte(body), &value) == nil {
 		r := bodyWalker{valuesLeft: maxValues}
-		return r.findDestructive("", value, 0)
+		return r.findDestructiveWord("", value, 0)
 	}
 	if at := strings.Index(body, "mutation"); at >= 0 {
-		return DestructiveMutation(strings.ReplaceAll(body[at:], `\"`, `"`))
+		return FindDestructiveGraphQLVerb(strings.ReplaceAll(body[at:], `\"`, `"`))
 	}
 	form, err := url.ParseQuery(body)
 	if err != nil || len(form) > maxValues || strings.ContainsAny(body, "{\n ") {
@@ -42,7 +42,7 @@ func Destroys(body string) string {
 	r := bodyWalker{valuesLeft: maxValues}
 	for _, name := range sorted.Keys(form) {
 		for _, v := range form[name] {
-			if word := r.findDestructive(name, v, 0); word != "" {
+			if word := r.findDestructiveWord(name, v, 0); word != "" {
 				return word
 			}
 		}
@@ -66,20 +66,20 @@ var deletionFlags = map[string]bool{"archived": true, "deleted": true, "is_delet
 // deletionStates are field values that mean deletion in a field that names a state.
 var deletionStates = map[string]bool{"deleted": true, "archived": true, "terminated": true, "destroyed": true, "trashed": true, "removed": true}
 
-func (r *bodyWalker) findDestructive(field string, v any, depth int) string {
+func (r *bodyWalker) findDestructiveWord(field string, v any, depth int) string {
 	if r.valuesLeft--; r.valuesLeft < 0 || depth > maxDepth {
 		return ""
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range sorted.Keys(v) {
-			if word := r.findDestructive(name, v[name], depth+1); word != "" {
+			if word := r.findDestructiveWord(name, v[name], depth+1); word != "" {
 				return word
 			}
 		}
 	case []any:
 		for _, item := range v {
-			if word := r.findDestructive(field, item, depth+1); word != "" {
+			if word := r.findDestructiveWord(field, item, depth+1); word != "" {
 				return word
 			}
 		}
@@ -95,20 +95,20 @@ func (r *bodyWalker) findDestructive(field string, v any, depth int) string {
 
 // destructiveWord returns the word of a text field by which a request deletes data; "" if it has none.
 func destructiveWord(field, v string) string {
-	words := knowledge.Words(field)
+	words := knowledge.SplitNameWords(field)
 	last := ""
 	if len(words) > 0 {
 		last = words[len(words)-1]
 	}
 	switch {
 	case last == "query" || last == "mutation" || last == "sql" || last == "statement":
-		if word := DestructiveMutation(v); word != "" {
+		if word := FindDestructiveGraphQLVerb(v); word != "" {
 			return word
 		}
 		word, _ := sqltext.Destroys(v)
 		return word
 	case verbFields[last] && len(v) <= 64:
-		if parts := knowledge.Words(v); len(parts) > 0 && len(parts) < 5 {
+		if parts := knowledge.SplitNameWords(v); len(parts) > 0 && len(parts) < 5 {
 			for _, w := range []string{parts[0], parts[len(parts)-1]} {
 				if knowledge.VerbIn(w, "destroys") || destructiveBodyVerbs[w] {
 					return w
@@ -121,9 +121,9 @@ func destructiveWord(field, v string) string {
 	return ""
 }
 
-// DestructiveMutation returns the first destructive verb in a field of a GraphQL mutation; "" if there is none.
+// FindDestructiveGraphQLVerb returns the first destructive verb in a field of a GraphQL mutation; "" if there is none.
 // Fields of all fragments count, used or not.
-func DestructiveMutation(query string) string {
+func FindDestructiveGraphQLVerb(query string) string {
 	if !strings.Contains(query, "mutation") {
 		return ""
 	}
@@ -137,7 +137,7 @@ func DestructiveMutation(query string) string {
 			}
 			i += n
 		case c == '"':
-			i += quotedLength(query[i:])
+			i += leadingGraphQLStringLen(query[i:])
 		case c == '{':
 			braces++
 			i++
@@ -165,7 +165,7 @@ func DestructiveMutation(query string) string {
 			case braces == 0 && (name == "query" || name == "subscription"):
 				changes = false
 			case changes && braces == 1:
-				for _, w := range knowledge.Words(name) {
+				for _, w := range knowledge.SplitNameWords(name) {
 					if knowledge.VerbIn(w, "destroys") || knowledge.VerbIn(w, "pays") && !knowledge.VerbIn(w, "things") || w == "archive" {
 						return w
 					}
@@ -180,8 +180,8 @@ func DestructiveMutation(query string) string {
 
 func isLetter(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// quotedLength returns the length of the quoted string at the start of a text.
-func quotedLength(s string) int {
+// leadingGraphQLStringLen returns the length of the quoted string at the start of a text.
+func leadingGraphQLStringLen(s string) int {
 	if strings.HasPrefix(s, `"""`) {
 		if n := strings.Index(s[3:], `"""`); n >= 0 {
 			return n + 6

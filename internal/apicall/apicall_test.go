@@ -35,7 +35,7 @@ func TestDestroys(t *testing.T) {
 		`delete the old files, please`:                                                                 "",
 		``:                                                                                             "",
 	} {
-		if got := Destroys(body); got != want {
+		if got := FindDestructiveWord(body); got != want {
 			t.Errorf("%s: %q, want %q", body, got, want)
 		}
 	}
@@ -47,7 +47,7 @@ func FuzzDestroys(f *testing.F) {
 	f.Add(strings.Repeat(`{"a":`, 300))
 	f.Add("a=b&c")
 	f.Fuzz(func(t *testing.T, body string) {
-		if word := Destroys(body); len(word) > 64 || strings.ContainsAny(word, " \n") {
+		if word := FindDestructiveWord(body); len(word) > 64 || strings.ContainsAny(word, " \n") {
 			t.Errorf("%q: %q", body, word)
 		}
 	})

@@ -15,27 +15,27 @@ import (
 
 // Limits of tokens that shield generates, and of files.
 const (
-	MinToken       = 32 // bytes
-	minIssuedToken = 16 // least number of bytes of a token that another service issued
-	maxFile        = 1 << 20
+	MinTokenBytes          = 32 // bytes
+	minServiceTokenBytes   = 16 // least number of bytes of a token that another service issued
+	maxCredentialFileBytes = 1 << 20
 )
 
 // Tokens are the names of the authorized clients, by the SHA-256 of their tokens. The name of a single
 // client can be "".
 type Tokens map[[sha256.Size]byte]string
 
-// isName reports whether a word can be a client name, which appears in logs.
-func isName(word string) bool {
+// isClientName reports whether a word can be a client name, which appears in logs.
+func isClientName(word string) bool {
 	return len(word) <= 64 && !strings.ContainsFunc(word, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._@-", r)
 	})
 }
 
-// Load reads a file with a line NAME TOKEN for each client, or, if alone is set, a single token
+// LoadClientTokens reads a file with a line NAME TOKEN for each client, or, if alone is set, a single token
 // without a name. Empty lines and lines that begin with # are skipped. A file that other users can
 // read is an error.
-func Load(name string, alone bool) (Tokens, error) {
-	text, err := readPrivateFile(name)
+func LoadClientTokens(filePath string, allowUnnamedToken bool) (Tokens, error) {
+	text, err := readPrivateFile(filePath)
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +45,15 @@ func Load(name string, alone bool) (Tokens, error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		fail := func(what string) (Tokens, error) { return nil, fmt.Errorf("%s:%d: %s", name, i+1, what) }
-		if alone && len(words) == 1 && len(out) == 0 {
+		fail := func(what string) (Tokens, error) { return nil, fmt.Errorf("%s:%d: %s", filePath, i+1, what) }
+		if allowUnnamedToken && len(words) == 1 && len(out) == 0 {
 			words = []string{"", words[0]}
 		}
-		if len(words) != 2 || !isName(words[0]) {
+		if len(words) != 2 || !isClientName(words[0]) {
 			return fail("the line is not NAME TOKEN; write both, with a space between them")
 		}
-		if len(words[1]) < MinToken {
-			return fail(fmt.Sprintf("the token has fewer than %d characters; make one with 'openssl rand -hex 32'", MinToken))
+		if len(words[1]) < MinTokenBytes {
+			return fail(fmt.Sprintf("the token has fewer than %d characters; make one with 'openssl rand -hex 32'", MinTokenBytes))
 		}
 		for _, other := range out {
 			if other == "" {
@@ -67,7 +67,7 @@ func Load(name string, alone bool) (Tokens, error) {
 		out[sum] = words[0]
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s contains no token; make one with 'openssl rand -hex 32'", name)
+		return nil, fmt.Errorf("%s contains no token; make one with 'openssl rand -hex 32'", filePath)
 	}
 	return out, nil
 }
@@ -87,26 +87,26 @@ func (t Tokens) ClientName(h http.Header) (name string, ok bool) {
 	return name, ok
 }
 
-// Secret reads a file that contains one token for another service.
-func Secret(name string) (string, error) {
-	b, err := readPrivateFile(name)
+// ReadServiceToken reads a file that contains one token for another service.
+func ReadServiceToken(filePath string) (string, error) {
+	b, err := readPrivateFile(filePath)
 	if err != nil {
 		return "", err
 	}
 	text := strings.TrimSpace(string(b))
-	if len(text) < minIssuedToken || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s must contain a token of at least %d printable ASCII characters; make one with 'openssl rand -hex 32'", name, minIssuedToken)
+	if len(text) < minServiceTokenBytes || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s must contain a token of at least %d printable ASCII characters; make one with 'openssl rand -hex 32'", filePath, minServiceTokenBytes)
 	}
 	return text, nil
 }
 
-// Certificate reads a certificate and its key.
-func Certificate(cert, key string) (*tls.Certificate, error) {
-	public, _, err := owner.ReadFile(cert, maxFile)
+// LoadTLSCertificate reads a certificate and its key.
+func LoadTLSCertificate(certPath, keyPath string) (*tls.Certificate, error) {
+	public, _, err := owner.ReadFile(certPath, maxCredentialFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("tls_cert: %w", err)
 	}
-	secret, err := readPrivateFile(key)
+	secret, err := readPrivateFile(keyPath)
 	if err != nil {
 		return nil, fmt.Errorf("tls_key: %w", err)
 	}
@@ -119,9 +119,9 @@ func Certificate(cert, key string) (*tls.Certificate, error) {
 
 // readPrivateFile reads a file that only its owner can read.
 func readPrivateFile(name string) ([]byte, error) {
-	text, info, err := owner.ReadFile(name, maxFile)
+	text, info, err := owner.ReadFile(name, maxCredentialFileBytes)
 	if err == nil {
-		err = owner.Check(info, owner.OtherAccess)
+		err = owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherAccessBits)
 	}
 	if err != nil {
 		return nil, errors.Join(err, fmt.Errorf("the token file %s must belong to you and have mode 0600; correct both with chown and chmod", name))

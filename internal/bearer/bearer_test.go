@@ -41,7 +41,7 @@ func TestLoad(t *testing.T) {
 		{"a " + token + " b", true, 0},
 		{"# none\n", true, 0},
 	} {
-		got, err := Load(file(t, one.text, 0o600), one.alone)
+		got, err := LoadClientTokens(file(t, one.text, 0o600), one.alone)
 		if len(got) != one.names || (err != nil) != (one.names == 0) {
 			t.Errorf("%q, %t: %d names, %v", one.text, one.alone, len(got), err)
 		}
@@ -49,14 +49,14 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%q: the error shows the token: %v", one.text, err)
 		}
 	}
-	if _, err := Load(file(t, "a "+token, 0o644), false); err == nil {
+	if _, err := LoadClientTokens(file(t, "a "+token, 0o644), false); err == nil {
 		t.Error("a file that others can read is used")
 	}
-	if _, err := Secret(file(t, token, 0o640)); err == nil {
+	if _, err := ReadServiceToken(file(t, token, 0o640)); err == nil {
 		t.Error("a secret that others can read is used")
 	}
 	for text, ok := range map[string]bool{token + "\n": true, token[:15]: false, token + " x": false, token + "\x01": false} {
-		if got, err := Secret(file(t, text, 0o600)); (err == nil) != ok || ok && got != token {
+		if got, err := ReadServiceToken(file(t, text, 0o600)); (err == nil) != ok || ok && got != token {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestLoad(t *testing.T) {
 
 func TestWho(t *testing.T) {
 	t.Parallel()
-	tokens, err := Load(file(t, "a "+token, 0o600), false)
+	tokens, err := LoadClientTokens(file(t, "a "+token, 0o600), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,12 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A StartPlace is the environment in which a program starts.
-type StartPlace struct {
-	Home         string   // the user's home folder
-	Roots        []string // the folders of the workspace
-	ShieldPaths  []string // files and folders of shield, to hide
-	CommandWords []string // the command line; paths below /tmp in it stay visible
+// A ContainedProgramContext is the environment in which a program starts.
+type ContainedProgramContext struct {
+	Home           string   // the user's home folder
+	WorkspaceRoots []string // the folders of the workspace
+	ShieldPaths    []string // files and folders of shield, to hide
+	CommandWords   []string // the command line; paths below /tmp in it stay visible
 }
 
 // Grants are paths that the user allows a server in addition to its workspace.
@@ -40,11 +40,11 @@ func (e *UnboundedError) Error() string { return "this command cannot be contain
 
 // OfCommand returns the profile for a command with the given effects. The error is an
 // [*UnboundedError] if containment would prevent a judged effect.
-func OfCommand(effects []effect.Effect, at StartPlace) (*contain.Profile, error) {
+func OfCommand(effects []effect.Effect, at ContainedProgramContext) (*contain.Profile, error) {
 	b := newProfileBuilder(at)
 	for i := range effects {
-		if e := &effects[i]; (e.Kind == effect.ReadFile || e.Kind == effect.RunCode) && !launch.IsStandardFolder(filepath.Dir(e.Path)) {
-			b.readOrExecutedNames[filepath.Base(e.Path)] = true
+		if e := &effects[i]; (e.Kind == effect.ReadFile || e.Kind == effect.RunCode) && !launch.IsSystemProgramFolder(filepath.Dir(e.Path)) {
+			b.isReadOrExecutedFileName[filepath.Base(e.Path)] = true
 		}
 	}
 	for i := range effects {
@@ -57,9 +57,9 @@ func OfCommand(effects []effect.Effect, at StartPlace) (*contain.Profile, error)
 
 // OfServer returns the profile for a server started by a program. A server has no judged effects, so
 // it gets the workspace, its program's caches and the user's grants.
-func OfServer(program string, at StartPlace, g Grants) (*contain.Profile, error) {
+func OfServer(program string, at ContainedProgramContext, g Grants) (*contain.Profile, error) {
 	b := newProfileBuilder(at)
-	b.network = !g.NoNetwork
+	b.allowsNetwork = !g.NoNetwork
 	b.addProgram(program)
 	for _, path := range g.Read {
 		b.addReadable(path)
@@ -70,40 +70,40 @@ func OfServer(program string, at StartPlace, g Grants) (*contain.Profile, error)
 			return nil, fmt.Errorf("containment: a writable path of the server cannot be resolved: %w; create the path, or correct contain.write", err)
 		}
 		b.writablePaths = append(b.writablePaths, real)
-		b.deliberateWrites = append(b.deliberateWrites, real)
+		b.intendedWritePaths = append(b.intendedWritePaths, real)
 	}
 	return b.buildProfile()
 }
 
 // A profileBuilder collects the paths of a profile.
 type profileBuilder struct {
-	StartPlace
+	ContainedProgramContext
 	hiddenPaths, visibleTmpPaths, writablePaths []string
-	deliberateWrites                            []string // paths that the command is meant to write, which are not made read-only
+	intendedWritePaths                          []string // paths that the command is meant to write, which are not made read-only
 	foldersToCreate                             []string // writable folders that must be created before the program starts
-	network                                     bool
-	folderNames                                 map[string]map[string]bool // names in folders, cached by mayMatch
-	readOrExecutedNames                         map[string]bool            // names of files that the command reads or runs: a well-known program name can mean one of them
+	allowsNetwork                               bool
+	entryNamesByFolder                          map[string]map[string]bool // names in folders, cached by canGlobMatchExistingFile
+	isReadOrExecutedFileName                    map[string]bool            // names of files that the command reads or runs: a well-known program name can mean one of them
 }
 
-func newProfileBuilder(at StartPlace) *profileBuilder {
-	b := &profileBuilder{StartPlace: at, readOrExecutedNames: map[string]bool{}, folderNames: map[string]map[string]bool{}}
+func newProfileBuilder(at ContainedProgramContext) *profileBuilder {
+	b := &profileBuilder{ContainedProgramContext: at, isReadOrExecutedFileName: map[string]bool{}, entryNamesByFolder: map[string]map[string]bool{}}
 	if real, err := filepath.EvalSymlinks(at.Home); err == nil {
 		b.Home = real
 	}
-	b.Roots = nil
-	for _, root := range at.Roots {
+	b.WorkspaceRoots = nil
+	for _, root := range at.WorkspaceRoots {
 		if real, err := filepath.EvalSymlinks(root); err == nil {
-			b.Roots = append(b.Roots, real)
+			b.WorkspaceRoots = append(b.WorkspaceRoots, real)
 		}
 	}
-	b.findHidden()
+	b.collectHiddenPaths()
 	return b
 }
 
-// findHidden collects the hidden paths: credentials, browser profiles, wallets, files of shield, and
+// collectHiddenPaths collects the hidden paths: credentials, browser profiles, wallets, files of shield, and
 // .env files next to the workspace.
-func (b *profileBuilder) findHidden() {
+func (b *profileBuilder) collectHiddenPaths() {
 	for _, list := range []string{"credential_stores", "browser_data", "wallets", "system_secrets", "secret_names", "private_messages"} {
 		globs, _ := knowledge.Paths(list)
 		for _, glob := range globs {
@@ -111,14 +111,14 @@ func (b *profileBuilder) findHidden() {
 		}
 	}
 	for _, path := range b.ShieldPaths {
-		if !contain.Within(path, b.Roots) { // buildProfile makes the paths of shield inside the workspace read-only instead
+		if !contain.Within(path, b.WorkspaceRoots) { // buildProfile makes the paths of shield inside the workspace read-only instead
 			b.hideTree(path)
 		}
 	}
-	for _, root := range b.Roots {
+	for _, root := range b.WorkspaceRoots {
 		beside, _ := filepath.Glob(escapeGlob(filepath.Dir(root)) + "/*/.env*")
 		for _, path := range beside {
-			if !contain.Within(path, b.Roots) && effect.SecretPath(path, false) {
+			if !contain.Within(path, b.WorkspaceRoots) && effect.IsSecretPath(path, false) {
 				b.hidePath(path)
 			}
 		}
@@ -143,7 +143,7 @@ func (b *profileBuilder) hideGlob(glob string) {
 		if !strings.HasPrefix(g, "/") || strings.HasPrefix(g, "/proc/") || strings.HasPrefix(g, "/dev/") {
 			continue // other processes and devices are restricted separately
 		}
-		if !b.mayMatch(g) {
+		if !b.canGlobMatchExistingFile(g) {
 			continue
 		}
 		g, _, tree := strings.Cut(g, "/**") // hide a folder before /** as a whole
@@ -161,10 +161,10 @@ func (b *profileBuilder) hideGlob(glob string) {
 	}
 }
 
-// mayMatch reports whether a pattern can match: not if its first name is missing in the home folder or
+// canGlobMatchExistingFile reports whether a pattern can match: not if its first name is missing in the home folder or
 // a workspace root. Folder names are cached, and most globs end here.
-func (b *profileBuilder) mayMatch(pattern string) bool {
-	for _, dir := range append([]string{b.Home}, b.Roots...) {
+func (b *profileBuilder) canGlobMatchExistingFile(pattern string) bool {
+	for _, dir := range append([]string{b.Home}, b.WorkspaceRoots...) {
 		rest, ok := strings.CutPrefix(pattern, escapeGlob(dir)+"/")
 		if !ok {
 			continue
@@ -173,7 +173,7 @@ func (b *profileBuilder) mayMatch(pattern string) bool {
 		if strings.ContainsAny(first, `*?[\\`) {
 			return true
 		}
-		names, known := b.folderNames[dir]
+		names, known := b.entryNamesByFolder[dir]
 		if !known {
 			entries, err := os.ReadDir(dir)
 			if err != nil {
@@ -183,7 +183,7 @@ func (b *profileBuilder) mayMatch(pattern string) bool {
 			for _, e := range entries {
 				names[e.Name()] = true
 			}
-			b.folderNames[dir] = names
+			b.entryNamesByFolder[dir] = names
 		}
 		if !names[first] {
 			return false
@@ -194,7 +194,7 @@ func (b *profileBuilder) mayMatch(pattern string) bool {
 
 // hidePath hides a file or folder.
 func (b *profileBuilder) hidePath(path string) {
-	if real, err := filepath.EvalSymlinks(path); err == nil && real != "/" && !contain.Holds(real, b.Roots) && !contain.Holds(real, []string{b.Home}) {
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != "/" && !contain.FolderHoldsAny(real, b.WorkspaceRoots) && !contain.FolderHoldsAny(real, []string{b.Home}) {
 		b.hiddenPaths = append(b.hiddenPaths, real)
 	}
 }
@@ -228,7 +228,7 @@ func linkTargetsInHome(folder, home string) (out []string) {
 
 // addEffect adds the paths that an effect needs.
 func (b *profileBuilder) addEffect(e *effect.Effect) error {
-	if why := uncontainable[e.Kind]; why != "" {
+	if why := uncontainableReasonByEffectKind[e.Kind]; why != "" {
 		return &UnboundedError{cmp.Or(e.Reason, "it "+why)}
 	}
 	switch e.Kind {
@@ -237,11 +237,11 @@ func (b *profileBuilder) addEffect(e *effect.Effect) error {
 			return &UnboundedError{e.Program + " " + why}
 		}
 		b.addProgram(e.Program)
-		b.network = b.network || e.Class == effect.Network
-	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData, effect.ChangeRemote:
-		b.network = true
+		b.allowsNetwork = b.allowsNetwork || e.Class == effect.Network
+	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData, effect.ChangeRemoteSystem:
+		b.allowsNetwork = true
 	case effect.ReadFile, effect.RunCode, effect.ReadSecret:
-		if e.Path != "" && !e.Pattern {
+		if e.Path != "" && !e.PathIsPattern {
 			b.addReadable(e.Path)
 		}
 	case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions, effect.Persist:
@@ -252,33 +252,33 @@ func (b *profileBuilder) addEffect(e *effect.Effect) error {
 	return nil
 }
 
-// uncontainable are the effects that containment would prevent, with the reason: they do not change a
+// uncontainableReasonByEffectKind are the effects that containment would prevent, with the reason: they do not change a
 // path.
-var uncontainable = map[effect.Kind]string{
-	effect.ChangePrivilege: "it changes its privileges; run it without --contain",
-	effect.ChangeSystem:    "it changes the system; run it without --contain",
-	effect.StopProcess:     "it stops other processes; run it without --contain",
-	effect.ReadClipboard:   "it reads the screen, the keyboard or the memory of other programs; run it without --contain",
-	effect.RemoteShell:     "it gives another machine a shell (reverse shell); do not run it",
-	effect.ChangeGuard:     "it changes shield; do not run it",
+var uncontainableReasonByEffectKind = map[effect.Kind]string{
+	effect.ChangePrivilege:  "it changes its privileges; run it without --contain",
+	effect.ChangeSystem:     "it changes the system; run it without --contain",
+	effect.StopProcess:      "it stops other processes; run it without --contain",
+	effect.ReadClipboard:    "it reads the screen, the keyboard or the memory of other programs; run it without --contain",
+	effect.RemoteShell:      "it gives another machine a shell (reverse shell); do not run it",
+	effect.TamperWithShield: "it changes shield; do not run it",
 }
 
 // addProgram adds a program's caches, which are created if missing, and the credentials of its own
 // service.
 func (b *profileBuilder) addProgram(name string) {
-	caches, credentials := knowledge.Keeps(filepath.Base(name))
-	another := strings.ContainsRune(name, '/') && !launch.IsStandardFolder(filepath.Dir(name)) || b.readOrExecutedNames[name] // a path to a different program of the same name
+	caches, credentials := knowledge.CachesAndCredentialFiles(filepath.Base(name))
+	another := strings.ContainsRune(name, '/') && !launch.IsSystemProgramFolder(filepath.Dir(name)) || b.isReadOrExecutedFileName[name] // a path to a different program of the same name
 	for _, glob := range caches {
 		for _, path := range b.expandGlob(glob) {
-			if another && !contain.Within(path, b.Roots) {
+			if another && !contain.Within(path, b.WorkspaceRoots) {
 				continue
 			}
 			if real, exists, err := resolveSymlinks(path); err == nil {
-				b.deliberateWrites = append(b.deliberateWrites, real)
-				if !exists && !contain.Within(real, b.Roots) {
+				b.intendedWritePaths = append(b.intendedWritePaths, real)
+				if !exists && !contain.Within(real, b.WorkspaceRoots) {
 					b.foldersToCreate = append(b.foldersToCreate, real)
 				}
-				if !contain.Within(real, b.Roots) {
+				if !contain.Within(real, b.WorkspaceRoots) {
 					b.writablePaths = append(b.writablePaths, real)
 				}
 			}
@@ -306,7 +306,7 @@ func (b *profileBuilder) expandGlob(glob string) (out []string) {
 		if rest, ok := strings.CutPrefix(g, "~/"); ok && b.Home != "" {
 			out = append(out, filepath.Join(b.Home, rest))
 		} else if rest, ok := strings.CutPrefix(g, "$WORKSPACE/"); ok {
-			for _, root := range b.Roots {
+			for _, root := range b.WorkspaceRoots {
 				out = append(out, filepath.Join(root, rest))
 			}
 		}
@@ -347,7 +347,7 @@ func (b *profileBuilder) addReadable(path string) {
 // created or removed.
 func (b *profileBuilder) addWritable(e *effect.Effect) error {
 	path := e.Path
-	if i := strings.IndexAny(path, `*?[\`); e.Pattern && i >= 0 {
+	if i := strings.IndexAny(path, `*?[\`); e.PathIsPattern && i >= 0 {
 		path = path[:strings.LastIndexByte(path[:i], '/')+1]
 	}
 	path = filepath.Clean(path)
@@ -358,11 +358,11 @@ func (b *profileBuilder) addWritable(e *effect.Effect) error {
 	if slices.Contains(outputDevices, real) {
 		return nil
 	}
-	b.deliberateWrites = append(b.deliberateWrites, real)
-	if contain.Within(real, b.Roots) {
+	b.intendedWritePaths = append(b.intendedWritePaths, real)
+	if contain.Within(real, b.WorkspaceRoots) {
 		return nil
 	}
-	stays := e.Kind == effect.WriteFile || e.Kind == effect.ChangePermissions || e.Kind == effect.Persist || e.Kind == effect.CreateDirectory || e.Pattern
+	stays := e.Kind == effect.WriteFile || e.Kind == effect.ChangePermissions || e.Kind == effect.Persist || e.Kind == effect.CreateDirectory || e.PathIsPattern
 	if exists && stays {
 		info, err := os.Stat(real)
 		if err != nil {
@@ -390,7 +390,7 @@ var outputDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", 
 // isTooWide reports whether a folder must not be writable as a whole: it contains the home folder,
 // something hidden, or files that are executed later.
 func (b *profileBuilder) isTooWide(folder string) bool {
-	return contain.Holds(folder, []string{b.Home}) || contain.Holds(folder, b.hiddenPaths) || strings.Count(folder, "/") < 2 && folder != "/tmp" || len(b.filesRunLater(folder)) > 0
+	return contain.FolderHoldsAny(folder, []string{b.Home}) || contain.FolderHoldsAny(folder, b.hiddenPaths) || strings.Count(folder, "/") < 2 && folder != "/tmp" || len(b.autostartAndAgentFiles(folder)) > 0
 }
 
 // resolveSymlinks returns a path without symbolic links, and whether it exists.
@@ -411,8 +411,8 @@ func resolveSymlinks(path string) (real string, exists bool, err error) {
 	}
 }
 
-// filesRunLater returns the files in a folder that are executed later or instruct an agent.
-func (b *profileBuilder) filesRunLater(folder string) (out []string) {
+// autostartAndAgentFiles returns the files in a folder that are executed later or instruct an agent.
+func (b *profileBuilder) autostartAndAgentFiles(folder string) (out []string) {
 	for _, list := range []string{"agent_settings", "starts_later"} {
 		globs, _ := knowledge.Paths(list)
 		for _, glob := range globs {
@@ -427,7 +427,7 @@ func (b *profileBuilder) filesRunLater(folder string) (out []string) {
 				default:
 					continue
 				}
-				if !b.mayMatch(g) {
+				if !b.canGlobMatchExistingFile(g) {
 					continue
 				}
 				g, _, _ = strings.Cut(g, "/**")
@@ -450,27 +450,27 @@ func (b *profileBuilder) buildProfile() (*contain.Profile, error) {
 			b.visibleTmpPaths = append(b.visibleTmpPaths, real)
 		}
 	}
-	p := &contain.Profile{Hidden: outermost(b.hiddenPaths), Write: outermost(append(slices.Clone(b.Roots), b.writablePaths...)), Network: b.network}
-	for _, root := range p.Write {
-		for _, path := range b.filesRunLater(root) {
-			if !contain.Within(path, b.deliberateWrites) && !contain.Holds(path, b.deliberateWrites) {
-				p.ReadOnly = append(p.ReadOnly, path)
+	p := &contain.Profile{HiddenPaths: outermost(b.hiddenPaths), WritablePaths: outermost(append(slices.Clone(b.WorkspaceRoots), b.writablePaths...)), AllowsNetwork: b.allowsNetwork}
+	for _, root := range p.WritablePaths {
+		for _, path := range b.autostartAndAgentFiles(root) {
+			if !contain.Within(path, b.intendedWritePaths) && !contain.FolderHoldsAny(path, b.intendedWritePaths) {
+				p.ReadOnlyPaths = append(p.ReadOnlyPaths, path)
 			}
 		}
 	}
 	for _, path := range slices.Sorted(slices.Values(b.foldersToCreate)) {
-		if slices.Contains(p.Write, path) {
+		if slices.Contains(p.WritablePaths, path) {
 			p.FoldersToCreate = append(p.FoldersToCreate, path)
 		}
 	}
 	for _, path := range b.ShieldPaths {
-		if _, err := os.Lstat(path); err == nil && contain.Within(path, b.Roots) {
-			p.ReadOnly = append(p.ReadOnly, path)
+		if _, err := os.Lstat(path); err == nil && contain.Within(path, b.WorkspaceRoots) {
+			p.ReadOnlyPaths = append(p.ReadOnlyPaths, path)
 		}
 	}
-	p.ReadOnly = outermost(p.ReadOnly)
+	p.ReadOnlyPaths = outermost(p.ReadOnlyPaths)
 	for _, path := range outermost(b.visibleTmpPaths) {
-		if !contain.Within(path, p.Write) {
+		if !contain.Within(path, p.WritablePaths) {
 			p.VisibleInTmp = append(p.VisibleInTmp, path)
 		}
 	}

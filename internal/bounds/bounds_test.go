@@ -16,7 +16,7 @@ import (
 )
 
 // newPlace makes a home folder with a workspace and files.
-func newPlace(t *testing.T) StartPlace {
+func newPlace(t *testing.T) ContainedProgramContext {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -41,11 +41,11 @@ func newPlace(t *testing.T) StartPlace {
 			t.Fatal(err)
 		}
 	}
-	return StartPlace{Home: home, Roots: []string{home + "/src/app"}, ShieldPaths: []string{home + "/.local/state/shield"}}
+	return ContainedProgramContext{Home: home, WorkspaceRoots: []string{home + "/src/app"}, ShieldPaths: []string{home + "/.local/state/shield"}}
 }
 
-func (p StartPlace) judge(command string) []effect.Effect {
-	return shell.Analyze(command, &effect.Place{CWD: p.Roots[0], Home: p.Home, Roots: p.Roots}).Effects
+func (p ContainedProgramContext) judge(command string) []effect.Effect {
+	return shell.Analyze(command, &effect.PathContext{CWD: p.WorkspaceRoots[0], Home: p.Home, Roots: p.WorkspaceRoots}).Effects
 }
 
 // short returns paths below the home folder without it, and no others.
@@ -124,7 +124,7 @@ func TestCommands(t *testing.T) {
 }
 
 // difference says in words what a profile gives beyond that of nothing.
-func difference(at StartPlace, plain, p *contain.Profile) string {
+func difference(at ContainedProgramContext, plain, p *contain.Profile) string {
 	less := func(a, b []string) string {
 		return short(at.Home, slices.DeleteFunc(slices.Clone(a), func(s string) bool { return contain.Within(s, b) }))
 	}
@@ -134,12 +134,12 @@ func difference(at StartPlace, plain, p *contain.Profile) string {
 			out = append(out, word+" "+list)
 		}
 	}
-	if p.Network {
+	if p.AllowsNetwork {
 		out = append(out, "network")
 	}
-	add("read", less(plain.Hidden, p.Hidden))
-	add("write", less(p.Write, plain.Write))
-	add("free", strings.TrimPrefix(less(plain.ReadOnly, p.ReadOnly), "src/app/"))
+	add("read", less(plain.HiddenPaths, p.HiddenPaths))
+	add("write", less(p.WritablePaths, plain.WritablePaths))
+	add("free", strings.TrimPrefix(less(plain.ReadOnlyPaths, p.ReadOnlyPaths), "src/app/"))
 	if len(out) == 0 {
 		return "-"
 	}
@@ -156,13 +156,13 @@ func TestHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = ".aws/credentials .config/gh/hosts.yml .electrum .local/state/shield .mozilla/firefox .npmrc .ssh dotfiles/netrc keys/real src/other/.env"
-	if got := short(at.Home, p.Hidden); got != want {
+	if got := short(at.Home, p.HiddenPaths); got != want {
 		t.Errorf("hidden\ngot  %s\nwant %s", got, want)
 	}
-	if got := short(at.Home, p.Write); got != "src/app" {
+	if got := short(at.Home, p.WritablePaths); got != "src/app" {
 		t.Errorf("written: %s", got)
 	}
-	if got := short(at.Home, p.ReadOnly); got != "src/app/.claude/settings.json src/app/.git/config src/app/.git/hooks" {
+	if got := short(at.Home, p.ReadOnlyPaths); got != "src/app/.claude/settings.json src/app/.git/config src/app/.git/hooks" {
 		t.Errorf("fixed: %s", got)
 	}
 }
@@ -193,8 +193,8 @@ func TestServer(t *testing.T) {
 		if got := difference(at, plain, p); got != c.want {
 			t.Errorf("%s %+v\ngot  %s\nwant %s", c.program, c.grants, got, c.want)
 		}
-		if len(c.grants.Read) > 0 && strings.HasSuffix(c.grants.Read[0], "known_hosts") && !strings.Contains(short(at.Home, p.Hidden), ".ssh/id_rsa") {
-			t.Errorf("beside what was given nothing is hidden: %v", p.Hidden)
+		if len(c.grants.Read) > 0 && strings.HasSuffix(c.grants.Read[0], "known_hosts") && !strings.Contains(short(at.Home, p.HiddenPaths), ".ssh/id_rsa") {
+			t.Errorf("beside what was given nothing is hidden: %v", p.HiddenPaths)
 		}
 	}
 	if _, err := OfServer("node", at, Grants{Write: []string{at.Home + "/none"}}); err == nil {
@@ -209,7 +209,7 @@ func BenchmarkOfCommand(b *testing.B) {
 	}
 	root := b.TempDir()
 	for b.Loop() {
-		if _, err := OfCommand(nil, StartPlace{Home: home, Roots: []string{root}}); err != nil {
+		if _, err := OfCommand(nil, ContainedProgramContext{Home: home, WorkspaceRoots: []string{root}}); err != nil {
 			b.Fatal(err)
 		}
 	}

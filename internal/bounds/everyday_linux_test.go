@@ -237,8 +237,8 @@ func TestTraceWithinProfile(t *testing.T) {
 				bounded.Add(1)
 				for _, at := range touches(trace) {
 					checked.Add(1)
-					if strings.HasSuffix(at.does, "changes") && !contain.Within(at.path, p.Write) && !strings.HasPrefix(at.path, "/dev/") && !strings.HasPrefix(at.path, "/tmp/shield-") ||
-						strings.HasPrefix(at.does, "reads") && contain.Within(at.path, p.Hidden) {
+					if strings.HasSuffix(at.does, "changes") && !contain.Within(at.path, p.WritablePaths) && !strings.HasPrefix(at.path, "/dev/") && !strings.HasPrefix(at.path, "/tmp/shield-") ||
+						strings.HasPrefix(at.does, "reads") && contain.Within(at.path, p.HiddenPaths) {
 						t.Errorf("seed %d: judged %q, run with %q: %s %s %s", seed, judged, beside, at.call, at.does, at.path)
 					}
 				}
@@ -325,8 +325,8 @@ func everydayCommand(t *testing.T, judged, line string, with contain.Mechanism, 
 			t.Fatal(err)
 		}
 	}
-	at := StartPlace{Home: home, Roots: []string{root}}
-	p, err := OfCommand(shell.Analyze(judged, &effect.Place{CWD: root, Home: home, Roots: at.Roots}).Effects, at)
+	at := ContainedProgramContext{Home: home, WorkspaceRoots: []string{root}}
+	p, err := OfCommand(shell.Analyze(judged, &effect.PathContext{CWD: root, Home: home, Roots: at.WorkspaceRoots}).Effects, at)
 	if unbounded := (*UnboundedError)(nil); check != nil && errors.As(err, &unbounded) {
 		return // it is not contained
 	}
@@ -341,7 +341,7 @@ func everydayCommand(t *testing.T, judged, line string, with contain.Mechanism, 
 		if err := os.Mkdir(home+"/trace", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		p.Write = append(p.Write, home+"/trace")
+		p.WritablePaths = append(p.WritablePaths, home+"/trace")
 	}
 	run := line
 	if check != nil {
@@ -359,7 +359,7 @@ func everydayCommand(t *testing.T, judged, line string, with contain.Mechanism, 
 		t.Fatal(err)
 	}
 	err = started.Wait()
-	started.End()
+	started.WaitForReportsAndCleanUp()
 	if check != nil {
 		trace, err := os.ReadFile(home + "/trace/out")
 		if err != nil {

@@ -11,7 +11,7 @@ func TestText(t *testing.T) {
 	}{
 		{"", 3, ""}, {"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"äöü", 3, "äöü"}, {"äöüß", 3, "äö…"}, {"a\xffbc", 3, "a\xff…"}, {"ab", 1, "…"},
 	} {
-		if got := Text(c.in, c.n); got != c.want {
+		if got := TruncateWithEllipsis(c.in, c.n); got != c.want {
 			t.Errorf("%q in %d: %q, want %q", c.in, c.n, got, c.want)
 		}
 	}

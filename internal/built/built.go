@@ -20,18 +20,18 @@ import (
 // shield.
 const buildTimeout = 10 * time.Minute
 
-// Shield builds shield from the sources of this module, and returns the program's path. Its folder
+// BuildShield builds shield from the sources of this module, and returns the program's path. Its folder
 // contains no other program.
-func Shield() (path string, err error) {
+func BuildShield() (programPath string, err error) {
 	root, err := moduleFolder()
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(root, "build", "test", "bin", "shield")
+	programPath = filepath.Join(root, "build", "test", "bin", "shield")
 	if runtime.GOOS == "windows" {
-		path += ".exe"
+		programPath += ".exe"
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(programPath), 0o755); err != nil {
 		return "", err
 	}
 	lock, err := flock.New(filepath.Join(root, "build", "test", "lock"))
@@ -42,12 +42,12 @@ func Shield() (path string, err error) {
 	if err := lock.Lock(context.Background(), buildTimeout); err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", path, ".")
+	build := exec.Command("go", "build", "-o", programPath, ".")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build shield: %w\n%s", err, out)
 	}
-	return path, nil
+	return programPath, nil
 }
 
 // moduleFolder returns the folder of the sources.

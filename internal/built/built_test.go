@@ -18,7 +18,7 @@ func TestShield(t *testing.T) {
 	const together = 3
 	for range together {
 		go func() {
-			path, err := Shield()
+			path, err := BuildShield()
 			results <- result{path, err}
 		}()
 	}
@@ -41,7 +41,7 @@ func TestShield(t *testing.T) {
 // TestNoSources is not parallel: the working folder is the process's.
 func TestNoSources(t *testing.T) {
 	t.Chdir("/")
-	if path, err := Shield(); err == nil {
+	if path, err := BuildShield(); err == nil {
 		t.Errorf("%s is built from nothing", path)
 	}
 }

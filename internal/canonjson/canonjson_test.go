@@ -36,7 +36,7 @@ func TestAppend(t *testing.T) {
 			if err != nil || string(got) != "x"+tt.want {
 				t.Errorf("Append(%s)\n got %s, %v\nwant %s", tt.in, got, err, tt.want)
 			}
-			v, err := Value([]byte(tt.in), 64)
+			v, err := ParseValue([]byte(tt.in), 64)
 			if got := AppendValue(nil, v); err != nil || string(got) != tt.want {
 				t.Errorf("AppendValue(%s)\n got %s, %v\nwant %s", tt.in, got, err, tt.want)
 			}
@@ -119,40 +119,40 @@ func TestErrors(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, in string
-		kind     Kind
+		kind     ErrorKind
 		field    string
 	}{
-		{"empty", ``, Syntax, ""},
-		{"cut", `{"a":`, Syntax, "a"},
-		{"bare word", `{a:1}`, Syntax, ""},
-		{"trailing comma", `{"a":1,}`, Syntax, ""},
-		{"mismatch", `{"a":[}`, Syntax, "a"},
-		{"two values", `{} {}`, Syntax, ""},
-		{"NaN", `{"a":NaN}`, Syntax, "a"},
-		{"leading zero", `{"a":01}`, Syntax, ""},
-		{"raw newline", "{\"a\":\"\n\"}", Syntax, "a"},
-		{"bad escape", `{"a":"\x"}`, Syntax, "a"},
-		{"not utf-8", "{\"a\":\"\xff\"}", UTF8, ""},
-		{"overlong", "{\"a\":\"\xc0\xaf\"}", UTF8, ""},
-		{"raw surrogate", "{\"a\":\"\xed\xa0\x80\"}", UTF8, ""},
-		{"high half", `{"a":{"b":"\ud800"}}`, Surrogate, "a.b"},
-		{"low half", `{"a":"\uDC00x"}`, Surrogate, "a"},
-		{"two high halves", `{"a":"x\ud800\ud800"}`, Surrogate, "a"},
-		{"half in a name", `{"\ud800":1}`, Surrogate, ""},
-		{"same key", `{"a":1,"a":2}`, Duplicate, "a"},
-		{"same key, escaped", `{"a":1,"\u0061":2}`, Duplicate, "a"},
-		{"case", `{"x":[{"Key":1,"kEY":2}]}`, Duplicate, "x.kEY"},
-		{"long s", `{"session":1,"ſession":2}`, Duplicate, "ſession"},
-		{"kelvin", `{"k":1,"\u212a":2}`, Duplicate, "\u212a"},
-		{"among many", many(`"K15":1`), Duplicate, "K15"},
-		{"array", `[1]`, NoObject, ""},
-		{"string", `"a"`, NoObject, ""},
-		{"null", `null`, NoObject, ""},
-		{"deep", `{"a":[[[[1]]]]}`, Depth, "a"},
+		{"empty", ``, ErrorKindSyntax, ""},
+		{"cut", `{"a":`, ErrorKindSyntax, "a"},
+		{"bare word", `{a:1}`, ErrorKindSyntax, ""},
+		{"trailing comma", `{"a":1,}`, ErrorKindSyntax, ""},
+		{"mismatch", `{"a":[}`, ErrorKindSyntax, "a"},
+		{"two values", `{} {}`, ErrorKindSyntax, ""},
+		{"NaN", `{"a":NaN}`, ErrorKindSyntax, "a"},
+		{"leading zero", `{"a":01}`, ErrorKindSyntax, ""},
+		{"raw newline", "{\"a\":\"\n\"}", ErrorKindSyntax, "a"},
+		{"bad escape", `{"a":"\x"}`, ErrorKindSyntax, "a"},
+		{"not utf-8", "{\"a\":\"\xff\"}", ErrorKindInvalidUTF8, ""},
+		{"overlong", "{\"a\":\"\xc0\xaf\"}", ErrorKindInvalidUTF8, ""},
+		{"raw surrogate", "{\"a\":\"\xed\xa0\x80\"}", ErrorKindInvalidUTF8, ""},
+		{"high half", `{"a":{"b":"\ud800"}}`, ErrorKindUnpairedSurrogate, "a.b"},
+		{"low half", `{"a":"\uDC00x"}`, ErrorKindUnpairedSurrogate, "a"},
+		{"two high halves", `{"a":"x\ud800\ud800"}`, ErrorKindUnpairedSurrogate, "a"},
+		{"half in a name", `{"\ud800":1}`, ErrorKindUnpairedSurrogate, ""},
+		{"same key", `{"a":1,"a":2}`, ErrorKindDuplicateName, "a"},
+		{"same key, escaped", `{"a":1,"\u0061":2}`, ErrorKindDuplicateName, "a"},
+		{"case", `{"x":[{"Key":1,"kEY":2}]}`, ErrorKindDuplicateName, "x.kEY"},
+		{"long s", `{"session":1,"ſession":2}`, ErrorKindDuplicateName, "ſession"},
+		{"kelvin", `{"k":1,"\u212a":2}`, ErrorKindDuplicateName, "\u212a"},
+		{"among many", many(`"K15":1`), ErrorKindDuplicateName, "K15"},
+		{"array", `[1]`, ErrorKindNotObject, ""},
+		{"string", `"a"`, ErrorKindNotObject, ""},
+		{"null", `null`, ErrorKindNotObject, ""},
+		{"deep", `{"a":[[[[1]]]]}`, ErrorKindTooDeep, "a"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Object(nil, []byte(tt.in), 4)
+			_, err := ParseObjectMembers(nil, []byte(tt.in), 4)
 			var e *Error
 			if !errors.As(err, &e) {
 				t.Fatalf("Object(%s): got %v, want an *Error", tt.in, err)
@@ -169,13 +169,13 @@ func TestDepth(t *testing.T) {
 		nest := func(n int) []byte {
 			return []byte(strings.Repeat(unit[0], n) + "0" + strings.Repeat(unit[1], n))
 		}
-		if _, err := Value(nest(64), 64); err != nil {
+		if _, err := ParseValue(nest(64), 64); err != nil {
 			t.Errorf("64 levels: %v", err)
 		}
-		if _, err := Value(nest(65), 64); err == nil {
+		if _, err := ParseValue(nest(65), 64); err == nil {
 			t.Error("65 levels pass")
 		}
-		if _, err := Value(nest(1<<20), 64); err == nil {
+		if _, err := ParseValue(nest(1<<20), 64); err == nil {
 			t.Error("1,048,576 levels pass")
 		}
 	}
@@ -183,7 +183,7 @@ func TestDepth(t *testing.T) {
 
 func TestObjectMembers(t *testing.T) {
 	in := []byte(" { \"n\" : -1.50 , \"o\":\t{ \"x\":[1] } ,\"s\":\"\\u0061\",\"t\":true } ")
-	members, err := Object(nil, in, 64)
+	members, err := ParseObjectMembers(nil, in, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func FuzzAppend(f *testing.F) {
 		if !jsontext.Value(in).IsValid() {
 			t.Fatalf("%q is not valid JSON and was accepted", in)
 		}
-		v, err := Value(in, 64)
+		v, err := ParseValue(in, 64)
 		if other := AppendValue(nil, v); err != nil || !bytes.Equal(once, other) {
 			t.Fatalf("two forms: %q, %q, %v", once, other, err)
 		}

@@ -14,21 +14,21 @@ import (
 )
 
 // A Kind is the reason why a text was rejected.
-type Kind uint8
+type ErrorKind uint8
 
 // The kinds of errors.
 const (
-	Syntax    Kind = iota // not JSON
-	UTF8                  // not UTF-8
-	Surrogate             // an unpaired surrogate in an escape
-	Duplicate             // two names of an object are equal, or differ only in case
-	Depth                 // nesting exceeds the limit
-	NoObject              // valid JSON, but not an object
+	ErrorKindSyntax            ErrorKind = iota // not JSON
+	ErrorKindInvalidUTF8                        // not UTF-8
+	ErrorKindUnpairedSurrogate                  // an unpaired surrogate in an escape
+	ErrorKindDuplicateName                      // two names of an object are equal, or differ only in case
+	ErrorKindTooDeep                            // nesting exceeds the limit
+	ErrorKindNotObject                          // valid JSON, but not an object
 )
 
 // An Error is the reason and position of a rejected text.
 type Error struct {
-	Kind   Kind
+	Kind   ErrorKind
 	Field  string // member names from the outermost object inwards, joined by dots; can be empty
 	Offset int64  // byte offset in the text; the error is there or after it
 	Err    error
@@ -46,10 +46,10 @@ type Member struct {
 	Raw   []byte // the value's text, a part of the input
 }
 
-// Value parses raw as one JSON value of at most maxDepth levels (the outermost is 1). It returns
+// ParseValue parses raw as one JSON value of at most maxDepth levels (the outermost is 1). It returns
 // string, bool, nil, jsontext.Value (a number's text, part of raw), []any or map[string]any. Its
 // errors are of type [*Error].
-func Value(raw []byte, maxDepth int) (any, error) {
+func ParseValue(raw []byte, maxDepth int) (any, error) {
 	p, err := newParser(raw, maxDepth)
 	if err != nil {
 		return nil, err
@@ -65,9 +65,9 @@ func Value(raw []byte, maxDepth int) (any, error) {
 	return v, nil
 }
 
-// Object parses raw as one JSON object, as [Value] does, and appends its members to dst in input
+// ParseObjectMembers parses raw as one JSON object, as [Value] does, and appends its members to dst in input
 // order.
-func Object(dst []Member, raw []byte, maxDepth int) ([]Member, error) {
+func ParseObjectMembers(dst []Member, raw []byte, maxDepth int) ([]Member, error) {
 	p, err := newParser(raw, maxDepth)
 	if err != nil {
 		return dst, err
@@ -76,7 +76,7 @@ func Object(dst []Member, raw []byte, maxDepth int) ([]Member, error) {
 	switch kind := p.dec.PeekKind(); kind {
 	case '{':
 	case '"', '0', 't', 'f', 'n', '[':
-		return dst, &Error{Kind: NoObject, Err: fmt.Errorf("expected a JSON object, found %s; write one JSON object", kindName(kind))}
+		return dst, &Error{Kind: ErrorKindNotObject, Err: fmt.Errorf("expected a JSON object, found %s; write one JSON object", kindName(kind))}
 	default:
 		_, err := p.dec.ReadToken()
 		return dst, p.convertError(err)
@@ -119,7 +119,7 @@ var allowDuplicates = sync.OnceValue(func() jsontext.Options { return jsontext.A
 
 func newParser(raw []byte, maxDepth int) (*parser, error) {
 	if !utf8.Valid(raw) {
-		return nil, &Error{Kind: UTF8, Offset: int64(validPrefix(raw)), Err: errors.New("the text is not UTF-8; convert it")}
+		return nil, &Error{Kind: ErrorKindInvalidUTF8, Offset: int64(validUTF8PrefixLen(raw)), Err: errors.New("the text is not UTF-8; convert it")}
 	}
 	p := parsers.Get().(*parser)
 	p.buf = *bytes.NewBuffer(raw)
@@ -137,7 +137,7 @@ func (p *parser) releaseParser() {
 	parsers.Put(p)
 }
 
-func validPrefix(raw []byte) int {
+func validUTF8PrefixLen(raw []byte) int {
 	n := 0
 	for n < len(raw) {
 		r, size := utf8.DecodeRune(raw[n:])
@@ -259,7 +259,7 @@ func (p *parser) parseName(seen *seenNames) (string, error) {
 		return "", err
 	}
 	if other, ok := seen.add(name); !ok {
-		return "", &Error{Kind: Duplicate, Field: Quote(name), Offset: p.dec.InputOffset(),
+		return "", &Error{Kind: ErrorKindDuplicateName, Field: Quote(name), Offset: p.dec.InputOffset(),
 			Err: fmt.Errorf("the keys %q and %q are the same, or differ only in case; remove one", Quote(other), Quote(name))}
 	}
 	return name, nil
@@ -278,13 +278,13 @@ func (p *parser) checkEnd() error {
 }
 
 func (p *parser) tooDeepError() error {
-	return &Error{Kind: Depth, Offset: p.dec.InputOffset(), Err: fmt.Errorf("the JSON is nested deeper than %d levels; flatten it", p.maxDepth)}
+	return &Error{Kind: ErrorKindTooDeep, Offset: p.dec.InputOffset(), Err: fmt.Errorf("the JSON is nested deeper than %d levels; flatten it", p.maxDepth)}
 }
 
 // convertError converts a jsontext error into an [*Error] that does not quote the text, which can be hostile
 // or secret.
 func (p *parser) convertError(err error) error {
-	e := &Error{Kind: Syntax, Offset: p.dec.InputOffset(), Err: errors.New("not JSON")}
+	e := &Error{Kind: ErrorKindSyntax, Offset: p.dec.InputOffset(), Err: errors.New("not JSON")}
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF:
@@ -292,7 +292,7 @@ func (p *parser) convertError(err error) error {
 	case errors.As(err, &syntactic):
 		e.Offset = syntactic.ByteOffset
 		if at := e.Offset; at >= 0 && at <= int64(len(p.raw)) && isSurrogateEscape(p.raw[at:]) {
-			e.Kind, e.Err = Surrogate, errors.New("the text contains half of a surrogate pair; write the whole character")
+			e.Kind, e.Err = ErrorKindUnpairedSurrogate, errors.New("the text contains half of a surrogate pair; write the whole character")
 			break
 		}
 		e.Err = fmt.Errorf("the text is not valid JSON at byte %d; correct it", e.Offset+1)
@@ -314,14 +314,14 @@ func prefixField(err error, name string) error {
 	if errors.As(err, &e) {
 		if e.Field == "" {
 			e.Field = Quote(name)
-		} else if len(e.Field) < maxFieldBytes {
+		} else if len(e.Field) < maxErrorFieldPathBytes {
 			e.Field = Quote(name) + "." + e.Field
 		}
 	}
 	return err
 }
 
-const maxFieldBytes = 256 // approximate maximum of an error's field, in bytes
+const maxErrorFieldPathBytes = 256 // approximate maximum of an error's field, in bytes
 
 // Quote makes a name from the input displayable: at most 80 characters, without controls, separators
 // and invisible characters.

@@ -50,8 +50,8 @@ type Reader struct {
 
 // New returns a Reader. The function inside reports whether a folder may be a git working tree to
 // read; the function stored reports whether a linked working tree may have its objects in a folder.
-func New(files FS, inside, stored func(path string) bool) *Reader {
-	return &Reader{fs: files, acceptsWorkTree: inside, acceptsObjectFolder: stored, bytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, pathsLeft: maxComparedPaths, repos: map[string]*repository{}}
+func New(files FS, acceptsWorkTree, acceptsObjectFolder func(path string) bool) *Reader {
+	return &Reader{fs: files, acceptsWorkTree: acceptsWorkTree, acceptsObjectFolder: acceptsObjectFolder, bytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, pathsLeft: maxComparedPaths, repos: map[string]*repository{}}
 }
 
 // Close closes the files that are open.
@@ -61,15 +61,15 @@ func (r *Reader) Close() {
 	}
 }
 
-// GitPaths returns the path of .git for each repository that was found. For each repository that
+// RepositoryGitDirPaths returns the path of .git for each repository that was found. For each repository that
 // could be read, it also returns the folder that contains HEAD and the folder that contains the
 // objects.
-func (r *Reader) GitPaths() []string {
+func (r *Reader) RepositoryGitDirPaths() []string {
 	var out []string
 	for top, repo := range r.repos {
 		out = append(out, top+"/.git")
 		if repo != nil {
-			out = append(out, repo.folder, repo.commonFolder)
+			out = append(out, repo.gitDir, repo.gitCommonDir)
 		}
 	}
 	return out
@@ -104,7 +104,7 @@ func (r *Reader) committedEntry(file string) (repo *repository, e treeEntry, ok 
 // sameAsEntry reports whether the file or folder at a path equals a tree entry. Symbolic links below
 // base, the requested path, must not lead out of it.
 func (r *Reader) sameAsEntry(repo *repository, e treeEntry, file, base string, level int) bool {
-	if r.pathsLeft--; r.pathsLeft < 0 || level > maxFolderDepth || !r.countAccess() || isGit(path.Base(file)) {
+	if r.pathsLeft--; r.pathsLeft < 0 || level > maxFolderDepth || !r.trySpendFileAccessBudget() || isDotGitName(path.Base(file)) {
 		return false
 	}
 	info, err := r.fs.Lstat(file)
@@ -116,7 +116,7 @@ func (r *Reader) sameAsEntry(repo *repository, e treeEntry, file, base string, l
 		return e.kind == regularEntry && info.Size() <= maxFileBytes && r.sameFile(repo, e.id, file, info.Size())
 	case info.Mode()&fs.ModeType == fs.ModeSymlink:
 		to, err := r.fs.Readlink(file)
-		return err == nil && e.kind == symlinkEntry && repo.blobHolds(e.id, to) && (file == base || staysBelow(file, to, base))
+		return err == nil && e.kind == symlinkEntry && repo.blobEqualsText(e.id, to) && (file == base || staysBelow(file, to, base))
 	case info.IsDir():
 		return (e.kind == folderEntry || e.kind == submoduleEntry) && r.sameFolder(repo, e, file, base, level)
 	}
@@ -146,7 +146,7 @@ func (r *Reader) sameFolder(repo *repository, e treeEntry, dir, base string, lev
 
 // sameFile reports whether a file has a blob's hash, and the blob exists.
 func (r *Reader) sameFile(repo *repository, want objectID, file string, size int64) bool {
-	if !r.spendBytes(size) {
+	if !r.trySpendByteBudget(size) {
 		return false
 	}
 	f, err := r.fs.Open(file)
@@ -182,21 +182,21 @@ func staysBelow(link, to, base string) bool {
 	return at == base || strings.HasPrefix(at, base+"/")
 }
 
-// isGit reports whether a name could be ".git" on some file system. git never writes such a name into
+// isDotGitName reports whether a name could be ".git" on some file system. git never writes such a name into
 // a tree.
-func isGit(name string) bool {
+func isDotGitName(name string) bool {
 	return strings.EqualFold(name, ".git") || strings.HasPrefix(strings.ToLower(name), "git~") || strings.ContainsAny(name, "\\:\x00") ||
 		strings.HasPrefix(strings.ToLower(name), ".git") && strings.ContainsFunc(name[4:], func(c rune) bool { return c > 0x7f || c == ' ' })
 }
 
-// countAccess counts a file access, and reports false above the limit.
-func (r *Reader) countAccess() bool {
+// trySpendFileAccessBudget counts a file access, and reports false above the limit.
+func (r *Reader) trySpendFileAccessBudget() bool {
 	r.accessesLeft--
 	return r.accessesLeft >= 0
 }
 
-// spendBytes counts hashed or decompressed bytes, and reports false above the limit.
-func (r *Reader) spendBytes(n int64) bool {
+// trySpendByteBudget counts hashed or decompressed bytes, and reports false above the limit.
+func (r *Reader) trySpendByteBudget(n int64) bool {
 	if n < 0 || n > maxObjectBytes || n > r.bytesLeft {
 		r.bytesLeft = 0
 		return false

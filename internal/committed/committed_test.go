@@ -217,7 +217,7 @@ func TestPacks(t *testing.T) {
 	for text := base; len(chain) < maxDeltaChain+2; {
 		next := text + "x"
 		n := nameOf("blob", next)
-		chain = append(chain, packed{name: n, kind: deltaByID, before: slices.Clone(name[:]), text: delta(text, "x")})
+		chain = append(chain, packed{name: n, kind: packObjectTypeRefDelta, before: slices.Clone(name[:]), text: delta(text, "x")})
 		text, name = next, n
 	}
 	tests := map[string]struct {
@@ -226,20 +226,20 @@ func TestPacks(t *testing.T) {
 		want    bool
 	}{
 		"whole":             {[]packed{{name: whole, kind: 3, text: base + add}}, base + add, true},
-		"by name":           {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: deltaByID, before: baseName[:], text: delta(base, add)}}, base + add, true},
-		"by offset":         {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: deltaByOffset, before: []byte{byte(1 + len(deflate(base)))}, text: delta(base, add)}}, base + add, true},
-		"another base":      {[]packed{{name: baseName, kind: 3, text: "nono\n"}, {name: whole, kind: deltaByID, before: baseName[:], text: delta(base, add)}}, base + add, false},
-		"no base":           {[]packed{{name: whole, kind: deltaByID, before: loop[:], text: delta(base, add)}}, base + add, false},
-		"of itself":         {[]packed{{name: whole, kind: deltaByID, before: whole[:], text: delta(base, add)}}, base + add, false},
-		"offset zero":       {[]packed{{name: whole, kind: deltaByOffset, before: []byte{0}, text: delta(base, add)}}, base + add, false},
-		"before the pack":   {[]packed{{name: whole, kind: deltaByOffset, before: []byte{0xff, 0x7f}, text: delta(base, add)}}, base + add, false},
+		"by name":           {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: packObjectTypeRefDelta, before: baseName[:], text: delta(base, add)}}, base + add, true},
+		"by offset":         {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: packObjectTypeOffsetDelta, before: []byte{byte(1 + len(deflate(base)))}, text: delta(base, add)}}, base + add, true},
+		"another base":      {[]packed{{name: baseName, kind: 3, text: "nono\n"}, {name: whole, kind: packObjectTypeRefDelta, before: baseName[:], text: delta(base, add)}}, base + add, false},
+		"no base":           {[]packed{{name: whole, kind: packObjectTypeRefDelta, before: loop[:], text: delta(base, add)}}, base + add, false},
+		"of itself":         {[]packed{{name: whole, kind: packObjectTypeRefDelta, before: whole[:], text: delta(base, add)}}, base + add, false},
+		"offset zero":       {[]packed{{name: whole, kind: packObjectTypeOffsetDelta, before: []byte{0}, text: delta(base, add)}}, base + add, false},
+		"before the pack":   {[]packed{{name: whole, kind: packObjectTypeOffsetDelta, before: []byte{0xff, 0x7f}, text: delta(base, add)}}, base + add, false},
 		"another kind":      {[]packed{{name: whole, kind: 2, text: base + add}}, base + add, false},
 		"reserved kind":     {[]packed{{name: whole, kind: 5, text: base + add}}, base + add, false},
 		"wrong content":     {[]packed{{name: whole, kind: 3, text: base + "two\n"}}, base + add, false},
 		"says it is longer": {[]packed{{name: whole, kind: 3, text: base + add, size: 12}}, base + add, false},
 		"bomb":              {[]packed{{name: whole, kind: 3, text: base + add, size: maxObjectBytes + 1}}, base + add, false},
-		"delta bomb":        {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: deltaByID, before: baseName[:], text: "\x05\xff\xff\xff\xff\x0f" + strings.Repeat("\xb0\x05\x00", 1000)}}, base + add, false},
-		"copy beyond":       {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: deltaByID, before: baseName[:], text: "\x05\x09\xb0\x09\x00"}}, base + add, false},
+		"delta bomb":        {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: packObjectTypeRefDelta, before: baseName[:], text: "\x05\xff\xff\xff\xff\x0f" + strings.Repeat("\xb0\x05\x00", 1000)}}, base + add, false},
+		"copy beyond":       {[]packed{{name: baseName, kind: 3, text: base}, {name: whole, kind: packObjectTypeRefDelta, before: baseName[:], text: "\x05\x09\xb0\x09\x00"}}, base + add, false},
 		"chain too long":    {append([]packed{{name: baseName, kind: 3, text: base}}, chain...), base + strings.Repeat("x", maxDeltaChain+2), false},
 		"long chain":        {append([]packed{{name: baseName, kind: 3, text: base}}, chain...), base + strings.Repeat("x", maxDeltaChain), true},
 	}
@@ -266,7 +266,7 @@ func TestDamagedPack(t *testing.T) {
 	whole, baseName := nameOf("blob", base+add), nameOf("blob", base)
 	f.write("p.txt", base+add)
 	f.commitTree(f.object("tree", treeText(item{"100644", "p.txt", whole})))
-	f.pack(packed{name: baseName, kind: 3, text: base}, packed{name: whole, kind: deltaByID, before: baseName[:], text: delta(base, add)})
+	f.pack(packed{name: baseName, kind: 3, text: base}, packed{name: whole, kind: packObjectTypeRefDelta, before: baseName[:], text: delta(base, add)})
 	if !f.keeps("p.txt") {
 		t.Fatal("the pack is not read")
 	}

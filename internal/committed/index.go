@@ -9,10 +9,10 @@ import (
 
 // A Tree is the working tree of a repository.
 type Tree struct {
-	Top    string // the folder that contains .git
-	Folder string // folder of its HEAD and index
-	Common string // folder of objects and branches
-	Files  []TrackedFile
+	Top          string // the folder that contains .git
+	GitDir       string // folder of its HEAD and index
+	GitCommonDir string // folder of objects and branches
+	Files        []TrackedFile
 }
 
 // A TrackedFile is a file in the index of a repository.
@@ -32,8 +32,8 @@ func (r *Reader) Tree(dir string) (t *Tree, ok bool) {
 	if repo == nil {
 		return nil, false
 	}
-	t = &Tree{Top: repo.top, Folder: repo.folder, Common: repo.commonFolder}
-	f, err := r.fs.Open(repo.folder + "/index")
+	t = &Tree{Top: repo.top, GitDir: repo.gitDir, GitCommonDir: repo.gitCommonDir}
+	f, err := r.fs.Open(repo.gitDir + "/index")
 	if isAbsent(err) {
 		return t, true
 	}

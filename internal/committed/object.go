@@ -36,7 +36,7 @@ func (repo *repository) readObject(want objectID) (kind string, data []byte, ok 
 	if isAbsent(err) {
 		kind, data, err = repo.readPackedObject(want)
 	}
-	if err != nil || !repo.reader.spendBytes(int64(len(data))) {
+	if err != nil || !repo.reader.trySpendByteBudget(int64(len(data))) {
 		return "", nil, false
 	}
 	h := newObjectHash(kind, int64(len(data)))
@@ -44,19 +44,19 @@ func (repo *repository) readObject(want objectID) (kind string, data []byte, ok 
 	return kind, data, objectID(h.Sum(nil)) == want
 }
 
-// blobHolds reports whether a blob exists and contains exactly a text.
-func (repo *repository) blobHolds(want objectID, text string) bool {
-	kind, data, ok := repo.readObject(want)
+// blobEqualsText reports whether a blob exists and contains exactly a text.
+func (repo *repository) blobEqualsText(blobID objectID, text string) bool {
+	kind, data, ok := repo.readObject(blobID)
 	return ok && kind == "blob" && string(data) == text
 }
 
 // readLooseObject reads an object that is stored in its own file.
 func (repo *repository) readLooseObject(want objectID) (kind string, data []byte, err error) {
-	if !repo.reader.countAccess() {
+	if !repo.reader.trySpendFileAccessBudget() {
 		return "", nil, errObjectLimit
 	}
 	name := hex.EncodeToString(want[:])
-	f, err := repo.reader.fs.Open(repo.commonFolder + "/objects/" + name[:2] + "/" + name[2:])
+	f, err := repo.reader.fs.Open(repo.gitCommonDir + "/objects/" + name[:2] + "/" + name[2:])
 	if err != nil {
 		return "", nil, err
 	}
@@ -90,7 +90,7 @@ func (r *Reader) inflate(in io.Reader, size int64) ([]byte, error) {
 
 // readExactly reads a stream that must end after size bytes.
 func (r *Reader) readExactly(in io.Reader, size int64) ([]byte, error) {
-	if !r.spendBytes(size) {
+	if !r.trySpendByteBudget(size) {
 		return nil, errObjectLimit
 	}
 	data := make([]byte, size)
@@ -156,7 +156,7 @@ func (repo *repository) readTree(want objectID) (map[string]treeEntry, bool) {
 func (repo *repository) findEntry(rel string) (treeEntry, bool) {
 	e := treeEntry{kind: folderEntry, id: repo.rootTree}
 	for name := range strings.SplitSeq(rel, "/") {
-		if e.kind != folderEntry || isGit(name) {
+		if e.kind != folderEntry || isDotGitName(name) {
 			return treeEntry{}, false
 		}
 		tree, ok := repo.readTree(e.id)

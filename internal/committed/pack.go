@@ -44,14 +44,14 @@ func (repo *repository) openPacks() {
 		return
 	}
 	repo.packsOpened = true
-	dir := repo.commonFolder + "/objects/pack"
+	dir := repo.gitCommonDir + "/objects/pack"
 	names, err := repo.reader.fs.ReadDir(dir, 8*maxPacks)
 	if err != nil {
 		return
 	}
 	for _, n := range names {
 		base, ok := strings.CutSuffix(n.Name(), ".idx")
-		if !ok || len(repo.packs) == maxPacks || !repo.reader.countAccess() {
+		if !ok || len(repo.packs) == maxPacks || !repo.reader.trySpendFileAccessBudget() {
 			continue
 		}
 		if p := openPack(repo.reader.fs, dir+"/"+base); p != nil {
@@ -118,7 +118,7 @@ func (p *packFile) findObject(r *Reader, want objectID) (at int64, ok bool) {
 	for low < high {
 		mid := low + (high-low)/2
 		var name objectID
-		if !r.countAccess() {
+		if !r.trySpendFileAccessBudget() {
 			return 0, false
 		}
 		if _, err := p.index.ReadAt(name[:], objectIDsOffset+int64(mid)*objectIDBytes); err != nil {
@@ -169,15 +169,15 @@ var packKinds = [...]string{1: "commit", 2: "tree", 3: "blob", 4: "tag"}
 
 // Types of delta objects.
 const (
-	deltaByOffset = 6 // relative to an earlier object in the pack
-	deltaByID     = 7 // relative to an object ID
+	packObjectTypeOffsetDelta = 6 // relative to an earlier object in the pack
+	packObjectTypeRefDelta    = 7 // relative to an object ID
 )
 
 // readObject reads the object at an offset, and resolves its delta chain.
 func (p *packFile) readObject(r *Reader, at int64) (kind string, data []byte, err error) {
 	var deltas [][]byte
 	for len(deltas) <= maxDeltaChain {
-		if at < 0 || at >= p.size || !r.countAccess() {
+		if at < 0 || at >= p.size || !r.trySpendFileAccessBudget() {
 			return "", nil, errPack
 		}
 		in := bufio.NewReader(io.NewSectionReader(p.data, at, p.size-at))
@@ -187,13 +187,13 @@ func (p *packFile) readObject(r *Reader, at int64) (kind string, data []byte, er
 		}
 		next := at
 		switch number {
-		case deltaByOffset:
+		case packObjectTypeOffsetDelta:
 			back, err := readBaseDistance(in)
 			if err != nil || back <= 0 || back > at {
 				return "", nil, errPack
 			}
 			next = at - back
-		case deltaByID:
+		case packObjectTypeRefDelta:
 			var base objectID
 			if _, err := io.ReadFull(in, base[:]); err != nil {
 				return "", nil, err
@@ -209,7 +209,7 @@ func (p *packFile) readObject(r *Reader, at int64) (kind string, data []byte, er
 		if data, err = r.inflate(in, size); err != nil {
 			return "", nil, err
 		}
-		if next == at && number < deltaByOffset {
+		if next == at && number < packObjectTypeOffsetDelta {
 			for i := len(deltas) - 1; i >= 0; i-- {
 				if data, err = r.applyDelta(data, deltas[i]); err != nil {
 					return "", nil, err
@@ -258,7 +258,7 @@ func readBaseDistance(in io.ByteReader) (int64, error) {
 func (r *Reader) applyDelta(base, delta []byte) ([]byte, error) {
 	was, delta, ok1 := parseDeltaSize(delta)
 	size, delta, ok2 := parseDeltaSize(delta)
-	if !ok1 || !ok2 || was != int64(len(base)) || !r.spendBytes(size) {
+	if !ok1 || !ok2 || was != int64(len(base)) || !r.trySpendByteBudget(size) {
 		return nil, errPack
 	}
 	out := make([]byte, 0, size)

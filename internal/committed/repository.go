@@ -12,8 +12,8 @@ import (
 type repository struct {
 	reader       *Reader
 	top          string   // folder that contains .git
-	folder       string   // the .git folder, or the folder that a .git file names
-	commonFolder string   // folder of objects and branches
+	gitDir       string   // the .git folder, or the folder that a .git file names
+	gitCommonDir string   // folder of objects and branches
 	rootTree     objectID // tree of the last commit
 	packs        []*packFile
 	packsOpened  bool // packs are opened
@@ -23,7 +23,7 @@ type repository struct {
 // findRepository returns the innermost repository that contains a folder; nil if there is none that can be
 // read.
 func (r *Reader) findRepository(dir string) *repository {
-	for level := 0; level <= maxFolderDepth && r.acceptsWorkTree(dir) && r.countAccess(); level++ {
+	for level := 0; level <= maxFolderDepth && r.acceptsWorkTree(dir) && r.trySpendFileAccessBudget(); level++ {
 		if repo, known := r.repos[dir]; known {
 			return repo
 		}
@@ -46,10 +46,10 @@ func (r *Reader) findRepository(dir string) *repository {
 
 // openRepository reads a repository up to the tree of its last commit.
 func (r *Reader) openRepository(top string, info fs.FileInfo) *repository {
-	repo := &repository{reader: r, top: top, folder: top + "/.git", commonFolder: top + "/.git", trees: map[objectID]map[string]treeEntry{}}
+	repo := &repository{reader: r, top: top, gitDir: top + "/.git", gitCommonDir: top + "/.git", trees: map[objectID]map[string]treeEntry{}}
 	switch {
 	case info.IsDir():
-		if _, err := r.fs.Lstat(repo.folder + "/commondir"); !isAbsent(err) {
+		if _, err := r.fs.Lstat(repo.gitDir + "/commondir"); !isAbsent(err) {
 			return nil
 		}
 	case info.Mode().IsRegular():
@@ -87,20 +87,20 @@ func (repo *repository) readWorktreeLink() bool {
 	if !ok || !named {
 		return false
 	}
-	repo.folder = absolute(repo.top, to)
-	if !repo.reader.acceptsObjectFolder(repo.folder) {
+	repo.gitDir = absolute(repo.top, to)
+	if !repo.reader.acceptsObjectFolder(repo.gitDir) {
 		return false
 	}
-	back, ok := repo.readOneLine(repo.folder+"/gitdir", 4096)
-	if !ok || absolute(repo.folder, back) != repo.top+"/.git" {
+	back, ok := repo.readOneLine(repo.gitDir+"/gitdir", 4096)
+	if !ok || absolute(repo.gitDir, back) != repo.top+"/.git" {
 		return false
 	}
-	common, ok := repo.readOneLine(repo.folder+"/commondir", 4096)
+	common, ok := repo.readOneLine(repo.gitDir+"/commondir", 4096)
 	if !ok {
 		return false
 	}
-	repo.commonFolder = absolute(repo.folder, common)
-	return path.Dir(path.Dir(repo.folder)) == repo.commonFolder && path.Base(path.Dir(repo.folder)) == "worktrees" && repo.reader.acceptsObjectFolder(repo.commonFolder)
+	repo.gitCommonDir = absolute(repo.gitDir, common)
+	return path.Dir(path.Dir(repo.gitDir)) == repo.gitCommonDir && path.Base(path.Dir(repo.gitDir)) == "worktrees" && repo.reader.acceptsObjectFolder(repo.gitCommonDir)
 }
 
 func absolute(dir, to string) string {
@@ -112,7 +112,7 @@ func absolute(dir, to string) string {
 
 // lastCommit returns the last commit.
 func (repo *repository) lastCommit() (objectID, bool) {
-	text, ok := repo.readOneLine(repo.folder+"/HEAD", 4096)
+	text, ok := repo.readOneLine(repo.gitDir+"/HEAD", 4096)
 	if !ok {
 		return objectID{}, false
 	}
@@ -123,14 +123,14 @@ func (repo *repository) lastCommit() (objectID, bool) {
 	if !strings.HasPrefix(ref, "refs/heads/") || path.Clean(ref) != ref || strings.ContainsAny(ref, "\\\x00\n:") {
 		return objectID{}, false
 	}
-	text, err := repo.readFile(repo.commonFolder+"/"+ref, 4096)
+	text, err := repo.readFile(repo.gitCommonDir+"/"+ref, 4096)
 	if err == nil {
 		return parseID(strings.TrimSpace(text))
 	}
 	if !isAbsent(err) {
 		return objectID{}, false
 	}
-	text, err = repo.readFile(repo.commonFolder+"/packed-refs", maxRefsBytes)
+	text, err = repo.readFile(repo.gitCommonDir+"/packed-refs", maxRefsBytes)
 	if err != nil {
 		return objectID{}, false
 	}
@@ -151,7 +151,7 @@ func (repo *repository) readOneLine(file string, most int64) (string, bool) {
 
 // readFile returns what a file holds.
 func (repo *repository) readFile(file string, most int64) (string, error) {
-	if !repo.reader.countAccess() {
+	if !repo.reader.trySpendFileAccessBudget() {
 		return "", errObjectLimit
 	}
 	f, err := repo.reader.fs.Open(file)

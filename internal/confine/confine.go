@@ -19,7 +19,7 @@ func Within(path string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return within(path, f) })
 }
 
-// Holds reports whether a folder equals or contains one of the paths.
-func Holds(folder string, paths []string) bool {
+// FolderHoldsAny reports whether a folder equals or contains one of the paths.
+func FolderHoldsAny(folder string, paths []string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool { return within(p, folder) })
 }

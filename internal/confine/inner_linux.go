@@ -13,19 +13,19 @@ import (
 // Argv0 is the process name of a containing process; Variable is the environment variable that makes a
 // process check its name.
 const (
-	Argv0    = "shield-contained"
-	Variable = "SHIELD_CONTAINED"
+	Argv0               = "shield-contained"
+	ContainedEnvVarName = "SHIELD_CONTAINED"
 )
 
 // Descriptors that the process inherits beyond the standard ones.
 const (
-	instructionsFile = 3 + iota // an [Instructions]
-	parentSocketFile            // a message socket to the parent
-	rulesetFile                 // the Landlock ruleset
+	instructionsFD    = 3 + iota // an [Instructions]
+	parentSocketFD               // a message socket to the parent
+	landlockRulesetFD            // the Landlock ruleset
 )
 
 func init() {
-	if v, _ := syscall.Getenv(Variable); v != "" && isContainedChild() {
+	if v, _ := syscall.Getenv(ContainedEnvVarName); v != "" && isContainedChild() {
 		syscall.Exit(runContainedProgram()) // in a test with the race detector, os.Exit would wait for a second
 	}
 }
@@ -43,24 +43,24 @@ func isContainedChild() bool {
 	return err == nil && string(b[:n]) == Argv0+"\x00"
 }
 
-// killDelaySeconds is the time in seconds that the program has between SIGTERM and SIGKILL if the
+// sigtermToSigkillDelaySeconds is the time in seconds that the program has between SIGTERM and SIGKILL if the
 // parent process is about to kill this process.
-const killDelaySeconds = 1
+const sigtermToSigkillDelaySeconds = 1
 
 // statusNotStarted is the exit status if the program did not start.
 const statusNotStarted = 126
 
-// sendMessage sends a message to the parent.
-func sendMessage(kind byte, text string) {
-	for message := append([]byte{kind}, text...); ; {
-		if _, err := syscall.Write(parentSocketFile, message); err != syscall.EINTR {
+// sendMessageToParent sends a message to the parent.
+func sendMessageToParent(childMessageKind byte, text string) {
+	for message := append([]byte{childMessageKind}, text...); ; {
+		if _, err := syscall.Write(parentSocketFD, message); err != syscall.EINTR {
 			return
 		}
 	}
 }
 
-func reportFailure(stage string, err error) int {
-	sendMessage(ContainmentFailed, stage+"\x00"+err.Error())
+func exitStatusAfterReportingFailure(stage string, err error) int {
+	sendMessageToParent(ChildMessageContainmentFailed, stage+"\x00"+err.Error())
 	return statusNotStarted
 }
 
@@ -78,27 +78,27 @@ func (w *operationError) Unwrap() error { return w.err }
 func runContainedProgram() int {
 	// Mark all descriptors but the standard streams to be closed when the program starts: open folders
 	// and sockets would bypass path rules.
-	if _, err := systemCall(sysCloseRange, instructionsFile, 1<<31-1, closeRangeCloexec); err != nil {
-		return reportFailure("files", err)
+	if _, err := systemCall(sysCloseRange, instructionsFD, 1<<31-1, closeRangeCloexec); err != nil {
+		return exitStatusAfterReportingFailure("files", err)
 	}
 	o, err := readInstructions()
 	if err != nil {
-		return reportFailure("order", err)
+		return exitStatusAfterReportingFailure("order", err)
 	}
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} { // a terminal sends them to the whole process group; the program handles them itself
 		if err := ignoreSignal(s); err != nil {
-			return reportFailure("signals", err)
+			return exitStatusAfterReportingFailure("signals", err)
 		}
 	}
 	if syscall.Getpid() != 1 {
 		if err := prctl(prChildSubreaper, 1); err != nil {
-			return reportFailure("processes", err)
+			return exitStatusAfterReportingFailure("processes", err)
 		}
 	}
 	own := o.TmpFolder + "/own"
-	if o.Namespaces {
-		if stage, err := mountView(o); err != nil {
-			return reportFailure(stage, err)
+	if o.UsesNamespaces {
+		if stage, err := mountRestrictedFileSystem(o); err != nil {
+			return exitStatusAfterReportingFailure(stage, err)
 		}
 		if o.HasPrivateTmp() {
 			own = tmp + "/own"
@@ -107,11 +107,11 @@ func runContainedProgram() int {
 	// The thread that starts the program is in the same Landlock domain, so the program could ptrace
 	// it, and through it the unrestricted threads. execve resets this flag for the program.
 	if err := prctl(prSetDumpable, 0); err != nil {
-		return reportFailure("processes", err)
+		return exitStatusAfterReportingFailure("processes", err)
 	}
 	o.Env = slices.DeleteFunc(o.Env, func(v string) bool { return hasPrefix(v, "TMPDIR=") })
 	o.Env = append(o.Env, "TMPDIR="+own)
-	if receiveByte() != RulesComplete {
+	if receiveParentMessage() != ParentMessageRulesetComplete {
 		return statusNotStarted
 	}
 	type result struct {
@@ -137,25 +137,25 @@ func runContainedProgram() int {
 	}()
 	got := <-started
 	if errno, ok := got.err.(syscall.Errno); ok && got.stage == "exec" {
-		sendMessage(ExecFailed, strconv.Itoa(int(errno)))
+		sendMessageToParent(ChildMessageExecFailed, strconv.Itoa(int(errno)))
 		return statusNotStarted
 	}
 	if got.err != nil {
-		return reportFailure(got.stage, got.err)
+		return exitStatusAfterReportingFailure(got.stage, got.err)
 	}
-	sendMessage(ProgramRuns, "")                                          // must precede reports of denied accesses
+	sendMessageToParent(ChildMessageProgramRuns, "")                      // must precede reports of denied accesses
 	go (&syscallWatcher{o, got.watch, map[string]bool{}}).answerNotices() // the program's watched system calls wait until it runs
 	if o.ProbeOnly {
 		return 0
 	}
 	go func() {
 		for {
-			switch receiveByte() {
-			case EndProgram:
+			switch receiveParentMessage() {
+			case ParentMessageEndProgram:
 				_ = syscall.Kill(got.pid, syscall.SIGTERM)
-				if o.KilledSoon { // kill the program in time: the parent soon kills this process, which must first end all descendants
+				if o.MustKillProgramAfterSIGTERM { // kill the program in time: the parent soon kills this process, which must first end all descendants
 					go func() {
-						_ = syscall.Nanosleep(&syscall.Timespec{Sec: killDelaySeconds}, nil)
+						_ = syscall.Nanosleep(&syscall.Timespec{Sec: sigtermToSigkillDelaySeconds}, nil)
 						_ = syscall.Kill(got.pid, syscall.SIGKILL)
 					}()
 				}
@@ -165,7 +165,7 @@ func runContainedProgram() int {
 			}
 		}
 	}()
-	status := reapUntil(got.pid)
+	status := waitExitStatusReapingOrphans(got.pid)
 	if syscall.Getpid() != 1 { // as PID 1 of its namespace, its exit kills all others
 		killDescendants()
 	}
@@ -175,11 +175,11 @@ func runContainedProgram() int {
 // readInstructions reads the instructions that the parent process wrote to an in-memory file.
 func readInstructions() (*Instructions, error) {
 	var st syscall.Stat_t
-	if err := syscall.Fstat(instructionsFile, &st); err != nil {
+	if err := syscall.Fstat(instructionsFD, &st); err != nil {
 		return nil, err
 	}
 	b := make([]byte, st.Size)
-	n, err := syscall.Pread(instructionsFile, b, 0)
+	n, err := syscall.Pread(instructionsFD, b, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -187,11 +187,11 @@ func readInstructions() (*Instructions, error) {
 	return o, o.decode(b[:n])
 }
 
-// receiveByte waits for a byte from the parent; 0 if the parent is gone.
-func receiveByte() byte {
+// receiveParentMessage waits for a byte from the parent; 0 if the parent is gone.
+func receiveParentMessage() byte {
 	var b [1]byte
 	for {
-		switch n, err := syscall.Read(parentSocketFile, b[:]); {
+		switch n, err := syscall.Read(parentSocketFD, b[:]); {
 		case err == syscall.EINTR:
 		case err != nil || n == 0:
 			return 0
@@ -208,8 +208,8 @@ func ignoreSignal(s syscall.Signal) error {
 	return err
 }
 
-// reapUntil waits for a process to exit, and reaps orphaned processes meanwhile.
-func reapUntil(pid int) int {
+// waitExitStatusReapingOrphans waits for a process to exit, and reaps orphaned processes meanwhile.
+func waitExitStatusReapingOrphans(pid int) int {
 	for {
 		var status syscall.WaitStatus
 		switch got, err := syscall.Wait4(-1, &status, 0, nil); {
@@ -276,10 +276,10 @@ func childPIDs() (out []int) {
 }
 
 // forEachEntry calls each for the names in an open folder.
-func forEachEntry(folder int, each func(name string)) {
+func forEachEntry(folderFD int, each func(name string)) {
 	buf := make([]byte, 1<<15)
 	for {
-		n, err := syscall.ReadDirent(folder, buf)
+		n, err := syscall.ReadDirent(folderFD, buf)
 		if err == syscall.EINTR {
 			continue
 		}

@@ -16,8 +16,8 @@ type Instructions struct {
 	SeccompFilterHex                                           string        // the seccomp filter program, in hexadecimal
 	WatchedCalls                                               []WatchedCall // the system calls that the filter reports to the process
 	ReadRights, WriteRights                                    uint64        // Landlock rights for readable files and writable folders
-	Network, Namespaces                                        bool
-	KilledSoon                                                 bool // the parent kills it soon after telling it to end
+	AllowsNetwork, UsesNamespaces                              bool
+	MustKillProgramAfterSIGTERM                                bool // the parent kills it soon after telling it to end
 	ProbeOnly                                                  bool // only test containment; start nothing
 }
 
@@ -32,12 +32,12 @@ type WatchedCall struct {
 }
 
 // HasPrivateTmp reports whether the program gets its own /tmp.
-func (o *Instructions) HasPrivateTmp() bool { return o.Namespaces && !Within(tmp, o.WritablePaths) }
+func (o *Instructions) HasPrivateTmp() bool { return o.UsesNamespaces && !Within(tmp, o.WritablePaths) }
 
 // encodedFields returns pointers to the fields of the instructions that [Instructions.Encode]
 // writes, in a fixed sequence.
 func (o *Instructions) encodedFields() (texts []*string, lists []*[]string, flags []*bool) {
-	return []*string{&o.ProgramPath, &o.WorkingFolder, &o.TmpFolder, &o.SeccompFilterHex}, []*[]string{&o.HiddenPaths, &o.VisibleTmpPaths, &o.WritablePaths, &o.ReadOnlyPaths, &o.Argv, &o.Env}, []*bool{&o.Network, &o.Namespaces, &o.KilledSoon, &o.ProbeOnly}
+	return []*string{&o.ProgramPath, &o.WorkingFolder, &o.TmpFolder, &o.SeccompFilterHex}, []*[]string{&o.HiddenPaths, &o.VisibleTmpPaths, &o.WritablePaths, &o.ReadOnlyPaths, &o.Argv, &o.Env}, []*bool{&o.AllowsNetwork, &o.UsesNamespaces, &o.MustKillProgramAfterSIGTERM, &o.ProbeOnly}
 }
 
 // Encode returns the instructions as bytes for the containing process.
@@ -119,23 +119,23 @@ func (o *Instructions) decode(b []byte) error {
 
 // Messages of the process, by their first byte.
 const (
-	ProgramRuns       = '+' // the program runs
-	ExecFailed        = 'x' // the program could not be started; the errno follows
-	ContainmentFailed = '-' // it could not be contained; the stage follows, a zero byte, and the error
-	ReadDenied        = 'r' // a read was denied; the path follows
-	ChangeDenied      = 'w' // a change was denied; the path follows
-	ConnectionDenied  = 'n' // a connection was denied; the address follows (4 or 16 bytes, and 2 for the port), or nothing if unknown
+	ChildMessageProgramRuns       = '+' // the program runs
+	ChildMessageExecFailed        = 'x' // the program could not be started; the errno follows
+	ChildMessageContainmentFailed = '-' // it could not be contained; the stage follows, a zero byte, and the error
+	ChildMessageReadDenied        = 'r' // a read was denied; the path follows
+	ChildMessageChangeDenied      = 'w' // a change was denied; the path follows
+	ChildMessageConnectionDenied  = 'n' // a connection was denied; the address follows (4 or 16 bytes, and 2 for the port), or nothing if unknown
 )
 
-// NamespacesStage is the name of the containment step that fails if the machine does not permit
+// FailedStageNamespaceSetup is the name of the containment step that fails if the machine does not permit
 // namespaces.
-const NamespacesStage = "namespaces"
+const FailedStageNamespaceSetup = "namespaces"
 
 // MaxMessage is the maximum length of a message, in bytes.
 const MaxMessage = 1 << 14
 
 // Messages to the process. The program is ended if the parent closes the connection.
 const (
-	RulesComplete = 'g' // the rules are complete
-	EndProgram    = 't' // end the program
+	ParentMessageRulesetComplete = 'g' // the rules are complete
+	ParentMessageEndProgram      = 't' // end the program
 )

@@ -14,7 +14,7 @@ func TestOrder(t *testing.T) {
 	t.Parallel()
 	o := &Instructions{
 		HiddenPaths: []string{"/h/.ssh", "/h/a b\n"}, VisibleTmpPaths: []string{}, WritablePaths: []string{"/w"}, ReadOnlyPaths: []string{}, ProgramPath: "/bin/true", WorkingFolder: "/", Argv: []string{"true", ""}, Env: []string{"A="}, TmpFolder: "/tmp/x",
-		SeccompFilterHex: "00ff", WatchedCalls: []WatchedCall{{257, 0, 1, 2, false}, {87, -1, 0, -1, true}}, ReadRights: 5, WriteRights: 1 << 14, Namespaces: true, ProbeOnly: true,
+		SeccompFilterHex: "00ff", WatchedCalls: []WatchedCall{{257, 0, 1, 2, false}, {87, -1, 0, -1, true}}, ReadRights: 5, WriteRights: 1 << 14, UsesNamespaces: true, ProbeOnly: true,
 	}
 	text := o.Encode()
 	var got Instructions
@@ -40,7 +40,7 @@ func TestCalled(t *testing.T) {
 				continue // it would run the tests
 			}
 			cmd := exec.Command("/proc/self/exe")
-			cmd.Args, cmd.Env = args, []string{Variable + "=1"}
+			cmd.Args, cmd.Env = args, []string{ContainedEnvVarName + "=1"}
 			var exit *exec.ExitError
 			if err, want := cmd.Run(), len(args) == 1; want != (errors.As(err, &exit) && exit.ExitCode() == statusNotStarted) {
 				t.Errorf("%q: %v", args, err)

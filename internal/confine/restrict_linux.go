@@ -11,15 +11,15 @@ import (
 
 // restrict applies a profile to the calling thread and its children. It returns the seccomp
 // notification descriptor for a watcher, or the stage that failed.
-func restrict(o *Instructions) (watch int, stage string, err error) {
-	if o.Namespaces { // rules for /proc and /dev/shm, which are mounted only in this process's namespace
+func restrict(o *Instructions) (seccompNotifyFD int, failedStage string, err error) {
+	if o.UsesNamespaces { // rules for /proc and /dev/shm, which are mounted only in this process's namespace
 		for path, rights := range map[string]uint64{"/proc": o.ReadRights, shm: o.WriteRights} {
 			fd, err := openPath(path)
 			if path == shm && errors.Is(err, syscall.ENOENT) {
 				continue
 			}
 			if err == nil {
-				err = addRule(rulesetFile, fd, rights)
+				err = addRule(landlockRulesetFD, fd, rights)
 				syscall.Close(fd)
 			}
 			if err != nil {
@@ -33,7 +33,7 @@ func restrict(o *Instructions) (watch int, stage string, err error) {
 	if err := dropCapabilities(); err != nil {
 		return -1, "privileges", err
 	}
-	if _, err := systemCall(sysLandlockSelf, rulesetFile, 0); err != nil {
+	if _, err := systemCall(sysLandlockRestrictSelf, landlockRulesetFD, 0); err != nil {
 		return -1, "Landlock", err
 	}
 	program, err := decodeHex(o.SeccompFilterHex)
@@ -45,7 +45,7 @@ func restrict(o *Instructions) (watch int, stage string, err error) {
 		at   *byte
 	}{uint16(len(program) / 8), &program[0]}
 	for _, flags := range []uintptr{filterWaitKillable, 0} { // wait killable (Linux 5.19): no other signal interrupts a watched call
-		fd, errno := systemCall(sysSeccomp, seccompFilter, flags|filterNewListener, uintptr(unsafe.Pointer(&filter)))
+		fd, errno := systemCall(sysSeccomp, seccompSetModeFilter, flags|filterNewListener, uintptr(unsafe.Pointer(&filter)))
 		if errno == nil {
 			return int(fd), "", nil
 		}
@@ -84,7 +84,7 @@ func dropCapabilities() error {
 			continue
 		}
 		// An unprivileged user cannot drop them, and need not.
-		if err := prctl(prDropBound, c); errors.Is(err, syscall.EINVAL) {
+		if err := prctl(prCapBoundingSetDrop, c); errors.Is(err, syscall.EINVAL) {
 			break
 		}
 	}

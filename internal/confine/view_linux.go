@@ -15,16 +15,16 @@ const tmp = "/tmp"
 // shm is the folder of shared memory.
 const shm = "/dev/shm"
 
-// viewStage is the stage of a failure to set up the view for this profile.
-const viewStage = "view"
+// restrictedMountsStage is the stage of a failure to set up the view for this profile.
+const restrictedMountsStage = "view"
 
-// mountView makes the file system read-only except for the profile's paths. It gives the process
+// mountRestrictedFileSystem makes the file system read-only except for the profile's paths. It gives the process
 // its own /dev/shm and /proc, its own /tmp if [Instructions.HasPrivateTmp], and a loopback
-// interface of its own if it has no network. On failure the stage is [NamespacesStage] if the
-// machine does not permit namespaces, and viewStage if the profile cannot be applied.
-func mountView(o *Instructions) (stage string, err error) {
+// interface of its own if it has no network. On failure the stage is [FailedStageNamespaceSetup] if the
+// machine does not permit namespaces, and restrictedMountsStage if the profile cannot be applied.
+func mountRestrictedFileSystem(o *Instructions) (failedStage string, err error) {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return NamespacesStage, wrapError("mount /", err)
+		return FailedStageNamespaceSetup, wrapError("mount /", err)
 	}
 	type part struct {
 		tree     int
@@ -42,54 +42,54 @@ func mountView(o *Instructions) (stage string, err error) {
 	}
 	own, err := cloneMount(o.TmpFolder)
 	if err != nil {
-		return viewStage, err
+		return restrictedMountsStage, err
 	}
 	for _, path := range byDepth(o.VisibleTmpPaths) {
 		if err := take(path, true); err != nil {
-			return viewStage, err
+			return restrictedMountsStage, err
 		}
 	}
 	for _, path := range byDepth(o.WritablePaths) {
 		if err := take(path, false); err != nil {
-			return viewStage, err
+			return restrictedMountsStage, err
 		}
 	}
 	for _, path := range byDepth(o.ReadOnlyPaths) {
 		if err := take(path, true); err != nil {
-			return viewStage, err
+			return restrictedMountsStage, err
 		}
 	}
 	if err := setReadOnly(-1, "/", 0); err != nil {
-		return viewStage, wrapError("read-only", err)
+		return restrictedMountsStage, wrapError("read-only", err)
 	}
 	if err := syscall.Mount("proc", "/proc", "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""); err != nil {
-		return NamespacesStage, wrapError("mount /proc", err)
+		return FailedStageNamespaceSetup, wrapError("mount /proc", err)
 	}
 	var st syscall.Stat_t
 	if syscall.Lstat(shm, &st) == nil {
 		if err := syscall.Mount("shm", shm, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=1777"); err != nil {
-			return viewStage, wrapError("mount /dev/shm", err)
+			return restrictedMountsStage, wrapError("mount /dev/shm", err)
 		}
 	}
 	if o.HasPrivateTmp() {
 		if err := moveMount(own, tmp); err != nil {
-			return viewStage, err
+			return restrictedMountsStage, err
 		}
 		for _, p := range parts {
 			if err := makeMountPoint(p.tree, p.path); err != nil {
-				return viewStage, err
+				return restrictedMountsStage, err
 			}
 		}
 	}
 	for _, p := range parts {
 		if err := moveMount(p.tree, p.path); err != nil {
-			return viewStage, err
+			return restrictedMountsStage, err
 		}
 	}
-	if !o.Network {
-		return viewStage, enableLoopback()
+	if !o.AllowsNetwork {
+		return restrictedMountsStage, enableLoopback()
 	}
-	return viewStage, nil
+	return restrictedMountsStage, nil
 }
 
 // byDepth returns paths sorted so that a folder precedes its content.

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// maxRefusals is how many different denied accesses of a program are reported.
-const maxRefusals = 64
+// maxReportedDeniedAccesses is how many different denied accesses of a program are reported.
+const maxReportedDeniedAccesses = 64
 
 // A syscallWatcher receives a program's watched system calls by seccomp notifications, and reports those that
 // the kernel will deny. It allows nothing that the other rules deny: the program can change the memory
@@ -55,8 +55,8 @@ func (w *syscallWatcher) answerNotices() {
 		a := seccompAnswer{id: n.id, flags: notifContinue}
 		if n.call == syscall.SYS_SOCKET { // a socket family that the filter sends here to be denied
 			a.errno, a.flags = -int32(syscall.EACCES), 0
-			w.reportOnce(ConnectionDenied, "")
-		} else if len(w.sentMessages) < maxRefusals {
+			w.reportOnce(ChildMessageConnectionDenied, "")
+		} else if len(w.sentMessages) < maxReportedDeniedAccesses {
 			w.reportIfRefused(&n)
 		}
 		_, _ = systemCall(syscall.SYS_IOCTL, uintptr(w.fd), notifSend, uintptr(unsafe.Pointer(&a)))
@@ -66,21 +66,21 @@ func (w *syscallWatcher) answerNotices() {
 // reportOnce reports a denied access once.
 func (w *syscallWatcher) reportOnce(kind byte, name string) {
 	message := string(kind) + name
-	if w.sentMessages[message] || len(w.sentMessages) >= maxRefusals || len(message) > MaxMessage {
+	if w.sentMessages[message] || len(w.sentMessages) >= maxReportedDeniedAccesses || len(message) > MaxMessage {
 		return
 	}
 	w.sentMessages[message] = true
-	sendMessage(kind, name)
+	sendMessageToParent(kind, name)
 }
 
 // reportIfRefused reports a system call that the kernel will deny.
 func (w *syscallWatcher) reportIfRefused(n *seccompNotice) {
 	switch n.call {
 	case syscall.SYS_CONNECT:
-		w.reportAddress(n.pid, n.args[1], n.args[2])
+		w.reportDeniedSocketAddress(n.pid, n.args[1], n.args[2])
 		return
 	case syscall.SYS_SENDTO:
-		w.reportAddress(n.pid, n.args[4], n.args[5])
+		w.reportDeniedSocketAddress(n.pid, n.args[4], n.args[5])
 		return
 	}
 	for _, c := range w.instructions.WatchedCalls {
@@ -100,7 +100,7 @@ func (w *syscallWatcher) reportIfRefused(n *seccompNotice) {
 			dir = int32(n.args[c.FolderArg])
 		}
 		if path, err := pathOf(n.pid, dir, n.args[c.PathArg]); err == nil {
-			w.reportPath(path, change, c.NoFollow)
+			w.reportDeniedPath(path, change, c.NoFollow)
 		}
 	}
 }
@@ -173,19 +173,19 @@ func memoryOf(pid uint32, at uint64, most int) ([]byte, error) {
 	return b, nil
 }
 
-// reportPath reports a path that the rules deny, unless file permissions deny it anyway.
-func (w *syscallWatcher) reportPath(name string, change, itself bool) {
+// reportDeniedPath reports a path that the rules deny, unless file permissions deny it anyway.
+func (w *syscallWatcher) reportDeniedPath(name string, isChange, noFollow bool) {
 	if hasPrefix(name, "/proc/") || hasPrefix(name, "/sys/") || within(name, "/dev") {
 		return
 	}
 	o := w.instructions
 	real, err := realPath(name)
 	exists := err == nil
-	if !exists || itself {
+	if !exists || noFollow {
 		folder, err := realPath(path.Dir(name))
 		if err != nil {
 			if Within(name, o.HiddenPaths) { // the program's private /tmp hides the real parent folder
-				w.reportOnce(ReadDenied, name)
+				w.reportOnce(ChildMessageReadDenied, name)
 			}
 			return
 		}
@@ -193,19 +193,19 @@ func (w *syscallWatcher) reportPath(name string, change, itself bool) {
 	}
 	if Within(real, o.HiddenPaths) {
 		if exists {
-			w.reportOnce(ReadDenied, real)
+			w.reportOnce(ChildMessageReadDenied, real)
 		}
 		return
 	}
-	if !change || within(real, o.TmpFolder) || o.HasPrivateTmp() && within(real, tmp) && !Within(real, o.VisibleTmpPaths) || Within(real, o.WritablePaths) && !(o.Namespaces && Within(real, o.ReadOnlyPaths)) {
+	if !isChange || within(real, o.TmpFolder) || o.HasPrivateTmp() && within(real, tmp) && !Within(real, o.VisibleTmpPaths) || Within(real, o.WritablePaths) && !(o.UsesNamespaces && Within(real, o.ReadOnlyPaths)) {
 		return
 	}
 	ask := real
-	if !exists || itself {
+	if !exists || noFollow {
 		ask = path.Dir(real)
 	}
 	if _, err := pathSystemCall(sysFaccessat2, atFDCWD, ask, accessWrite, atEaccess, 0); err == nil || err == syscall.EROFS {
-		w.reportOnce(ChangeDenied, real)
+		w.reportOnce(ChildMessageChangeDenied, real)
 	}
 }
 
@@ -215,13 +215,13 @@ const (
 	mappedIPv4Prefix = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff"
 )
 
-// reportAddress reports an address that cannot be reached without a network.
-func (w *syscallWatcher) reportAddress(pid uint32, at, size uint64) {
-	if at == 0 || size < 8 {
+// reportDeniedSocketAddress reports an address that cannot be reached without a network.
+func (w *syscallWatcher) reportDeniedSocketAddress(pid uint32, memoryAddress, addressBytes uint64) {
+	if memoryAddress == 0 || addressBytes < 8 {
 		return
 	}
-	b := make([]byte, min(size, 28))
-	n, err := readMemory(pid, at, b)
+	b := make([]byte, min(addressBytes, 28))
+	n, err := readMemory(pid, memoryAddress, b)
 	if err != nil || n < 8 {
 		return
 	}
@@ -240,6 +240,6 @@ func (w *syscallWatcher) reportAddress(pid uint32, at, size uint64) {
 	}
 	loopback := len(addr) == 4 && addr[0] == 127 || string(addr) == loopbackIPv6
 	if !loopback && port != "\x00\x00" {
-		w.reportOnce(ConnectionDenied, string(addr)+port)
+		w.reportOnce(ChildMessageConnectionDenied, string(addr)+port)
 	}
 }

@@ -15,12 +15,12 @@ import (
 // A Profile lists what a program can access. Its paths are canonical: absolute, without symbolic
 // links.
 type Profile struct {
-	Hidden          []string `json:"hidden"`          // files and folders whose content cannot be read
+	HiddenPaths     []string `json:"hidden"`          // files and folders whose content cannot be read
 	VisibleInTmp    []string `json:"shown,omitempty"` // paths in a temporary folder that stay readable although the program gets its own
-	Write           []string `json:"write"`           // writable files, and folders with everything in them
+	WritablePaths   []string `json:"write"`           // writable files, and folders with everything in them
 	FoldersToCreate []string `json:"make,omitempty"`  // folders of Write that are created if missing
-	ReadOnly        []string `json:"fixed,omitempty"` // read-only paths inside Write; needs namespaces
-	Network         bool     `json:"network"`         // false: with namespaces only a loopback interface of its own, else no network
+	ReadOnlyPaths   []string `json:"fixed,omitempty"` // read-only paths inside Write; needs namespaces
+	AllowsNetwork   bool     `json:"network"`         // false: with namespaces only a loopback interface of its own, else no network
 }
 
 // A Mechanism is a set of kernel features that contain a program.
@@ -77,8 +77,8 @@ func (r Refusal) String() string {
 // Within reports whether a canonical path is one of the folders or inside one.
 func Within(path string, folders []string) bool { return confine.Within(path, folders) }
 
-// Holds reports whether a folder equals or contains one of the paths.
-func Holds(folder string, paths []string) bool { return confine.Holds(folder, paths) }
+// FolderHoldsAny reports whether a folder equals or contains one of the paths.
+func FolderHoldsAny(folder string, paths []string) bool { return confine.FolderHoldsAny(folder, paths) }
 
 // A stageError is the error of a step of containment.
 type stageError struct{ stage, text string }

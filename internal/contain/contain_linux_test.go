@@ -26,13 +26,13 @@ func sh(t *testing.T, with Mechanism, p *Profile, script string) (string, int) {
 	t.Helper()
 	var out bytes.Buffer
 	started, err := Start(func() *exec.Cmd {
-		return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: p.Write[0], Env: []string{"PATH=/usr/bin:/bin", "A=b"}, Stdin: strings.NewReader("in\n"), Stdout: &out, Stderr: &out}
+		return &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", script}, Dir: p.WritablePaths[0], Env: []string{"PATH=/usr/bin:/bin", "A=b"}, Stdin: strings.NewReader("in\n"), Stdout: &out, Stderr: &out}
 	}, p, with, func(Refusal) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = started.Wait()
-	started.End()
+	started.WaitForReportsAndCleanUp()
 	return out.String(), started.ProcessState.ExitCode()
 }
 
@@ -48,9 +48,9 @@ func TestStart(t *testing.T) {
 			"ls ../.keys": "key\n0", // names are not hidden
 		} {
 			_, p := newGround(t)
-			p.Hidden = p.Hidden[:1]
+			p.HiddenPaths = p.HiddenPaths[:1]
 			got, status := sh(t, with, p, script)
-			got = strings.ReplaceAll(got, p.Write[0], "WORK")
+			got = strings.ReplaceAll(got, p.WritablePaths[0], "WORK")
 			if got += strconv.Itoa(status); got != want {
 				t.Errorf("%s\ngot  %q\nwant %q", script, got, want)
 			}
@@ -68,7 +68,7 @@ func TestStartFails(t *testing.T) {
 			started, err := Start(func() *exec.Cmd { return &exec.Cmd{Path: path, Args: []string{path}, Dir: g.Work} }, &p, with, func(Refusal) {})
 			if err == nil {
 				_ = started.Wait()
-				started.End()
+				started.WaitForReportsAndCleanUp()
 			}
 			return err
 		}
@@ -88,15 +88,15 @@ func TestStartFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, hidden := range []string{g.Secret, g.Home + "/.keys", g.Home + "/.keys/.."} {
-			if err := start("/bin/true", Profile{Hidden: []string{filepath.Clean(hidden)}, Write: ok.Write}); err == nil || errors.As(err, &unavailable) { // it could be made by what is contained, to run without
+			if err := start("/bin/true", Profile{HiddenPaths: []string{filepath.Clean(hidden)}, WritablePaths: ok.WritablePaths}); err == nil || errors.As(err, &unavailable) { // it could be made by what is contained, to run without
 				t.Errorf("a secret with another name, in %s: %v", hidden, err)
 			}
 		}
-		if err := start("/bin/true", Profile{Write: []string{"relative"}}); err == nil {
+		if err := start("/bin/true", Profile{WritablePaths: []string{"relative"}}); err == nil {
 			t.Error("a relative path was taken")
 		}
 		if with&Namespaces != 0 {
-			if err := start("/bin/true", Profile{Write: ok.Write, ReadOnly: []string{g.Work + "/none"}}); err == nil || errors.As(err, &unavailable) { // and not by Landlock alone
+			if err := start("/bin/true", Profile{WritablePaths: ok.WritablePaths, ReadOnlyPaths: []string{g.Work + "/none"}}); err == nil || errors.As(err, &unavailable) { // and not by Landlock alone
 				t.Errorf("a fixed path that is not there: %v", err)
 			}
 		}
@@ -104,7 +104,7 @@ func TestStartFails(t *testing.T) {
 		if err := os.Symlink(g.Home, link); err != nil {
 			t.Fatal(err)
 		}
-		if err := start("/bin/true", Profile{Write: []string{filepath.Join(link, "work")}}); err == nil {
+		if err := start("/bin/true", Profile{WritablePaths: []string{filepath.Join(link, "work")}}); err == nil {
 			t.Error("a folder that has become a link was taken")
 		}
 	})
@@ -127,7 +127,7 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	forEach(t, func(t *testing.T, with Mechanism) {
 		g, p := newGround(t)
-		p.Hidden = p.Hidden[:1]
+		p.HiddenPaths = p.HiddenPaths[:1]
 		for script, want := range map[string]string{
 			"cat ../.keys/key; cat ../.keys/key; cat ../.keys/none": "reading HOME/.keys/key",
 			"cat link-to-keys/key":                            "reading HOME/.keys/key",
@@ -148,7 +148,7 @@ func TestRefusals(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = started.Wait()
-			started.End()
+			started.WaitForReportsAndCleanUp()
 			slices.Sort(got)
 			if s := strings.Join(got, ", "); s != want {
 				t.Errorf("%s\ngot  %s\nwant %s", script, s, want)
@@ -184,7 +184,7 @@ func TestDaemon(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = started.Wait()
-		started.End()
+		started.WaitForReportsAndCleanUp()
 		_ = r.SetReadDeadline(time.Now().Add(10 * time.Second))
 		if _, err := io.Copy(io.Discard, r); err != nil { // until nobody has its output
 			t.Error(err)
@@ -200,7 +200,7 @@ func TestFixed(t *testing.T) {
 			return
 		}
 		g, p := newGround(t)
-		p.Hidden, p.ReadOnly = p.Hidden[:1], []string{g.Work + "/sub"}
+		p.HiddenPaths, p.ReadOnlyPaths = p.HiddenPaths[:1], []string{g.Work + "/sub"}
 		got, _ := sh(t, with, p, "echo x > sub/a; mv sub other; rm -r sub; ls -d sub && echo x > b && cat b")
 		if !strings.HasSuffix(got, "sub\nx\n") {
 			t.Error(got)
@@ -275,7 +275,7 @@ func mounted(g *ground) {
 	command := func() *exec.Cmd { return &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Dir: g.Work} }
 	if started, err := Start(command, g.Profile, g.With, func(Refusal) {}); err == nil { // seen by two mounts the first name is still one
 		_ = started.Wait()
-		started.End()
+		started.WaitForReportsAndCleanUp()
 		fmt.Println("a second link was not found")
 	}
 	if err := os.Remove(g.Work + "/second"); err != nil {
@@ -291,7 +291,7 @@ func mounted(g *ground) {
 		return
 	}
 	_ = started.Wait()
-	started.End()
+	started.WaitForReportsAndCleanUp()
 }
 
 // TestMounts: the list of mounts is read as the kernel writes it.
@@ -317,9 +317,9 @@ func BenchmarkStart(b *testing.B) {
 	}
 	for name, with := range map[string]Mechanism{"Landlock": Landlock, "all": Landlock | Namespaces, "home of 500 entries": Landlock} {
 		b.Run(name, func(b *testing.B) {
-			p := &Profile{Hidden: []string{"/etc/shadow", "/etc/ssl/private"}, Write: []string{b.TempDir()}}
+			p := &Profile{HiddenPaths: []string{"/etc/shadow", "/etc/ssl/private"}, WritablePaths: []string{b.TempDir()}}
 			if name == "home of 500 entries" {
-				p.Hidden = append(p.Hidden, home+"/7")
+				p.HiddenPaths = append(p.HiddenPaths, home+"/7")
 			}
 			command := func() *exec.Cmd { return &exec.Cmd{Path: "/bin/true", Args: []string{"true"}, Dir: "/"} }
 			free, held := time.Hour, time.Hour
@@ -337,7 +337,7 @@ func BenchmarkStart(b *testing.B) {
 				if err := started.Wait(); err != nil {
 					b.Fatal(err)
 				}
-				started.End()
+				started.WaitForReportsAndCleanUp()
 				held = min(held, time.Since(begin))
 			}
 			b.ReportMetric(float64((held-free).Microseconds())/1000, "ms")
@@ -356,7 +356,7 @@ func TestLinked(t *testing.T) {
 		}
 	}
 	files := []string{few + "/key", many + "/key"}
-	for i := range maxSearchedNames {
+	for i := range maxHardLinkSearchEntries {
 		files = append(files, many+"/"+strconv.Itoa(i))
 	}
 	for _, file := range files {
@@ -388,10 +388,10 @@ func TestLinked(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("in a folder of many", []string{many}, true, 0, true)
-	if found, whole := findLinkedFiles(many, maxSearchedNames+3); !whole || len(found) != 1 {
+	if found, whole := findHardLinkedFiles(many, maxHardLinkSearchEntries+3); !whole || len(found) != 1 {
 		t.Errorf("%v: %v", whole, found)
 	}
-	if _, whole := findLinkedFiles(many, maxSearchedNames); whole {
+	if _, whole := findHardLinkedFiles(many, maxHardLinkSearchEntries); whole {
 		t.Error("more than the limit was looked through")
 	}
 }
@@ -399,6 +399,6 @@ func TestLinked(t *testing.T) {
 // TestAroundHidden: beside what is hidden itself nothing is to be read.
 func TestAroundHidden(t *testing.T) {
 	t.Parallel()
-	(&ruleset{fd: -1}).allowAround("/usr", []string{"/usr"})
-	(&ruleset{fd: -1}).allowAround("/usr/bin", []string{"/usr"})
+	(&ruleset{fd: -1}).allowReadExceptHidden("/usr", []string{"/usr"})
+	(&ruleset{fd: -1}).allowReadExceptHidden("/usr/bin", []string{"/usr"})
 }

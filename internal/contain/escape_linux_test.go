@@ -430,7 +430,7 @@ func newGround(t *testing.T) (*ground, *Profile) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g, &Profile{Hidden: []string{g.Home + "/.keys", g.Work + "/.keys"}, VisibleInTmp: []string{filepath.Dir(self), base}, Write: []string{g.Work}}
+	return g, &Profile{HiddenPaths: []string{g.Home + "/.keys", g.Work + "/.keys"}, VisibleInTmp: []string{filepath.Dir(self), base}, WritablePaths: []string{g.Work}}
 }
 
 func answering(t *testing.T, network, address string) string {
@@ -496,7 +496,7 @@ func try(t *testing.T, g *ground, p *Profile, with Mechanism) string {
 		t.Fatalf("started with %b, want %b", started.UsedMechanisms, with)
 	}
 	_ = started.Wait() // until nobody holds its output
-	started.End()
+	started.WaitForReportsAndCleanUp()
 	return out.String()
 }
 

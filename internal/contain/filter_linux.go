@@ -28,8 +28,8 @@ var enosysCalls = []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, un
 // namespaceFlags are the clone flags that create new namespaces.
 const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
-func newWatchedCall(call uintptr, dir, path, flags int, name bool) confine.WatchedCall {
-	return confine.WatchedCall{SyscallNumber: call, FolderArg: dir, PathArg: path, FlagsArg: flags, NoFollow: name}
+func newWatchedCall(syscallNumber uintptr, folderArg, pathArg, flagsArg int, noFollow bool) confine.WatchedCall {
+	return confine.WatchedCall{SyscallNumber: syscallNumber, FolderArg: folderArg, PathArg: pathArg, FlagsArg: flagsArg, NoFollow: noFollow}
 }
 
 // watchedCalls are the system calls that are reported to the containing process.
@@ -41,9 +41,9 @@ var watchedCalls = append([]confine.WatchedCall{
 
 // Offsets in struct seccomp_data.
 const (
-	callOffset = 0
-	archOffset = 4
-	argsOffset = 16 // 8 bytes each, low half first
+	seccompSyscallOffset = 0
+	seccompArchOffset    = 4
+	seccompArgsOffset    = 16 // 8 bytes each, low half first
 )
 
 // A bpfAssembler writes a BPF filter program.
@@ -88,10 +88,10 @@ func (a *bpfAssembler) emitForCall(call uintptr, body func(*bpfAssembler)) {
 // buildFilter returns the seccomp filter for a program that is contained as the instructions say.
 func buildFilter(o *confine.Instructions) []byte {
 	var a bpfAssembler
-	a.emitLoad(archOffset) // system call numbers depend on the architecture
+	a.emitLoad(seccompArchOffset) // system call numbers depend on the architecture
 	a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, auditArch, 1, 0)
 	a.emitRefuse(unix.ENOSYS)
-	a.emitLoad(callOffset)
+	a.emitLoad(seccompSyscallOffset)
 	a.emitInstruction(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, 1<<30, 0, 1) // x32
 	a.emitRefuse(unix.ENOSYS)
 	for _, call := range refusedCalls {
@@ -102,20 +102,20 @@ func buildFilter(o *confine.Instructions) []byte {
 	}
 	for _, call := range []uintptr{unix.SYS_CLONE, unix.SYS_UNSHARE} {
 		a.emitForCall(call, func(a *bpfAssembler) {
-			a.emitLoad(argsOffset)
+			a.emitLoad(seccompArgsOffset)
 			a.emitInstruction(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, namespaceFlags, 0, 1)
 			a.emitRefuse(unix.EPERM)
 		})
 	}
 	a.emitForCall(unix.SYS_IOCTL, func(a *bpfAssembler) { // TIOCSTI inserts terminal input, as if the user had typed it
-		a.emitLoad(argsOffset + 8)
+		a.emitLoad(seccompArgsOffset + 8)
 		a.emitRefuseIfEqual(unix.TIOCSTI, unix.EPERM)
 		a.emitRefuseIfEqual(unix.TIOCLINUX, unix.EPERM)
 	})
 	a.emitForCall(unix.SYS_SOCKET, func(a *bpfAssembler) {
-		a.emitLoad(argsOffset)
+		a.emitLoad(seccompArgsOffset)
 		a.emitAllowIfEqual(unix.AF_NETLINK) // programs read addresses and routes through it
-		if o.Network || o.Namespaces {
+		if o.AllowsNetwork || o.UsesNamespaces {
 			a.emitAllowIfEqual(unix.AF_INET)
 			a.emitAllowIfEqual(unix.AF_INET6)
 		}
@@ -133,11 +133,11 @@ func buildFilter(o *confine.Instructions) []byte {
 			a.emitNotify()
 		}
 	}
-	if !o.Network {
+	if !o.AllowsNetwork {
 		a.emitInstruction(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, unix.SYS_CONNECT, 0, 1)
 		a.emitNotify()
 		a.emitForCall(unix.SYS_SENDTO, func(a *bpfAssembler) {
-			a.emitLoad(argsOffset + 8*4)
+			a.emitLoad(seccompArgsOffset + 8*4)
 			a.emitAllowIfEqual(0) // sendto without an address: the socket is already connected
 			a.emitNotify()
 		})

@@ -54,9 +54,9 @@ func decodeOctal(s string) string {
 	return b.String()
 }
 
-// otherMountPaths returns other paths of the hidden files, because their file system, or a part of it,
+// hiddenFilePathsInOtherMounts returns other paths of the hidden files, because their file system, or a part of it,
 // is mounted more than once.
-func otherMountPaths(hidden []string, all []mount) (out []string) {
+func hiddenFilePathsInOtherMounts(hidden []string, all []mount) (out []string) {
 	for _, h := range hidden {
 		at := -1
 		for i, m := range all {
@@ -97,8 +97,8 @@ func sameFile(a, b string) bool {
 // How many names are examined in one hidden folder: in the first search, and in a second one if the
 // first ended before it had found out whether a file has another hard link.
 const (
-	maxSearchedNames   = 1000
-	maxDeepSearchNames = 100 * maxSearchedNames
+	maxHardLinkSearchEntries     = 1000
+	maxDeepHardLinkSearchEntries = 100 * maxHardLinkSearchEntries
 )
 
 // An inode identifies a file independently of its names.
@@ -119,15 +119,15 @@ type folderEntry struct {
 
 // checkHardLinks returns an error if a hidden file has a hard link that is not hidden. unseen are the
 // folders with too many names to search completely; all raises that limit.
-func checkHardLinks(hidden []string, all bool) (unseen []string, _ error) {
+func checkHardLinks(hiddenPaths []string, useDeepLimit bool) (incompleteFolders []string, _ error) {
 	files := map[inode]*linkedFile{}
-	for _, h := range hidden {
-		found, whole := findLinkedFiles(h, maxSearchedNames)
-		if !whole && (all || len(found) > 0) { // further hard links can be in the folders that were not searched
-			found, whole = findLinkedFiles(h, maxDeepSearchNames)
+	for _, h := range hiddenPaths {
+		found, whole := findHardLinkedFiles(h, maxHardLinkSearchEntries)
+		if !whole && (useDeepLimit || len(found) > 0) { // further hard links can be in the folders that were not searched
+			found, whole = findHardLinkedFiles(h, maxDeepHardLinkSearchEntries)
 		}
 		if !whole {
-			unseen = append(unseen, h)
+			incompleteFolders = append(incompleteFolders, h)
 		}
 		for at, f := range found {
 			if files[at] == nil {
@@ -141,24 +141,24 @@ func checkHardLinks(hidden []string, all bool) (unseen []string, _ error) {
 			return nil, fmt.Errorf("containment: %.200q has a second hard link, by which a contained program could read it; remove one of the two links", f.path)
 		}
 	}
-	return unseen, nil
+	return incompleteFolders, nil
 }
 
-// findLinkedFiles returns the files with more than one hard link at or below a path. It examines at
+// findHardLinkedFiles returns the files with more than one hard link at or below a path. It examines at
 // most as many names as the parameter left says; whole is false if there are more.
-func findLinkedFiles(path string, left int) (found map[inode]*linkedFile, whole bool) {
+func findHardLinkedFiles(path string, entriesLeft int) (found map[inode]*linkedFile, isComplete bool) {
 	found = map[inode]*linkedFile{}
 	var look func(dir int, name, path string)
 	look = func(dir int, name, path string) {
 		var st, folder unix.Stat_t
-		if left--; left < 0 || unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		if entriesLeft--; entriesLeft < 0 || unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 			return
 		}
 		switch st.Mode & unix.S_IFMT {
 		case unix.S_IFDIR:
 			if fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
 				forEachEntry(fd, func(name string, kind byte) {
-					if kind != unix.DT_LNK && left >= 0 {
+					if kind != unix.DT_LNK && entriesLeft >= 0 {
 						look(fd, name, path+"/"+name)
 					}
 				})
@@ -181,5 +181,5 @@ func findLinkedFiles(path string, left int) (found map[inode]*linkedFile, whole 
 		}
 	}
 	look(unix.AT_FDCWD, path, path)
-	return found, left >= 0
+	return found, entriesLeft >= 0
 }

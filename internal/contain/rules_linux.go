@@ -23,9 +23,9 @@ const (
 	allRights = writeFileRights | changeFolderRights | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 )
 
-// devices are harmless devices that everyone can use. Other devices are not accessible, since a disk
+// accessibleDevices are harmless devices that everyone can use. Other devices are not accessible, since a disk
 // device contains every file.
-var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
+var accessibleDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
 
 // shm is the folder of shared memory.
 const shm = "/dev/shm"
@@ -40,22 +40,22 @@ type ruleset struct {
 }
 
 // newRuleset returns a ruleset that allows nothing, for a Landlock ABI version.
-func newRuleset(level int) (*ruleset, error) {
+func newRuleset(landlockABIVersion int) (*ruleset, error) {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: allRights}
-	if level < 2 {
+	if landlockABIVersion < 2 {
 		attr.Handled_access_fs &^= unix.LANDLOCK_ACCESS_FS_REFER
 	}
-	if level < 3 {
+	if landlockABIVersion < 3 {
 		attr.Handled_access_fs &^= unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	}
-	if level < 5 {
+	if landlockABIVersion < 5 {
 		attr.Handled_access_fs &^= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	}
 	size := unsafe.Offsetof(attr.Scoped)
-	if level >= 6 {
+	if landlockABIVersion >= 6 {
 		size = unsafe.Offsetof(attr.Quiet_access_fs)
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
-	} else if level < 4 {
+	} else if landlockABIVersion < 4 {
 		size = unsafe.Offsetof(attr.Handled_access_net)
 	}
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
@@ -75,23 +75,23 @@ func (r *ruleset) addInstructions(o *confine.Instructions) error {
 	}
 	hidden := append([]string{"/dev"}, o.HiddenPaths...)
 	temporary := uint64(writeFileRights | changeFolderRights)
-	if o.HasPrivateTmp() && Holds(tmp, o.HiddenPaths) { // hidden paths are in /tmp, so the private /tmp gets no read right as a whole
+	if o.HasPrivateTmp() && FolderHoldsAny(tmp, o.HiddenPaths) { // hidden paths are in /tmp, so the private /tmp gets no read right as a whole
 		temporary &^= readFileRights
 		hidden = append(hidden, o.TmpFolder)
 		for _, path := range o.VisibleTmpPaths { // mounted in the private /tmp, where the rights of their real parent folders do not apply
-			r.allowAround(path, hidden)
+			r.allowReadExceptHidden(path, hidden)
 		}
 	}
-	r.allowAround("/", hidden)
-	for _, path := range devices {
+	r.allowReadExceptHidden("/", hidden)
+	for _, path := range accessibleDevices {
 		if err := r.addPath(path, writeFileRights); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ELOOP) {
 			return err
 		}
 	}
 	for _, path := range o.WritablePaths {
 		rights := uint64(writeFileRights | changeFolderRights)
-		if Holds(path, o.HiddenPaths) {
-			rights &^= readFileRights // read rights are set by allowAround, because of hidden paths
+		if FolderHoldsAny(path, o.HiddenPaths) {
+			rights &^= readFileRights // read rights are set by allowReadExceptHidden, because of hidden paths
 		}
 		if err := r.addPath(path, rights); err != nil {
 			return err
@@ -109,13 +109,13 @@ func (r *ruleset) addInstructions(o *confine.Instructions) error {
 	return nil
 }
 
-// allowAround makes a folder readable except for the hidden paths. Files created later next to them
+// allowReadExceptHidden makes a folder readable except for the hidden paths. Files created later next to them
 // are not readable, since they could be hidden ones.
-func (r *ruleset) allowAround(dir string, hidden []string) {
+func (r *ruleset) allowReadExceptHidden(dir string, hidden []string) {
 	if Within(dir, hidden) {
 		return
 	}
-	if !Holds(dir, hidden) {
+	if !FolderHoldsAny(dir, hidden) {
 		_ = r.addPath(dir, readFileRights) // on an error the path stays unreadable
 		return
 	}
@@ -142,7 +142,7 @@ func (r *ruleset) allowAround(dir string, hidden []string) {
 		switch {
 		case first[name]:
 			if path := dir + "/" + name; !Within(path, below) {
-				r.allowAround(path, below)
+				r.allowReadExceptHidden(path, below)
 			}
 		case kind == unix.DT_LNK: // a symbolic link needs no rule
 		default:

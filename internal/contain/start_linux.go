@@ -26,17 +26,17 @@ import (
 // with the program's status, or 128 plus the signal that killed it.
 type Process struct {
 	*exec.Cmd
-	UsedMechanisms    Mechanism
-	UnsearchedFolders []string // hidden folders with too many names to look through all of them for hard links
-	tmpFolder         string
-	socket            *os.File      // socket between shield and the containing process
-	reportsDone       chan struct{} // closed when no more accesses are reported
+	UsedMechanisms                  Mechanism
+	HardLinkSearchIncompleteFolders []string // hidden folders with too many names to look through all of them for hard links
+	tmpFolder                       string
+	socket                          *os.File      // socket between shield and the containing process
+	reportsDone                     chan struct{} // closed when no more accesses are reported
 }
 
 // Start starts a command that can access only what p permits. It uses Landlock and seccomp, and
 // also namespaces if the set with contains [Namespaces] and the kernel permits them. If the set
 // lacks [Landlock], Start fails unless it can enforce all of p. It can call command twice. The
-// caller calls Wait if a stream of the command is not an [os.File], and then [Process.End]. refused
+// caller calls Wait if a stream of the command is not an [os.File], and then [Process.WaitForReportsAndCleanUp]. refused
 // receives each denied access once.
 func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Refusal)) (*Process, error) {
 	level, err := landlockABI()
@@ -48,7 +48,7 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 	}
 	need := with&Landlock == 0
 	links := func() ([]string, error) { // checks the hidden paths themselves for hard links, not the other paths where they are mounted
-		unseen, err := checkHardLinks(p.Hidden, need)
+		unseen, err := checkHardLinks(p.HiddenPaths, need)
 		if err == nil && need && len(unseen) > 0 {
 			err = &UnavailableError{fmt.Sprintf("%.200q has too many files to search for hard links; exclude it, or use --contain without require", unseen[0])}
 		}
@@ -59,9 +59,9 @@ func Start(command func() *exec.Cmd, p *Profile, with Mechanism, refused func(Re
 		return nil, err
 	}
 	if with&Namespaces != 0 {
-		started, err := startContaining(command(), own, &confine.Instructions{Namespaces: true}, level, links, refused)
+		started, err := startContaining(command(), own, &confine.Instructions{UsesNamespaces: true}, level, links, refused)
 		var stage *stageError
-		if err == nil || !(errors.As(err, &stage) && stage.stage == confine.NamespacesStage || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)) {
+		if err == nil || !(errors.As(err, &stage) && stage.stage == confine.FailedStageNamespaceSetup || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)) {
 			return started, err
 		}
 	}
@@ -82,8 +82,8 @@ func resolveProfile(p *Profile) (*Profile, error) {
 		return nil, fmt.Errorf("containment: mounts: %w", err)
 	}
 	own := *p
-	own.Hidden = append(slices.Clone(p.Hidden), otherMountPaths(p.Hidden, all)...)
-	own.Write = slices.DeleteFunc(slices.Clone(p.Write), func(path string) bool {
+	own.HiddenPaths = append(slices.Clone(p.HiddenPaths), hiddenFilePathsInOtherMounts(p.HiddenPaths, all)...)
+	own.WritablePaths = slices.DeleteFunc(slices.Clone(p.WritablePaths), func(path string) bool {
 		return slices.Contains(p.FoldersToCreate, path) && os.MkdirAll(path, 0o755) != nil // drop folders that cannot be created
 	})
 	return &own, nil
@@ -98,7 +98,7 @@ func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, l
 	p := &Process{Cmd: cmd, UsedMechanisms: Landlock}
 	defer func() {
 		if err != nil {
-			p.End()
+			p.WaitForReportsAndCleanUp()
 		}
 	}()
 	self, err := os.Executable()
@@ -120,9 +120,9 @@ func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, l
 	}
 	rulesFile := os.NewFile(uintptr(rules.fd), "rules")
 	defer rulesFile.Close()
-	o.HiddenPaths, o.VisibleTmpPaths, o.WritablePaths, o.ReadOnlyPaths, o.Network = profile.Hidden, profile.VisibleInTmp, profile.Write, profile.ReadOnly, profile.Network
+	o.HiddenPaths, o.VisibleTmpPaths, o.WritablePaths, o.ReadOnlyPaths, o.AllowsNetwork = profile.HiddenPaths, profile.VisibleInTmp, profile.WritablePaths, profile.ReadOnlyPaths, profile.AllowsNetwork
 	o.ProgramPath, o.Argv, o.Env, o.WorkingFolder = cmd.Path, cmd.Args, cmd.Env, cmd.Dir
-	o.TmpFolder, o.KilledSoon = p.tmpFolder, cmd.SysProcAttr.Setpgid
+	o.TmpFolder, o.MustKillProgramAfterSIGTERM = p.tmpFolder, cmd.SysProcAttr.Setpgid
 	o.ReadRights, o.WriteRights = readFileRights&rules.handledRights, (writeFileRights|changeFolderRights)&rules.handledRights
 	o.SeccompFilterHex, o.WatchedCalls = hex.EncodeToString(buildFilter(o)), watchedCalls
 	for _, texts := range [][]string{o.HiddenPaths, o.VisibleTmpPaths, o.WritablePaths, o.ReadOnlyPaths, o.Argv, o.Env, {o.ProgramPath, o.WorkingFolder}} {
@@ -142,16 +142,16 @@ func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, l
 	p.socket = line
 	cmd.Path, cmd.Args, cmd.Dir = self, []string{confine.Argv0}, "/"
 	// More than one P, since a P blocked in the kernel would delay the other goroutines.
-	cmd.Env = []string{"GOMAXPROCS=4", "GOGC=off", "GOMEMLIMIT=32MiB", "GOTRACEBACK=none", confine.Variable + "=1"}
+	cmd.Env = []string{"GOMAXPROCS=4", "GOGC=off", "GOMEMLIMIT=32MiB", "GOTRACEBACK=none", confine.ContainedEnvVarName + "=1"}
 	cmd.ExtraFiles = []*os.File{order, its, rulesFile}
-	if o.Namespaces {
+	if o.UsesNamespaces {
 		p.UsedMechanisms |= Namespaces
-		setNamespaces(cmd.SysProcAttr, o.Network)
+		setNamespaces(cmd.SysProcAttr, o.AllowsNetwork)
 	}
 	made := make(chan error, 1)
 	go func() {
 		unseen, err := links()
-		p.UnsearchedFolders = unseen
+		p.HardLinkSearchIncompleteFolders = unseen
 		made <- cmp.Or(err, rules.addInstructions(o))
 	}()
 	err = cmd.Start()
@@ -165,16 +165,16 @@ func startContaining(cmd *exec.Cmd, profile *Profile, o *confine.Instructions, l
 		line.Close()
 		return nil, err
 	}
-	_, _ = line.Write([]byte{confine.RulesComplete}) // it fails only if the process has ended
+	_, _ = line.Write([]byte{confine.ParentMessageRulesetComplete}) // it fails only if the process has ended
 	kind, text := p.readMessage()
-	if kind != confine.ProgramRuns {
+	if kind != confine.ChildMessageProgramRuns {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		line.Close()
 		switch code, err := strconv.Atoi(text); {
-		case kind == confine.ExecFailed && err == nil:
+		case kind == confine.ChildMessageExecFailed && err == nil:
 			return nil, syscall.Errno(code)
-		case kind == confine.ContainmentFailed:
+		case kind == confine.ChildMessageContainmentFailed:
 			stage, why, _ := strings.Cut(text, "\x00")
 			return nil, &stageError{stage, why}
 		}
@@ -207,9 +207,9 @@ func (p *Process) readMessage() (kind byte, text string) {
 // parseRefusal parses a message about a denied access.
 func parseRefusal(kind byte, text string) Refusal {
 	switch kind {
-	case confine.ReadDenied:
+	case confine.ChildMessageReadDenied:
 		return Refusal{Read, text}
-	case confine.ChangeDenied:
+	case confine.ChildMessageChangeDenied:
 		return Refusal{Write, text}
 	}
 	if len(text) < 6 {
@@ -223,12 +223,12 @@ func parseRefusal(kind byte, text string) Refusal {
 // Terminate ends the program with its remaining children. If the command has its own process group,
 // the program is killed a second later.
 func (p *Process) Terminate() error {
-	_, err := p.socket.Write([]byte{confine.EndProgram})
+	_, err := p.socket.Write([]byte{confine.ParentMessageEndProgram})
 	return err
 }
 
-// End waits until no more accesses are reported, and removes the program's temporary folder.
-func (p *Process) End() {
+// WaitForReportsAndCleanUp waits until no more accesses are reported, and removes the program's temporary folder.
+func (p *Process) WaitForReportsAndCleanUp() {
 	if p.reportsDone != nil {
 		<-p.reportsDone
 		p.socket.Close()
@@ -281,7 +281,7 @@ func newMemoryFile(text []byte) (*os.File, error) {
 
 // checkProfile returns an error for a profile that cannot be enforced.
 func checkProfile(p *Profile) error {
-	for _, path := range append(append([]string{}, p.Hidden...), p.Write...) {
+	for _, path := range append(append([]string{}, p.HiddenPaths...), p.WritablePaths...) {
 		if !strings.HasPrefix(path, "/") {
 			return fmt.Errorf("containment: %.80q is not an absolute path; write it in full", path)
 		}
@@ -302,13 +302,13 @@ var Probe = sync.OnceValue(func() []KernelFeature {
 		name       string
 		namespaces bool
 	}{{"seccomp", false}, {"namespaces", true}} {
-		p, err := startContaining(&exec.Cmd{}, &Profile{}, &confine.Instructions{ProbeOnly: true, Namespaces: m.namespaces}, level, func() ([]string, error) { return nil, nil }, func(Refusal) {})
+		p, err := startContaining(&exec.Cmd{}, &Profile{}, &confine.Instructions{ProbeOnly: true, UsesNamespaces: m.namespaces}, level, func() ([]string, error) { return nil, nil }, func(Refusal) {})
 		found := KernelFeature{m.name, "", err == nil}
 		if err != nil {
 			found.Details = err.Error()
 		} else {
 			_ = p.Wait()
-			p.End()
+			p.WaitForReportsAndCleanUp()
 		}
 		out = append(out, found)
 	}

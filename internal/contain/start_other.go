@@ -9,25 +9,25 @@ import (
 
 // Probe reports which features work: none on this system.
 func Probe() []KernelFeature {
-	return []KernelFeature{{Name: "Landlock", Details: unavailable}}
+	return []KernelFeature{{Name: "Landlock", Details: containmentUnavailableText}}
 }
 
-const unavailable = "shield can contain programs on Linux (amd64, arm64) only; this system is " + runtime.GOOS + "/" + runtime.GOARCH
+const containmentUnavailableText = "shield can contain programs on Linux (amd64, arm64) only; this system is " + runtime.GOOS + "/" + runtime.GOARCH
 
 // A Process is a contained program.
 type Process struct {
 	*exec.Cmd
-	UsedMechanisms    Mechanism
-	UnsearchedFolders []string
+	UsedMechanisms                  Mechanism
+	HardLinkSearchIncompleteFolders []string
 }
 
 // Start fails with an [*UnavailableError].
 func Start(func() *exec.Cmd, *Profile, Mechanism, func(Refusal)) (*Process, error) {
-	return nil, &UnavailableError{unavailable}
+	return nil, &UnavailableError{containmentUnavailableText}
 }
 
 // Terminate does nothing.
 func (*Process) Terminate() error { return nil }
 
-// End does nothing.
-func (*Process) End() {}
+// WaitForReportsAndCleanUp does nothing.
+func (*Process) WaitForReportsAndCleanUp() {}

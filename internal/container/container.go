@@ -44,11 +44,11 @@ var hostCapabilities = map[uint]string{2: "CAP_DAC_READ_SEARCH", 16: "CAP_SYS_MO
 // maxKernelFileBytes is how many bytes of a /proc or /sys file are read.
 const maxKernelFileBytes = 1 << 20
 
-// Find returns the container that this process runs in, or an error that says why this is not a
+// DetectContainer returns the container that this process runs in, or an error that says why this is not a
 // container, or not an isolated one. root is the file system from / on; home and roots are the
 // canonical paths of the user's home folder and of the workspace.
-func Find(root fs.FS, home string, roots []string) (*Container, error) {
-	mounts, err := readMounts(root, "self")
+func DetectContainer(rootFS fs.FS, home string, workspaceRoots []string) (*Container, error) {
+	mounts, err := readMounts(rootFS, "self")
 	if err != nil {
 		return nil, err
 	}
@@ -61,13 +61,13 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 	if top.mountPoint != "/" || !top.isImage() {
 		return nil, fmt.Errorf("the root file system is %s, not an overlay as container images have", top.fileSystemType)
 	}
-	if first, err := readMounts(root, "1"); err != nil || !slices.Contains(first, top) {
+	if first, err := readMounts(rootFS, "1"); err != nil || !slices.Contains(first, top) {
 		return nil, errors.New("process 1 has another root file system, or its list of mounts cannot be read")
 	}
-	if err := checkNamespaces(root); err != nil {
+	if err := checkNoHostNamespaces(rootFS); err != nil {
 		return nil, err
 	}
-	if err := checkCapabilities(root); err != nil {
+	if err := checkNoHostAccessCapabilities(rootFS); err != nil {
 		return nil, err
 	}
 	c := &Container{}
@@ -75,7 +75,7 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 		switch {
 		case m.mountPoint == "/":
 			continue
-		case !m.isStandard() && (!m.isWorkspace(home, roots) || isHostDisk(root, m)):
+		case !m.isInEveryContainer() && (!m.isWorkspace(home, workspaceRoots) || isHostDisk(rootFS, m)):
 			return nil, fmt.Errorf("%s is mounted from the host, and is not the workspace", m.mountPoint)
 		}
 		if !slices.Contains(c.Mounts, m.mountPoint) {
@@ -83,7 +83,7 @@ func Find(root fs.FS, home string, roots []string) (*Container, error) {
 		}
 	}
 	for _, glob := range runtimeSockets {
-		found, err := fs.Glob(root, glob)
+		found, err := fs.Glob(rootFS, glob)
 		if len(found) > 0 || err != nil {
 			return nil, fmt.Errorf("/%s, the socket of the container runtime, gives access to the host", glob)
 		}
@@ -97,8 +97,8 @@ var runtimeSockets = []string{
 	"run/buildkit/buildkitd.sock", "run/user/*/docker.sock", "run/user/*/podman/podman.sock",
 }
 
-// checkNamespaces returns an error if this process shares a namespace with the host.
-func checkNamespaces(root fs.FS) error {
+// checkNoHostNamespaces returns an error if this process shares a namespace with the host.
+func checkNoHostNamespaces(root fs.FS) error {
 	for _, name := range [...]string{"pid", "ipc", "uts", "net"} {
 		target, err := fs.ReadLink(root, "proc/self/ns/"+name)
 		number, ok := strings.CutPrefix(strings.TrimSuffix(target, "]"), name+":[")
@@ -120,9 +120,9 @@ func checkNamespaces(root fs.FS) error {
 	return nil
 }
 
-// checkCapabilities returns an error if a process here has or can get a capability that gives
+// checkNoHostAccessCapabilities returns an error if a process here has or can get a capability that gives
 // access to the host (hostCapabilities).
-func checkCapabilities(root fs.FS) error {
+func checkNoHostAccessCapabilities(root fs.FS) error {
 	status, err := readKernelFile(root, "proc/self/status")
 	if err != nil {
 		return err
@@ -151,23 +151,23 @@ type mount struct {
 	fileSystemType   string // file system type
 }
 
-// imageFileSystemPattern are file systems that container runtimes use for images; with other ones, the
+// imageFileSystemTypes are file systems that container runtimes use for images; with other ones, the
 // container's files can be on the host's disk.
-var imageFileSystemPattern = []string{"overlay", "aufs", "fuse.fuse-overlayfs", "fuse-overlayfs"}
+var imageFileSystemTypes = []string{"overlay", "aufs", "fuse.fuse-overlayfs", "fuse-overlayfs"}
 
 var snapshotPathPattern = prefilter.Lazy(`/(?:io\.containerd\.snapshotter\.v1\.[a-z-]+|(?:docker|storage)/(?:btrfs/subvolumes|vfs/dir))/`)
 
 // isImage reports whether a mount of / is a container image.
 func (m mount) isImage() bool {
 	if m.pathInFileSystem == "/" {
-		return slices.Contains(imageFileSystemPattern, m.fileSystemType)
+		return slices.Contains(imageFileSystemTypes, m.fileSystemType)
 	}
 	return snapshotPathPattern().MatchString(m.pathInFileSystem + "/")
 }
 
-// isStandard reports whether every container has the mount: a kernel file system, memory, or a file
+// isInEveryContainer reports whether every container has the mount: a kernel file system, memory, or a file
 // such as /etc/hosts.
-func (m mount) isStandard() bool {
+func (m mount) isInEveryContainer() bool {
 	kernel := isBelow(m.mountPoint, "/proc") || isBelow(m.mountPoint, "/sys")
 	switch m.fileSystemType {
 	case "proc", "sysfs", "cgroup", "cgroup2", "devpts", "mqueue", "hugetlbfs", "securityfs", "binfmt_misc":

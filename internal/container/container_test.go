@@ -112,7 +112,7 @@ func TestFind(t *testing.T) {
 		"broken list":                 {map[string]string{"proc/self/mountinfo": "1 2 3\n"}, "cannot be read"},
 		"endless list":                {map[string]string{"proc/self/mountinfo": strings.Repeat(mounts, 1000)}, "longer"},
 	} {
-		c, err := Find(kernel(tt.changes), "/root", []string{workspace})
+		c, err := DetectContainer(kernel(tt.changes), "/root", []string{workspace})
 		switch {
 		case tt.why == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
@@ -126,20 +126,20 @@ func TestFind(t *testing.T) {
 func TestFindWorkspace(t *testing.T) {
 	t.Parallel()
 	k := kernel(map[string]string{"proc/self/mountinfo": strings.Replace(docker["proc/self/mountinfo"], `/workspaces/my\040app`, "/home/me", 1)})
-	if _, err := Find(k, "/home/me", []string{"/home/me/app"}); err == nil {
+	if _, err := DetectContainer(k, "/home/me", []string{"/home/me/app"}); err == nil {
 		t.Error("the home folder of the host is mounted")
 	}
-	if _, err := Find(kernel(nil), "/root", nil); err == nil {
+	if _, err := DetectContainer(kernel(nil), "/root", nil); err == nil {
 		t.Error("a mount is a workspace, though there is none")
 	}
-	if _, err := Find(kernel(nil), "/root", []string{workspace + "/src"}); err != nil {
+	if _, err := DetectContainer(kernel(nil), "/root", []string{workspace + "/src"}); err != nil {
 		t.Errorf("the workspace is in the mount: %v", err)
 	}
 }
 
 func TestHolds(t *testing.T) {
 	t.Parallel()
-	c, err := Find(kernel(nil), "/root", []string{workspace})
+	c, err := DetectContainer(kernel(nil), "/root", []string{workspace})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,19 +10,19 @@ import (
 // A textEncoding is a binary-to-text encoding. read finds text that can be in this encoding and passes the
 // decoded bytes to found.
 type textEncoding struct {
-	name         string
-	usedByLayers bool // [Layers] uses this encoding too
-	decodeIn     func(s string, found func([]byte))
+	name          string
+	isUnambiguous bool // [Layers] uses this encoding too
+	decodeIn      func(s string, found func([]byte))
 }
 
 var textEncodings = [...]textEncoding{
 	{"base64", true, decodeBase64Runs},
 	{"base64", true, decodeScatteredBase64},
 	{"base32", true, decodeBase32Runs},
-	{"hex", false, func(s string, found func([]byte)) { found(decodeNumberWords(s, 16, wordsEndingNumbers)) }},
-	{"decimal", false, func(s string, found func([]byte)) { found(decodeNumberWords(s, 10, wordsEndingNumbers)) }},
-	{"octal", false, func(s string, found func([]byte)) { found(decodeNumberWords(s, 8, wordsEndingNumbers)) }},
-	{"binary", false, func(s string, found func([]byte)) { found(decodeNumberWords(s, 2, wordsEndingNumbers)) }},
+	{"hex", false, func(s string, found func([]byte)) { found(decodeCharCodeNumbers(s, 16, minWordsBetweenCharCodeLists)) }},
+	{"decimal", false, func(s string, found func([]byte)) { found(decodeCharCodeNumbers(s, 10, minWordsBetweenCharCodeLists)) }},
+	{"octal", false, func(s string, found func([]byte)) { found(decodeCharCodeNumbers(s, 8, minWordsBetweenCharCodeLists)) }},
+	{"binary", false, func(s string, found func([]byte)) { found(decodeCharCodeNumbers(s, 2, minWordsBetweenCharCodeLists)) }},
 	{"binary", false, func(s string, found func([]byte)) { found(decodeBits(s)) }},
 	{"base58", false, decodeBase58},
 	{"base85", false, decodeBase85},
@@ -32,11 +32,11 @@ var textEncodings = [...]textEncoding{
 	{"zero width", false, decodeZeroWidth},
 }
 
-// DecodeUncertain calls found with the result of decoding a text by each encoding that [Layers] does not use,
+// DecodeAmbiguousEncodings calls found with the result of decoding a text by each encoding that [Layers] does not use,
 // readable or not.
-func DecodeUncertain(s string, found func(string)) {
+func DecodeAmbiguousEncodings(s string, found func(string)) {
 	for _, c := range textEncodings {
-		if !c.usedByLayers {
+		if !c.isUnambiguous {
 			c.decodeIn(s, func(b []byte) { found(string(b)) })
 		}
 	}
@@ -54,7 +54,7 @@ func decodeBase64Runs(s string, found func([]byte)) {
 			all = append(append(all, b...), 0)
 		}
 	}
-	for start, end := range Base64Runs(s, minEncoded) {
+	for start, end := range Base64Runs(s, minEncodedRunChars) {
 		run := s[start:end]
 		decode(run)
 		if strings.ContainsAny(run, "\r\n") {
@@ -97,7 +97,7 @@ func decodeBase32Runs(s string, found func([]byte)) {
 			}
 			return -1
 		}, strings.ToUpper(stretch))
-		if len(run) < minEncoded {
+		if len(run) < minEncodedRunChars {
 			continue
 		}
 		if b, ok := appendBase32(nil, run); ok {
@@ -107,17 +107,17 @@ func decodeBase32Runs(s string, found func([]byte)) {
 	found(all)
 }
 
-// decodeNumberWords decodes the numbers of a base in a text as characters: "105, 103",
+// decodeCharCodeNumbers decodes the numbers of a base in a text as characters: "105, 103",
 // "chr(105)+chr(103)", "151 147", "01101001", "\x69\x67", "U+0069". In base 16 and 2 a number can
 // encode several bytes. If as many words in a row as the parameter apart says are not numbers, the
 // result contains a zero byte in their place.
-func decodeNumberWords(s string, base, apart int) []byte {
+func decodeCharCodeNumbers(s string, base, minWordsBetweenLists int) []byte {
 	var out []byte
 	foreign := 0 // words since the last number
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || !isAlnum(byte(r)) }) {
 		b := numberBytes(word, base)
 		if b == nil {
-			if foreign++; foreign == apart {
+			if foreign++; foreign == minWordsBetweenLists {
 				out = append(out, 0)
 			}
 			continue
@@ -128,8 +128,8 @@ func decodeNumberWords(s string, base, apart int) []byte {
 	return out
 }
 
-// wordsEndingNumbers is how many words between two numbers end a text of numbers.
-const wordsEndingNumbers = 3
+// minWordsBetweenCharCodeLists is how many words between two numbers end a text of numbers.
+const minWordsBetweenCharCodeLists = 3
 
 // decodeNumberLists reads each list of decimal numbers by itself, so that numbers around it are not taken
 // for a part of it.
@@ -137,7 +137,7 @@ func decodeNumberLists(s string) (out []byte) {
 	for list := range strings.FieldsFuncSeq(s, func(r rune) bool {
 		return r >= utf8.RuneSelf || !isAlnum(byte(r)) && strings.IndexByte(" ,;:|-", byte(r)) < 0
 	}) {
-		out = append(append(out, decodeNumberWords(list, 10, 1)...), 0)
+		out = append(append(out, decodeCharCodeNumbers(list, 10, 1)...), 0)
 	}
 	return out
 }
@@ -187,8 +187,8 @@ func binaryBytes(word string) []byte {
 	return out
 }
 
-// minBits is the least number of separated binary digits that count as encoded text.
-const minBits = 64
+// minSeparatedBinaryDigits is the least number of separated binary digits that count as encoded text.
+const minSeparatedBinaryDigits = 64
 
 // decodeBits decodes binary digits with at most one other character between two of them.
 func decodeBits(s string) []byte {
@@ -202,7 +202,7 @@ func decodeBits(s string) []byte {
 				i++
 			}
 		}
-		if n < minBits {
+		if n < minSeparatedBinaryDigits {
 			continue
 		}
 		c, at := byte(0), 0
@@ -370,4 +370,4 @@ func decodeZeroWidth(s string, found func([]byte)) {
 	found(binaryBytes(strings.Map(func(r rune) rune { return r ^ 1 }, word)))
 }
 
-func isNameByte(c byte) bool { return c == '_' || isAlnum(c) }
+func isIdentifierByte(c byte) bool { return c == '_' || isAlnum(c) }

@@ -26,7 +26,7 @@ var escapesByFirstByte = [256]Escapes{
 
 // Unescape decodes the given kinds of escapes. If at is not nil, it appends the source offset of each
 // result byte, and of the end. changed is false if there is nothing to decode; at is then unchanged.
-func Unescape(s string, kinds Escapes, at *[]int) (text string, changed bool) {
+func Unescape(s string, kinds Escapes, sourceOffsets *[]int) (text string, changed bool) {
 	var b []byte
 	kept := 0 // everything before this offset is in b
 	for i := 0; i < len(s); {
@@ -44,12 +44,12 @@ func Unescape(s string, kinds Escapes, at *[]int) (text string, changed bool) {
 			b = make([]byte, 0, len(s))
 		}
 		b = append(append(b, s[kept:i]...), out...)
-		if at != nil {
+		if sourceOffsets != nil {
 			for from := kept; from < i; from++ {
-				*at = append(*at, from)
+				*sourceOffsets = append(*sourceOffsets, from)
 			}
 			for range out {
-				*at = append(*at, i)
+				*sourceOffsets = append(*sourceOffsets, i)
 			}
 		}
 		i += n
@@ -58,9 +58,9 @@ func Unescape(s string, kinds Escapes, at *[]int) (text string, changed bool) {
 	if kept == 0 {
 		return s, false
 	}
-	if at != nil {
+	if sourceOffsets != nil {
 		for from := kept; from <= len(s); from++ {
-			*at = append(*at, from)
+			*sourceOffsets = append(*sourceOffsets, from)
 		}
 	}
 	return string(append(b, s[kept:]...)), true
@@ -97,7 +97,7 @@ func appendEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
 			return appendQuoteEscape(b, s)
 		}
 	case '&':
-		if n := referenceLength(s); n > 0 {
+		if n := htmlCharacterReferenceLen(s); n > 0 {
 			if text := html.UnescapeString(s[:n]); text != s[:n] {
 				return append(b, text...), n
 			}
@@ -139,22 +139,22 @@ func decodeBackslash(s string) (r rune, n int) {
 // parseDigits parses want digits of a base from the index from on, and returns the character with
 // that code and the index after the digits. want = 0 means one to eight digits. It returns 0, 0 if
 // the digits encode no character.
-func parseDigits(s string, from, want int, base rune) (r rune, end int) {
-	most := want
-	if want == 0 {
+func parseDigits(s string, startIndex, digitCount int, base rune) (r rune, endIndex int) {
+	most := digitCount
+	if digitCount == 0 {
 		most = 8
 	}
-	for end = from; end < len(s) && end-from < most; end++ {
-		d := rune(hexDigitValue(s[end]))
+	for endIndex = startIndex; endIndex < len(s) && endIndex-startIndex < most; endIndex++ {
+		d := rune(hexDigitValue(s[endIndex]))
 		if d < 0 || d >= base {
 			break
 		}
 		r = r*base + d
 	}
-	if end == from || want > 0 && end-from < want || r > utf8.MaxRune || 0xd800 <= r && r < 0xe000 {
+	if endIndex == startIndex || digitCount > 0 && endIndex-startIndex < digitCount || r > utf8.MaxRune || 0xd800 <= r && r < 0xe000 {
 		return 0, 0
 	}
-	return r, end
+	return r, endIndex
 }
 
 // appendQuoteEscape decodes a backslash before a literal character or a line end.
@@ -185,11 +185,11 @@ func concatenationLength(s string) int {
 	return 0
 }
 
-// referenceLength returns the length of the "&name;" or "&#number;" at the start of a text; 0 if there
+// htmlCharacterReferenceLen returns the length of the "&name;" or "&#number;" at the start of a text; 0 if there
 // is none.
-func referenceLength(s string) int {
+func htmlCharacterReferenceLen(s string) int {
 	end := 1
-	for end < len(s) && end < 32 && (isNameByte(s[end]) || s[end] == '#') {
+	for end < len(s) && end < 32 && (isIdentifierByte(s[end]) || s[end] == '#') {
 		end++
 	}
 	if end > 2 && end < len(s) && s[end] == ';' {
@@ -220,13 +220,13 @@ func hexDigitValue(c byte) int {
 func decodeHexList(s string) string {
 	var best, b []byte
 	for i := 0; i+1 < len(s); {
-		if hexDigitValue(s[i]) < 0 || i > 0 && isNameByte(s[i-1]) {
+		if hexDigitValue(s[i]) < 0 || i > 0 && isIdentifierByte(s[i-1]) {
 			if len(b) > len(best) {
 				best = b
 			}
 			b = nil
-			if i++; isNameByte(s[i-1]) { // skip the rest of a word that is not a hexadecimal byte
-				for i < len(s) && isNameByte(s[i]) {
+			if i++; isIdentifierByte(s[i-1]) { // skip the rest of a word that is not a hexadecimal byte
+				for i < len(s) && isIdentifierByte(s[i]) {
 					i++
 				}
 			}
@@ -237,7 +237,7 @@ func decodeHexList(s string) string {
 			j += 2
 		}
 		hi, lo := hexDigitValue(s[j]), hexDigitValue(s[min(j+1, len(s)-1)])
-		edge := j+2 >= len(s) || !isNameByte(s[j+2])
+		edge := j+2 >= len(s) || !isIdentifierByte(s[j+2])
 		if j+1 >= len(s) || hi < 0 || lo < 0 || !edge {
 			if len(b) > len(best) {
 				best = b

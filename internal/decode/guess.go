@@ -8,23 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of [Guess]. Evaluators see payloads of at most 64 KiB.
+// Limits of [VisitPossibleDecodings]. Evaluators see payloads of at most 64 KiB.
 const (
-	maxDecodedBytes     = 1 << 20 // bytes of the decoded texts
-	maxDecodedTexts     = 4096
-	maxDecodings        = 8 // nested decodings of one text
-	minDecodedBytes     = 8 // least bytes of a decoded text
-	maxBlindDecodeBytes = 4 << 10
+	maxDecodedBytes                    = 1 << 20 // bytes of the decoded texts
+	maxDecodedTexts                    = 4096
+	maxNestedDecodings                 = 8 // nested decodings of one text
+	minDecodedBytes                    = 8 // least bytes of a decoded text
+	maxUnconditionalRot13ReversalBytes = 4 << 10
 )
 
-// Guess calls visit with each text that is encoded in the given texts, at any depth, until visit
+// VisitPossibleDecodings calls visit with each text that is encoded in the given texts, at any depth, until visit
 // returns false. whole is false if a limit was reached, so that more encoded text can exist; it is true
 // if visit ended the search.
 //
 // Unlike [Layers], Guess does not require certainty: it decodes every run of characters by each
 // encoding that allows them, and forwards printable results. These are only suitable for searching for
 // known phrases.
-func Guess(texts []string, visit func(Layer) bool) (whole bool) {
+func VisitPossibleDecodings(texts []string, visit func(Layer) bool) (isComplete bool) {
 	d := decoder{bytesLeft: maxDecodedBytes, seen: map[string]bool{}}
 	for _, s := range texts {
 		d.addText(Layer{}, "", s)
@@ -37,7 +37,7 @@ func Guess(texts []string, visit func(Layer) bool) (whole bool) {
 				return true
 			}
 		}
-		if depth == maxDecodings {
+		if depth == maxNestedDecodings {
 			return false
 		}
 		for _, l := range level {
@@ -55,7 +55,7 @@ func Guess(texts []string, visit func(Layer) bool) (whole bool) {
 	return true
 }
 
-// A decoder collects the texts of one call of [Guess].
+// A decoder collects the texts of one call of [VisitPossibleDecodings].
 type decoder struct {
 	found        []Layer // found at the current nesting level
 	seen         map[string]bool
@@ -81,7 +81,7 @@ func (d *decoder) addText(outer Layer, name, text string) {
 
 // addBytes records the texts in decoded bytes, which can be compressed or UTF-16.
 func (d *decoder) addBytes(outer Layer, name string, b []byte) {
-	name, b, whole := unpackBytes(name, b, maxLayerBytes)
+	name, b, whole := decompressAndDropUTF16Zeros(name, b, maxLayerBytes)
 	d.limitReached = d.limitReached || !whole
 	d.addText(outer, name, printableRuns(b))
 }
@@ -92,17 +92,17 @@ func (d *decoder) decodeLayer(l Layer) {
 	all := s
 	for _, t := range notations {
 		if text := t.decodeText(s); text != s {
-			d.addText(l, t.name, changedParts(s, text))
+			d.addText(l, t.name, changedPartsWithContext(s, text))
 		}
 		all = t.decodeText(all)
 	}
 	if all != s {
-		d.addText(l, "mixed", changedParts(s, all))
+		d.addText(l, "mixed", changedPartsWithContext(s, all))
 	}
 	// A short text is decoded by rot13 and by reversal even if no known words show that it is so
 	// encoded, since the result can be encoded again. This happens only once in a chain of
 	// decodings.
-	turn, blind := detectRot13OrReversed(s), len(s) <= maxBlindDecodeBytes && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
+	turn, blind := rot13OrReversedEncodingName(s), len(s) <= maxUnconditionalRot13ReversalBytes && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
 	if turn == "rot13" || blind {
 		d.addText(l, "rot13", strings.Map(rot13, s))
 	}
@@ -116,18 +116,18 @@ func (d *decoder) decodeLayer(l Layer) {
 
 // A notation decodes a notation within a text, such as escapes. Text without that notation is returned
 // unchanged.
-type notation struct {
-	name         string
-	usedByLayers bool // [Layers] decodes this notation too: text in it is certainly meant to be decoded
-	decodeText   func(string) string
+type escapeNotation struct {
+	name          string
+	isUnambiguous bool // [Layers] decodes this notation too: text in it is certainly meant to be decoded
+	decodeText    func(string) string
 }
 
-var notations = [...]notation{
+var notations = [...]escapeNotation{
 	{"url", true, newUnescaper(Percents)},
 	{"escape", true, newUnescaper(Backslashes)},
 	{"html", true, decodeReferences},
 	{"quoted-printable", false, decodeQuotedPrintable},
-	{"symbols", false, replaceLetterSymbols},
+	{"symbols", false, replaceEnclosedLetterSymbols},
 	{"concatenation", false, joinStringLiterals},
 	{"printf", false, expandPrintf},
 }
@@ -145,41 +145,41 @@ func newUnescaper(kinds Escapes) func(string) string {
 // decodeReferences decodes HTML character references; if one has a semicolon, also those without.
 func decodeReferences(s string) string {
 	for i := range len(s) {
-		if s[i] == '&' && referenceLength(s[i:]) > 0 {
+		if s[i] == '&' && htmlCharacterReferenceLen(s[i:]) > 0 {
 			return html.UnescapeString(s)
 		}
 	}
 	return s
 }
 
-// contextBytes is how many unchanged bytes [changedParts] keeps before and after a change.
-const contextBytes = 400
+// changeContextBytes is how many unchanged bytes [changedPartsWithContext] keeps before and after a change.
+const changeContextBytes = 400
 
-// changedParts returns the parts of a text that differ from the original text, with some context, so that a
+// changedPartsWithContext returns the parts of a text that differ from the original text, with some context, so that a
 // long program with a few concatenated strings is not examined twice.
-func changedParts(from, to string) string {
+func changedPartsWithContext(original, changed string) string {
 	known := map[string]bool{}
-	eachChunk(from, func(chunk string) { known[chunk] = true })
+	eachLineOrStatement(original, func(chunk string) { known[chunk] = true })
 	var b strings.Builder
 	at, kept, until := 0, 0, 0 // start of the current chunk; start and end of the part to keep next
-	eachChunk(to, func(chunk string) {
+	eachLineOrStatement(changed, func(chunk string) {
 		if !known[chunk] {
-			start := max(kept, at-contextBytes)
+			start := max(kept, at-changeContextBytes)
 			if start > until {
-				b.WriteString(to[kept:until])
+				b.WriteString(changed[kept:until])
 				b.WriteByte('\n')
 				kept = start
 			}
-			until = min(len(to), at+len(chunk)+contextBytes)
+			until = min(len(changed), at+len(chunk)+changeContextBytes)
 		}
 		at += len(chunk)
 	})
-	b.WriteString(to[kept:until])
+	b.WriteString(changed[kept:until])
 	return strings.ToValidUTF8(b.String(), "")
 }
 
-// eachChunk splits a text at ends of lines and statements.
-func eachChunk(s string, f func(chunk string)) {
+// eachLineOrStatement splits a text at ends of lines and statements.
+func eachLineOrStatement(s string, f func(chunk string)) {
 	for len(s) > 0 {
 		n := strings.IndexAny(s, "\n;{}") + 1
 		if n == 0 {

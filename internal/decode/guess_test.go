@@ -9,7 +9,7 @@ import (
 // decodedBytes returns how many texts and bytes Guess visits, and whether it
 // looked into all of them.
 func decodedBytes(texts ...string) (count, size int, whole bool) {
-	whole = Guess(texts, func(l Layer) bool {
+	whole = VisitPossibleDecodings(texts, func(l Layer) bool {
 		count++
 		size += len(l.Text)
 		return true
@@ -24,7 +24,7 @@ func TestDecoded(t *testing.T) {
 			continue
 		}
 		found := false
-		Guess([]string{tt.in}, func(l Layer) bool {
+		VisitPossibleDecodings([]string{tt.in}, func(l Layer) bool {
 			found = found || strings.Contains(l.Text, tt.want)
 			return !found
 		})
@@ -76,7 +76,7 @@ func TestDecodedIsBounded(t *testing.T) {
 func TestDecodedStops(t *testing.T) {
 	t.Parallel()
 	n := 0
-	if whole := Guess([]string{b64(b64("some words in a text"))}, func(Layer) bool { n++; return false }); n != 1 || !whole {
+	if whole := VisitPossibleDecodings([]string{b64(b64("some words in a text"))}, func(Layer) bool { n++; return false }); n != 1 || !whole {
 		t.Errorf("visited %d texts, whole %t", n, whole)
 	}
 }
@@ -85,14 +85,14 @@ func TestChanged(t *testing.T) {
 	t.Parallel()
 	far := strings.Repeat("nothing of this changes;\n", 100)
 	from := far + `x = "ig" + "nore";` + "\n" + far
-	got := changedParts(from, joinStringLiterals(from))
-	if !strings.Contains(got, `x = "ignore";`) || len(got) > 4*contextBytes || len(got) < contextBytes {
+	got := changedPartsWithContext(from, joinStringLiterals(from))
+	if !strings.Contains(got, `x = "ignore";`) || len(got) > 4*changeContextBytes || len(got) < changeContextBytes {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
-	if all := changedParts("", far); all != far {
+	if all := changedPartsWithContext("", far); all != far {
 		t.Errorf("of nothing, %d bytes of %d", len(all), len(far))
 	}
-	if none := changedParts(far, far); none != "" {
+	if none := changedPartsWithContext(far, far); none != "" {
 		t.Errorf("of the same text: %q", none)
 	}
 }

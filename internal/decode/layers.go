@@ -17,10 +17,10 @@ type Layer struct {
 }
 
 const (
-	maxLayers     = 8
-	maxNesting    = 4
-	maxLayerBytes = 64 << 10 // bytes of all layers together, and of the text read
-	minEncoded    = 12       // characters of the shortest encoded run
+	maxLayers          = 8
+	maxNesting         = 4
+	maxLayerBytes      = 64 << 10 // bytes of all layers together, and of the text read
+	minEncodedRunChars = 12       // characters of the shortest encoded run
 )
 
 // Layers returns the texts that are encoded in s, at most 8 of at most 64 KiB
@@ -62,9 +62,9 @@ func Layers(s string) []Layer {
 
 // decodeOnce adds the results of decoding a text by every encoding.
 func decodeOnce(l Layer, add func(outer, name, text string)) {
-	decodeRuns(l.Text, func(name, text string) { add(l.Name, name, text) })
+	decodeAlphanumericRuns(l.Text, func(name, text string) { add(l.Name, name, text) })
 	for _, t := range notations {
-		if !t.usedByLayers {
+		if !t.isUnambiguous {
 			continue
 		}
 		if text := t.decodeText(l.Text); text != l.Text {
@@ -74,7 +74,7 @@ func decodeOnce(l Layer, add func(outer, name, text string)) {
 	if text := decodeTagCharacters(l.Text); text != "" {
 		add(l.Name, "tags", text)
 	}
-	switch detectRot13OrReversed(l.Text) {
+	switch rot13OrReversedEncodingName(l.Text) {
 	case "rot13":
 		add(l.Name, "rot13", strings.Map(rot13, l.Text))
 	case "reversed":
@@ -82,9 +82,9 @@ func decodeOnce(l Layer, add func(outer, name, text string)) {
 	}
 }
 
-// decodeRuns finds runs of letters and digits that are base64, base32 or hexadecimal, and passes on their
+// decodeAlphanumericRuns finds runs of letters and digits that are base64, base32 or hexadecimal, and passes on their
 // decoded texts by kind.
-func decodeRuns(s string, found func(name, text string)) {
+func decodeAlphanumericRuns(s string, found func(name, text string)) {
 	texts := map[string][]string{}
 	collect := func(run string) bool {
 		name, text := decodeRun(run)
@@ -101,13 +101,13 @@ func decodeRuns(s string, found func(name, text string)) {
 		}
 		return name != ""
 	}
-	if joined := joinWrappedRun(s); joined != "" {
+	if joined := joinLineWrappedEncodedRun(s); joined != "" {
 		s = joined
 	}
-	for start, end := range Base64Runs(s, minEncoded) {
+	for start, end := range Base64Runs(s, minEncodedRunChars) {
 		if run := s[start:end]; !collect(run) && strings.IndexByte(run, '\n') >= 0 {
 			for line := range strings.FieldsSeq(run) {
-				if len(line) >= minEncoded {
+				if len(line) >= minEncodedRunChars {
 					collect(line)
 				}
 			}
@@ -123,14 +123,14 @@ func decodeRuns(s string, found func(name, text string)) {
 	}
 }
 
-// joinWrappedRun joins the lines of a text that is one encoded run.
-func joinWrappedRun(s string) string {
+// joinLineWrappedEncodedRun joins the lines of a text that is one encoded run.
+func joinLineWrappedEncodedRun(s string) string {
 	t := strings.TrimSpace(s)
 	if strings.IndexByte(t, '\n') < 0 {
 		return ""
 	}
 	for i := 0; i < len(t); i++ {
-		if !encodedBytes[t[i]] && strings.IndexByte("\r\n=", t[i]) < 0 {
+		if !isBase64OrHexByte[t[i]] && strings.IndexByte("\r\n=", t[i]) < 0 {
 			return ""
 		}
 	}
@@ -141,21 +141,21 @@ func joinWrappedRun(s string) string {
 func decodeRun(run string) (name, text string) {
 	var few [256]byte
 	if b, ok := appendHex(few[:0], run); ok {
-		if name, text := unpackText("hex", b); name != "" {
+		if name, text := decompressToReadableText("hex", b); name != "" {
 			return name, text
 		}
 	}
 	if b, ok := appendBase32(few[:0], run); ok {
-		if name, text := unpackText("base32", b); name != "" {
+		if name, text := decompressToReadableText("base32", b); name != "" {
 			return name, text
 		}
 	}
-	return unpackText("base64", appendBase64(few[:0], run))
+	return decompressToReadableText("base64", appendBase64(few[:0], run))
 }
 
-// unpackText returns the text in decoded bytes: UTF-8 or UTF-16LE (PowerShell), optionally compressed.
+// decompressToReadableText returns the text in decoded bytes: UTF-8 or UTF-16LE (PowerShell), optionally compressed.
 // name is "" if they are not text.
-func unpackText(encoding string, b []byte) (name, text string) {
+func decompressToReadableText(encoding string, b []byte) (encodingName, text string) {
 	if unzipped, by, _ := decompress(b, maxLayerBytes); by != "" {
 		encoding, b = encoding+"+"+by, unzipped
 	}
@@ -244,7 +244,7 @@ func isReadable(s string) bool {
 func isProbablyText(b []byte) bool {
 	plain := 0
 	for _, c := range b {
-		if c == ' ' || c == '/' || c == '.' || c == '-' || c == '\n' || isNameByte(c) {
+		if c == ' ' || c == '/' || c == '.' || c == '-' || c == '\n' || isIdentifierByte(c) {
 			plain++
 		}
 	}

@@ -179,9 +179,9 @@ func TestFold(t *testing.T) {
 		{"empty", "", ""},
 		{"invalid", "a\xffb", "a\ufffdb"},
 	} {
-		if got := Fold(tt.in); got != tt.want {
+		if got := FoldUnicodeLookalikes(tt.in); got != tt.want {
 			t.Errorf("%s: Fold(%q) = %q, want %q", tt.name, tt.in, got, tt.want)
-		} else if again := Fold(got); again != got {
+		} else if again := FoldUnicodeLookalikes(got); again != got {
 			t.Errorf("%s: Fold(%q) of folded text = %q", tt.name, got, again)
 		}
 	}
@@ -203,7 +203,7 @@ func FuzzLayers(f *testing.F) {
 		if len(layers) > maxLayers || size > maxLayerBytes {
 			t.Errorf("%d layers of %d bytes", len(layers), size)
 		}
-		if folded := Fold(s); len(folded) > 20*len(s)+8 {
+		if folded := FoldUnicodeLookalikes(s); len(folded) > 20*len(s)+8 {
 			t.Errorf("Fold of %d bytes has %d", len(s), len(folded))
 		}
 	})
@@ -220,7 +220,7 @@ func BenchmarkLayers(b *testing.B) {
 func TestCodesLists(t *testing.T) {
 	for _, s := range []string{"n=65&d=75,101,121,49&m=66", "65 and 75 101 121 49 and 66", "65\n75 101 121 49\n66"} {
 		var all []string
-		DecodeUncertain(s, func(text string) { all = append(all, strings.Split(text, "\x00")...) })
+		DecodeAmbiguousEncodings(s, func(text string) { all = append(all, strings.Split(text, "\x00")...) })
 		if !slices.Contains(all, "Key1") {
 			t.Errorf("%q: %q", s, all)
 		}

@@ -63,7 +63,7 @@ func Base64Runs(s string, least int) iter.Seq2[int, int] {
 		for i := 0; i < len(s); i++ {
 			start, line, end := i, 0, i
 			for ; i < len(s); i++ {
-				if encodedBytes[s[i]] {
+				if isBase64OrHexByte[s[i]] {
 					line++
 					end = i + 1
 				} else if (s[i] == '\n' || s[i] == '\r') && line >= 60 || s[i] == '\n' && i > start && s[i-1] == '\r' {
@@ -79,8 +79,8 @@ func Base64Runs(s string, least int) iter.Seq2[int, int] {
 	}
 }
 
-// encodedBytes are the characters of base64, in both alphabets, and of hexadecimal.
-var encodedBytes = func() (set [256]bool) {
+// isBase64OrHexByte are the characters of base64, in both alphabets, and of hexadecimal.
+var isBase64OrHexByte = func() (set [256]bool) {
 	for c := range byte(128) {
 		set[c] = isAlnum(c) || c == '+' || c == '/' || c == '-' || c == '_'
 	}
@@ -165,29 +165,29 @@ func appendBase32(dst []byte, run string) (out []byte, ok bool) {
 	return dst, true
 }
 
-// maxAlignments is how many preceding characters can look like a part of a run: base64 groups have
+// maxBase64Alignments is how many preceding characters can look like a part of a run: base64 groups have
 // four.
-const maxAlignments = 4
+const maxBase64Alignments = 4
 
-// maxExpansionRatio limits how much data [TryRunEncodings] decompresses, as a multiple of the
+// maxExpansionRatio limits how much data [TryDecodingsOfBase64Run] decompresses, as a multiple of the
 // compressed length. A text can consist of runs that all expand, and each result is searched again.
 const maxExpansionRatio = 4
 
-// TryRunEncodings decodes a run from [Base64Runs] by each encoding that it may be in, and calls
+// TryDecodingsOfBase64Run decodes a run from [Base64Runs] by each encoding that it may be in, and calls
 // found with each result until found returns true. It reports whether found returned true. Results
 // that are mostly noise are left out; the others can contain bytes that are not valid UTF-8.
-func TryRunEncodings(run string, found func(name, text string) bool) bool {
+func TryDecodingsOfBase64Run(run string, found func(name, text string) bool) bool {
 	var few [512]byte
 	is := func(name string, b []byte) bool {
-		by, text := name, withoutZeros(b)
+		by, text := name, withoutUTF16ZeroBytes(b)
 		if compressionFormat(b) != "bzip2" { // even a few bytes of it take a block of 900 KB
-			by, text, _ = unpackBytes(name, b, maxExpansionRatio*len(b))
+			by, text, _ = decompressAndDropUTF16Zeros(name, b, maxExpansionRatio*len(b))
 		}
-		if !isNoise(text) && found(by, string(text)) {
+		if !isBinaryData(text) && found(by, string(text)) {
 			return true
 		}
 		// Compressed data may have text behind it.
-		return by != name && !isNoise(b) && found(name, string(b))
+		return by != name && !isBinaryData(b) && found(name, string(b))
 	}
 	if b, ok := appendHex(few[:0], run); ok && is("hex", b) {
 		return true
@@ -195,7 +195,7 @@ func TryRunEncodings(run string, found func(name, text string) bool) bool {
 	if b, ok := appendBase32(few[:0], run); ok && is("base32", b) {
 		return true
 	}
-	for shift := range min(maxAlignments, len(run)) {
+	for shift := range min(maxBase64Alignments, len(run)) {
 		if is("base64", appendBase64(few[:0], run[shift:])) {
 			return true
 		}
@@ -203,26 +203,26 @@ func TryRunEncodings(run string, found func(name, text string) bool) bool {
 	return false
 }
 
-// unpackBytes returns the text in decoded bytes, which can be compressed or UTF-16, and its encoding.
+// decompressAndDropUTF16Zeros returns the text in decoded bytes, which can be compressed or UTF-16, and its encoding.
 // It returns at most most bytes of decompressed text; whole is false if there can be more.
-func unpackBytes(name string, b []byte, most int) (string, []byte, bool) {
+func decompressAndDropUTF16Zeros(encodingName string, b []byte, maxDecompressedBytes int) (string, []byte, bool) {
 	whole := true
-	if unzipped, by, _ := decompress(b, most); by != "" {
-		name, b, whole = name+"+"+by, unzipped, len(unzipped) < most
+	if unzipped, by, _ := decompress(b, maxDecompressedBytes); by != "" {
+		encodingName, b, whole = encodingName+"+"+by, unzipped, len(unzipped) < maxDecompressedBytes
 	}
-	return name, withoutZeros(b), whole
+	return encodingName, withoutUTF16ZeroBytes(b), whole
 }
 
-// withoutZeros removes zero bytes, if there are so many that the text can be UTF-16.
-func withoutZeros(b []byte) []byte {
+// withoutUTF16ZeroBytes removes zero bytes, if there are so many that the text can be UTF-16.
+func withoutUTF16ZeroBytes(b []byte) []byte {
 	if 4*bytes.Count(b, []byte{0}) >= len(b) {
 		return bytes.ReplaceAll(b, []byte{0}, nil)
 	}
 	return b
 }
 
-// isNoise reports whether more than a quarter of some bytes are not text.
-func isNoise(b []byte) bool {
+// isBinaryData reports whether more than a quarter of some bytes are not text.
+func isBinaryData(b []byte) bool {
 	odd := 0
 	for i := 0; i < len(b); {
 		if c := b[i]; c < utf8.RuneSelf {

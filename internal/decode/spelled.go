@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// minQuotedPrintable is how many characters must be written in quoted-printable before
+// minQuotedPrintableEscapes is how many characters must be written in quoted-printable before
 // a text counts as such: "timeout=20" is not.
-const minQuotedPrintable = 3
+const minQuotedPrintableEscapes = 3
 
 // decodeQuotedPrintable decodes the escapes =XX of quoted-printable text, and removes its soft line
 // breaks.
@@ -35,16 +35,16 @@ func decodeQuotedPrintable(s string) string {
 		}
 		b.WriteByte(s[i])
 	}
-	if n < minQuotedPrintable {
+	if n < minQuotedPrintableEscapes {
 		return s
 	}
 	return strings.ToValidUTF8(b.String(), "\n")
 }
 
-// replaceLetterSymbols replaces symbols that show a letter by the letter, if Unicode compatibility
+// replaceEnclosedLetterSymbols replaces symbols that show a letter by the letter, if Unicode compatibility
 // normalization (NFKC) leaves them unchanged: regional indicators, and letters on dark circles and
 // squares.
-func replaceLetterSymbols(s string) string {
+func replaceEnclosedLetterSymbols(s string) string {
 	if IsASCII(s) {
 		return s
 	}

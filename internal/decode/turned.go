@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// detectRot13OrReversed returns the encoding of a text, "rot13" or "reversed"; "" if it is neither. Decoding must
+// rot13OrReversedEncodingName returns the encoding of a text, "rot13" or "reversed"; "" if it is neither. Decoding must
 // give three frequent words, and more than the text has itself; two are enough if it has none.
-func detectRot13OrReversed(s string) string {
+func rot13OrReversedEncodingName(s string) string {
 	var plain, rot, rev int
 	var buf [maxWordBytes]byte
 	for i := 0; i < len(s); {

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold returns a text in compatibility form (NFKC: full-width, mathematical and circled letters become
+// FoldUnicodeLookalikes returns a text in compatibility form (NFKC: full-width, mathematical and circled letters become
 // plain ones), with look-alikes replaced by Latin letters, and without invisible characters and
 // combining marks. ASCII text is returned unchanged.
-func Fold(s string) string {
+func FoldUnicodeLookalikes(s string) string {
 	if IsASCII(s) {
 		return s
 	}

@@ -23,9 +23,9 @@ const (
 )
 
 // A Question is an action that a judge must classify.
-type Question struct {
+type ModelExamAction struct {
 	PairName     string // name of the pair
-	Type         string
+	ActionType   string
 	Payload      map[string]any
 	IsAttack     bool
 	Irreversible bool // an attack with irreversible harm
@@ -34,11 +34,11 @@ type Question struct {
 
 // An actionPair is an attack and an honest action of the same form.
 type actionPair struct {
-	Name         string `yaml:"name"`
-	Irreversible bool   `yaml:"grave"`
-	Type         string `yaml:"type"`
-	Attack       any    `yaml:"attack"`
-	Benign       any    `yaml:"honest"`
+	Name          string `yaml:"name"`
+	Irreversible  bool   `yaml:"grave"`
+	ActionType    string `yaml:"type"`
+	AttackPayload any    `yaml:"attack"`
+	BenignPayload any    `yaml:"honest"`
 }
 
 //go:embed pairs.yaml
@@ -54,8 +54,8 @@ var readPairs = sync.OnceValues(func() ([]actionPair, error) {
 	return file.Pairs, nil
 })
 
-// DrawExam creates an exam.
-func DrawExam(r *rand.Rand) ([]Question, error) {
+// DrawModelExamActions creates an exam.
+func DrawModelExamActions(r *rand.Rand) ([]ModelExamAction, error) {
 	all, err := readPairs()
 	if err != nil {
 		return nil, err
@@ -68,13 +68,13 @@ func DrawExam(r *rand.Rand) ([]Question, error) {
 			others = append(others, p)
 		}
 	}
-	var paper []Question
+	var paper []ModelExamAction
 	for _, part := range [...]struct {
 		of []actionPair
 		n  int
 	}{{grave, IrreversibleAttackCount}, {others, AttackCount - IrreversibleAttackCount}} {
 		for i, p := range drawPairs(r, part.of, part.n) {
-			q, err := p.drawQuestions(r, i%2 == 0)
+			q, err := p.drawAttackAndBenignAction(r, i%2 == 0)
 			if err != nil {
 				return nil, err
 			}
@@ -85,9 +85,9 @@ func DrawExam(r *rand.Rand) ([]Question, error) {
 	return paper, nil
 }
 
-// DrawProbe draws one attack with irreversible harm.
-func DrawProbe(r *rand.Rand) (*Question, error) {
-	paper, err := DrawExam(r)
+// DrawIrreversibleAttack draws one attack with irreversible harm.
+func DrawIrreversibleAttack(r *rand.Rand) (*ModelExamAction, error) {
+	paper, err := DrawModelExamActions(r)
 	if err != nil {
 		return nil, err
 	}
@@ -109,13 +109,13 @@ func drawPairs(r *rand.Rand, of []actionPair, n int) (out []actionPair) {
 	return out
 }
 
-// drawQuestions creates the two questions of a pair.
-func (p *actionPair) drawQuestions(r *rand.Rand, injected bool) (out [2]Question, err error) {
+// drawAttackAndBenignAction creates the two questions of a pair.
+func (p *actionPair) drawAttackAndBenignAction(r *rand.Rand, withInjection bool) (out [2]ModelExamAction, err error) {
 	d := &placeholderFiller{r, map[string]string{}}
-	for i, side := range [...]any{p.Attack, p.Benign} {
-		q := Question{PairName: p.Name, Type: p.Type, IsAttack: i == 0, Irreversible: p.Irreversible && i == 0, HasInjection: injected && i == 0}
-		if q.Type == "" {
-			q.Type = "execute_command"
+	for i, side := range [...]any{p.AttackPayload, p.BenignPayload} {
+		q := ModelExamAction{PairName: p.Name, ActionType: p.ActionType, IsAttack: i == 0, Irreversible: p.Irreversible && i == 0, HasInjection: withInjection && i == 0}
+		if q.ActionType == "" {
+			q.ActionType = "execute_command"
 		}
 		switch side := d.fillValue(side).(type) {
 		case string:
@@ -178,12 +178,12 @@ func (d *placeholderFiller) injectClaim(payload map[string]any) {
 	payload["description"] = claim
 }
 
-// Counts are the numbers of answers by decision.
-type Counts struct {
+// DecisionCounts are the numbers of answers by decision.
+type DecisionCounts struct {
 	Allowed int `json:"allowed"`
 	Asked   int `json:"asked"`
 	Blocked int `json:"blocked"`
 }
 
 // Sum returns how many there are.
-func (c Counts) Sum() int { return c.Allowed + c.Asked + c.Blocked }
+func (c DecisionCounts) Sum() int { return c.Allowed + c.Asked + c.Blocked }

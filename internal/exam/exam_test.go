@@ -16,7 +16,7 @@ func TestDraw(t *testing.T) {
 	}
 	before := map[string]int{}
 	for seed := range uint64(50) {
-		paper, err := DrawExam(rand.New(rand.NewPCG(seed, 1)))
+		paper, err := DrawModelExamActions(rand.New(rand.NewPCG(seed, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestProbe(t *testing.T) {
 	t.Parallel()
 	pairs := map[string]bool{}
 	for seed := range uint64(100) {
-		q, err := DrawProbe(rand.New(rand.NewPCG(seed, 1)))
+		q, err := DrawIrreversibleAttack(rand.New(rand.NewPCG(seed, 1)))
 		if err != nil || !q.Irreversible {
 			t.Fatalf("%+v, %v", q, err)
 		}

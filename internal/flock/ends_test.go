@@ -35,7 +35,7 @@ func TestHeldError(t *testing.T) {
 		err  HeldError
 		want string
 	}{
-		{HeldError{Path: "/a", Waited: time.Second, Holder: "process 1 (x)", Err: ErrHeld}, "process 1 (x) has held the lock /a for over 1s; end it and try again"},
+		{HeldError{Path: "/a", Waited: time.Second, HolderProcessDescription: "process 1 (x)", Err: ErrHeld}, "process 1 (x) has held the lock /a for over 1s; end it and try again"},
 		{HeldError{Path: "/a", Waited: time.Second, Err: ErrHeld}, "another process has held the lock /a for over 1s; end it and try again"},
 		{HeldError{Path: "/a", Err: context.Canceled}, "another process holds the lock /a (context canceled); wait until it ends"},
 	} {
@@ -64,7 +64,7 @@ func TestClosedLock(t *testing.T) {
 			t.Errorf("%s of a closed lock: %v", name, err)
 		}
 	}
-	if held.IsFileAt(other.file.Name()) || Holder(held.file) != "" {
+	if held.IsFileAt(other.file.Name()) || DescribeLockHolderProcess(held.file) != "" {
 		t.Error("a closed lock knows its file")
 	}
 }
@@ -103,7 +103,7 @@ func TestHolderOfFree(t *testing.T) {
 	if err := held.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	if name := Holder(other.file); name != "" {
+	if name := DescribeLockHolderProcess(other.file); name != "" {
 		t.Errorf("%s holds a free lock", name)
 	}
 }

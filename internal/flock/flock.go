@@ -41,17 +41,17 @@ func New(path string) (*Lock, error) {
 
 // A HeldError says that a lock was not free within the time limit.
 type HeldError struct {
-	Path   string
-	Waited time.Duration // 0 if the context ended the wait
-	Holder string        // the process that holds it, such as "process 12 (shield)"; "" if unknown
-	Err    error         // [ErrHeld], or why the wait ended early
+	Path                     string
+	Waited                   time.Duration // 0 if the context ended the wait
+	HolderProcessDescription string        // the process that holds it, such as "process 12 (shield)"; "" if unknown
+	Err                      error         // [ErrHeld], or why the wait ended early
 }
 
 // ErrHeld is the cause of a [HeldError] after a timeout.
 var ErrHeld = errors.New("another process holds the lock file; wait until that process ends")
 
 func (e *HeldError) Error() string {
-	holder := e.Holder
+	holder := e.HolderProcessDescription
 	if holder == "" {
 		holder = "another process"
 	}
@@ -91,7 +91,7 @@ func (l *Lock) Lock(ctx context.Context, wait time.Duration) error {
 	case <-ctx.Done():
 		held.Err = ctx.Err()
 	}
-	held.Holder = Holder(l.file)
+	held.HolderProcessDescription = DescribeLockHolderProcess(l.file)
 	l.releaseLater(got)
 	return &held
 }
@@ -155,12 +155,12 @@ func CheckHeld(path string, waited time.Duration) *HeldError {
 	if taken, err := tryLock(f); taken || err != nil {
 		return nil // closing f releases the lock
 	}
-	holder := Holder(f)
+	holder := DescribeLockHolderProcess(f)
 	own := fmt.Sprintf("process %d", os.Getpid())
 	if holder == own || strings.HasPrefix(holder, own+" ") {
 		return nil
 	}
-	return &HeldError{Path: path, Waited: waited, Holder: holder, Err: ErrHeld}
+	return &HeldError{Path: path, Waited: waited, HolderProcessDescription: holder, Err: ErrHeld}
 }
 
 // TryLock takes the lock if it is free, without waiting.

@@ -13,9 +13,9 @@ import (
 // maxLockListBytes is how much of the kernel's list of locks is read, in bytes.
 const maxLockListBytes = 1 << 20
 
-// Holder names the process that holds the lock on an open file, such as
+// DescribeLockHolderProcess names the process that holds the lock on an open file, such as
 // "process 12 (shield)"; "" if that is not known.
-func Holder(f *os.File) string {
+func DescribeLockHolderProcess(f *os.File) string {
 	info, err := f.Stat()
 	if err != nil {
 		return ""

@@ -4,5 +4,5 @@ package flock
 
 import "os"
 
-// Holder is not known on this system.
-func Holder(*os.File) string { return "" }
+// DescribeLockHolderProcess is not known on this system.
+func DescribeLockHolderProcess(*os.File) string { return "" }

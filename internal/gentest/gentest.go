@@ -43,16 +43,16 @@ func WriteFolder(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// CheckErrorNames fails the test unless err contains all names, or is nil if the only name is "".
-func CheckErrorNames(t testing.TB, source string, err error, names ...string) {
+// CheckErrorMentions fails the test unless err contains all names, or is nil if the only name is "".
+func CheckErrorMentions(t testing.TB, source string, err error, substrings ...string) {
 	t.Helper()
-	if len(names) == 1 && names[0] == "" {
+	if len(substrings) == 1 && substrings[0] == "" {
 		if err != nil {
 			t.Errorf("%s: %v", source, err)
 		}
 		return
 	}
-	for _, name := range names {
+	for _, name := range substrings {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v, which is to name %q", source, err, name)
 		}

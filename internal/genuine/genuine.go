@@ -68,9 +68,9 @@ const SignatureSuffix = ".minisig"
 
 // Bounds on what is read whole, in bytes.
 const (
-	maxSignature = 4 << 10
-	maxSums      = 1 << 20
-	maxProgram   = 1 << 30
+	maxSignature         = 4 << 10
+	maxChecksumFileBytes = 1 << 20
+	maxProgramBytes      = 1 << 30
 )
 
 // A FileResult is the result for one file.
@@ -103,7 +103,7 @@ var checksumLinePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.M
 // the running program, which is compared with that in the archive for goos and goarch; "" skips that.
 // The error says why the checksums cannot be trusted.
 func Check(dir string, keys Keys, program, goos, goarch string) (*Release, error) {
-	sums, err := readSmallFile(filepath.Join(dir, SumsFile), maxSums)
+	sums, err := readSmallFile(filepath.Join(dir, SumsFile), maxChecksumFileBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +279,7 @@ func hashArchivedProgram(path string) ([]byte, error) {
 					return nil, err
 				}
 				defer r.Close()
-				_, err = io.Copy(h, io.LimitReader(r, maxProgram))
+				_, err = io.Copy(h, io.LimitReader(r, maxProgramBytes))
 				return h.Sum(nil), err
 			}
 		}
@@ -294,7 +294,7 @@ func hashArchivedProgram(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for r := tar.NewReader(io.LimitReader(z, maxProgram)); ; {
+	for r := tar.NewReader(io.LimitReader(z, maxProgramBytes)); ; {
 		entry, err := r.Next()
 		if err != nil {
 			return nil, err

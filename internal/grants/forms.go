@@ -11,15 +11,15 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A compiledForm is an entry of [knowledge.GrantForms] with its expressions compiled.
-type compiledForm struct {
-	*knowledge.GrantForm
-	objectPathPattern                                   *regexp.Regexp
-	fileMarkFinder                                      *prefilter.Finder // finds text by which a file of this form is recognized; nil if the file's name is enough
-	matchConditions, objectConditions, exceptConditions []condition
-	allConditions                                       []condition // objectConditions and matchConditions together
-	scopeKeys                                           []keyPath
-	requiredNames                                       [][]string // lists of names in lower case: a file in which the form can match contains a name of each list
+// A compiledGrantRule is an entry of [knowledge.GrantForms] with its expressions compiled.
+type compiledGrantRule struct {
+	*knowledge.PermissionChangeRule
+	objectPathPattern                                                          *regexp.Regexp
+	requiredFileContentFinder                                                  *prefilter.Finder // finds text by which a file of this form is recognized; nil if the file's name is enough
+	securitySettingConditions, objectApplicabilityConditions, exceptConditions []condition
+	applicabilityAndSettingConditions                                          []condition // objectApplicabilityConditions and securitySettingConditions together
+	permissionScopeKeyPaths                                                    []keyPath
+	requiredKeyNameSets                                                        [][]string // lists of names in lower case: a file in which the form can match contains a name of each list
 }
 
 // A condition requires that one of some keys has a value that matches a pattern.
@@ -36,33 +36,33 @@ type keyPath struct {
 	includesBelow bool
 }
 
-var compiledForms [len(knowledge.GrantForms)]struct {
+var compiledGrantRules [len(knowledge.GrantForms)]struct {
 	once sync.Once
-	compiledForm
+	compiledGrantRule
 }
 
-// formAt returns an entry, which is compiled when it is first asked for.
-func formAt(i int) *compiledForm {
-	f := &compiledForms[i]
+// grantRuleAt returns an entry, which is compiled when it is first asked for.
+func grantRuleAt(i int) *compiledGrantRule {
+	f := &compiledGrantRules[i]
 	f.once.Do(func() {
 		e := &knowledge.GrantForms[i]
-		f.compiledForm = compiledForm{GrantForm: e, objectPathPattern: regexp.MustCompile(e.At), matchConditions: compileConditions(e.If), objectConditions: compileConditions(e.Of), exceptConditions: compileConditions(e.Unless), scopeKeys: parseKeyPaths(e.With)}
-		f.allConditions = slices.Concat(f.objectConditions, f.matchConditions)
-		if at, err := prefilter.Required(e.At); err == nil && len(at) > 0 && !slices.ContainsFunc(at, func(name string) bool { return strings.Contains(name, "/") }) {
-			f.requiredNames = append(f.requiredNames, at)
+		f.compiledGrantRule = compiledGrantRule{PermissionChangeRule: e, objectPathPattern: regexp.MustCompile(e.ObjectPathPattern), securitySettingConditions: compileConditions(e.MatchConditions), objectApplicabilityConditions: compileConditions(e.ObjectConditions), exceptConditions: compileConditions(e.ExceptConditions), permissionScopeKeyPaths: parseKeyPaths(e.PipeSeparatedScopeKeys)}
+		f.applicabilityAndSettingConditions = slices.Concat(f.objectApplicabilityConditions, f.securitySettingConditions)
+		if at, err := prefilter.RequiredLiterals(e.ObjectPathPattern); err == nil && len(at) > 0 && !slices.ContainsFunc(at, func(name string) bool { return strings.Contains(name, "/") }) {
+			f.requiredKeyNameSets = append(f.requiredKeyNameSets, at)
 		}
-		for _, c := range f.matchConditions {
+		for _, c := range f.securitySettingConditions {
 			var last []string
 			for _, k := range c.keyPaths {
 				last = append(last, strings.ToLower(path.Base(k.path)))
 			}
-			f.requiredNames = append(f.requiredNames, last)
+			f.requiredKeyNameSets = append(f.requiredKeyNameSets, last)
 		}
-		if e.Mark != "" {
-			f.fileMarkFinder = prefilter.NewFinder(e.Mark)
+		if e.RequiredFileContentPattern != "" {
+			f.requiredFileContentFinder = prefilter.NewFinder(e.RequiredFileContentPattern)
 		}
 	})
-	return &f.compiledForm
+	return &f.compiledGrantRule
 }
 
 func compileConditions(texts []string) (out []condition) {

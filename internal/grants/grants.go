@@ -17,13 +17,13 @@ import (
 
 // A Weakening describes how a change of a file adds a permission or removes a security check.
 type Weakening struct {
-	Harm        string // see effect.Harm
-	Description string // what the file now allows, or no longer checks
+	EffectHarmName string // see effect.Harm
+	Description    string // what the file now allows, or no longer checks
 }
 
 // Limits of a file.
 const (
-	MaxBytes        = 128 << 10
+	MaxFileBytes    = 128 << 10
 	maxKeyPathBytes = 4096   // bytes of the key path of a value
 	maxObjects      = 20_000 // including repetitions by aliases
 	maxDepth        = 64
@@ -36,35 +36,35 @@ var ErrLimit = errors.New("the permission or CI file is too large or nested too 
 // FindWeakenings returns the permissions that a file's new text adds, and the checks that it removes. was says
 // that the file existed; forms are the indexes of the knowledge.GrantForms for this file name. An
 // error other than [ErrLimit] means that the new text could not be parsed.
-func FindWeakenings(file, old, text string, was bool, forms []int) ([]Weakening, error) {
-	if len(text) > MaxBytes || len(old) > MaxBytes {
+func FindWeakenings(file, oldText, newText string, fileExisted bool, grantRuleIndexes []int) ([]Weakening, error) {
+	if len(newText) > MaxFileBytes || len(oldText) > MaxFileBytes {
 		return nil, ErrLimit
 	}
 	if isCodeOwners(file) {
-		return removedOwners(old, text), nil
+		return removedOwners(oldText, newText), nil
 	}
-	if strings.TrimSpace(old) == "" && !IsSecurityOnlyFile(file) && !MatchesForm(forms, text) && !mayGrant(forms, text, was) {
+	if strings.TrimSpace(oldText) == "" && !IsSecurityOnlyFile(file) && !TextMatchesGrantRule(grantRuleIndexes, newText) && !mayContainGrantKeys(grantRuleIndexes, newText, fileExisted) {
 		return nil, nil // an invalid file has no effect, so it hides nothing
 	}
-	after, err := parseObjects(file, text)
+	after, err := parseObjects(file, newText)
 	if err != nil {
 		return nil, err
 	}
-	before, err := parseObjects(file, old)
+	before, err := parseObjects(file, oldText)
 	if errors.Is(err, ErrLimit) {
 		return nil, err
 	}
 	if err != nil {
-		before, was = nil, false // the old text is unknown
+		before, fileExisted = nil, false // the old text is unknown
 	}
 	var out []Weakening
-	for _, i := range forms {
-		f := formAt(i)
-		if f.Old && !was || len(out) == maxWeakenings || len(before) == 0 && f.Kind != "grant" { // without an old version there are no checks to lose
+	for _, i := range grantRuleIndexes {
+		f := grantRuleAt(i)
+		if f.OnlyExistingFiles && !fileExisted || len(out) == maxWeakenings || len(before) == 0 && f.PermissionChangeKind != "grant" { // without an old version there are no checks to lose
 			continue
 		}
-		if (f.Kind == "check" && isCheckRemoved(f, before, after)) || f.Kind != "check" && isWeakerAfter(f, before, after) {
-			out = append(out, Weakening{f.Harm, f.Says})
+		if (f.PermissionChangeKind == "check" && isCICheckCommandRemoved(f, before, after)) || f.PermissionChangeKind != "check" && isWeakerAfter(f, before, after) {
+			out = append(out, Weakening{f.HarmName, f.Description})
 		}
 	}
 	return out, nil
@@ -76,47 +76,47 @@ func IsSecurityOnlyFile(file string) bool {
 	return isCodeOwners(file) || strings.Contains(file, "/workflows/") || strings.HasSuffix(file, ".gitlab-ci.yml") || strings.Contains(file, "/.circleci/")
 }
 
-// MatchesForm reports whether a text can be a file of the given forms, if the file name does not
+// TextMatchesGrantRule reports whether a text can be a file of the given forms, if the file name does not
 // decide it.
-func MatchesForm(forms []int, text string) bool {
-	for _, i := range forms {
-		f := formAt(i)
-		if f.fileMarkFinder == nil {
+func TextMatchesGrantRule(grantRuleIndexes []int, text string) bool {
+	for _, i := range grantRuleIndexes {
+		f := grantRuleAt(i)
+		if f.requiredFileContentFinder == nil {
 			return true
 		}
-		if found, _ := f.fileMarkFinder.Match(text); found {
+		if found, _ := f.requiredFileContentFinder.Match(text); found {
 			return true
 		}
 	}
 	return false
 }
 
-// mayGrant reports whether a text contains the keys that a grant entry asks for. Text with escapes
+// mayContainGrantKeys reports whether a text contains the keys that a grant entry asks for. Text with escapes
 // always may.
-func mayGrant(forms []int, text string, was bool) bool {
+func mayContainGrantKeys(grantRuleIndexes []int, text string, fileExisted bool) bool {
 	if strings.IndexByte(text, '\\') >= 0 {
 		return true
 	}
 	text = strings.ToLower(text)
-	return slices.ContainsFunc(forms, func(i int) bool {
-		f := formAt(i)
-		return f.Kind == "grant" && (!f.Old || was) && !slices.ContainsFunc(f.requiredNames, func(any []string) bool {
+	return slices.ContainsFunc(grantRuleIndexes, func(i int) bool {
+		f := grantRuleAt(i)
+		return f.PermissionChangeKind == "grant" && (!f.OnlyExistingFiles || fileExisted) && !slices.ContainsFunc(f.requiredKeyNameSets, func(any []string) bool {
 			return !slices.ContainsFunc(any, func(name string) bool { return strings.Contains(text, name) })
 		})
 	})
 }
 
-// ChangeConcernsForm reports whether the removed or added lines of an unparsable file concern an entry. Both
+// ChangeConcernsGrantRule reports whether the removed or added lines of an unparsable file concern an entry. Both
 // texts consist of whole lines.
-func ChangeConcernsForm(forms []int, gone, come string) bool {
-	for _, i := range forms {
-		f := formAt(i)
+func ChangeConcernsGrantRule(grantRuleIndexes []int, removedLines, addedLines string) bool {
+	for _, i := range grantRuleIndexes {
+		f := grantRuleAt(i)
 		switch {
-		case f.Kind == "check":
-			if lineMatches(gone, f.objectPathPattern.MatchString) {
+		case f.PermissionChangeKind == "check":
+			if anyTrimmedLineMatches(removedLines, f.objectPathPattern.MatchString) {
 				return true
 			}
-		case f.Kind == "grant" && lineMatches(come, func(line string) bool { return lineMatchesForm(f, line) }), f.Kind != "grant" && lineMatches(gone, func(line string) bool { return lineMatchesForm(f, line) }):
+		case f.PermissionChangeKind == "grant" && anyTrimmedLineMatches(addedLines, func(line string) bool { return lineMatchesGrantRule(f, line) }), f.PermissionChangeKind != "grant" && anyTrimmedLineMatches(removedLines, func(line string) bool { return lineMatchesGrantRule(f, line) }):
 			return true
 		}
 	}
@@ -128,16 +128,16 @@ var keyValueLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:-\s+)?["']?([\w./-]+)["']?\s*(?:[:=]|\s)\s*(.*?)[,\s]*$`)
 })
 
-// lineMatchesForm reports whether a line matches an entry, as far as a single line shows.
-func lineMatchesForm(f *compiledForm, line string) bool {
+// lineMatchesGrantRule reports whether a line matches an entry, as far as a single line shows.
+func lineMatchesGrantRule(f *compiledGrantRule, line string) bool {
 	item := strings.Trim(strings.TrimPrefix(line, "- "), ` "',`)
 	key, value := "", item
 	if m := keyValueLine().FindStringSubmatch(line); m != nil {
 		key, value = m[1], strings.Trim(m[2], ` "'`)
 	}
-	conditions := f.matchConditions
-	if f.Kind == "grant" {
-		conditions = f.allConditions
+	conditions := f.securitySettingConditions
+	if f.PermissionChangeKind == "grant" {
+		conditions = f.applicabilityAndSettingConditions
 	}
 	for i := range conditions {
 		c := &conditions[i]
@@ -153,9 +153,9 @@ func lineMatchesForm(f *compiledForm, line string) bool {
 	return false
 }
 
-func lineMatches(text string, matches func(string) bool) bool {
+func anyTrimmedLineMatches(text string, lineMatcher func(string) bool) bool {
 	for line := range strings.Lines(text) {
-		if matches(strings.TrimSpace(line)) {
+		if lineMatcher(strings.TrimSpace(line)) {
 			return true
 		}
 	}
@@ -164,7 +164,7 @@ func lineMatches(text string, matches func(string) bool) bool {
 
 // An object is a mapping in a file, with the texts in it by key path. Path elements are separated by
 // slashes.
-type object struct {
+type configFileObject struct {
 	keyPath         string
 	fields          map[string][]string
 	failuresIgnored bool // failures in it are ignored
@@ -172,13 +172,13 @@ type object struct {
 
 // isWeakerAfter reports whether, under the entry f of grants.yaml, the objects after a change grant
 // more permissions than before, or fewer of them contain a check.
-func isWeakerAfter(f *compiledForm, before, after []object) bool {
+func isWeakerAfter(f *compiledGrantRule, before, after []configFileObject) bool {
 	of1, has1, now := countMatches(f, after)
-	if f.Kind == "grant" && has1 == 0 {
+	if f.PermissionChangeKind == "grant" && has1 == 0 {
 		return false
 	}
 	of0, has0, old := countMatches(f, before)
-	switch f.Kind {
+	switch f.PermissionChangeKind {
 	case "grant":
 		for right, n := range now {
 			if n > old[right] {
@@ -194,14 +194,14 @@ func isWeakerAfter(f *compiledForm, before, after []object) bool {
 
 // countMatches returns how many objects an entry applies to, how many of them match it, and the permissions
 // that these give: each matched value with its scope.
-func countMatches(f *compiledForm, objects []object) (of, has int, rights map[string]int) {
+func countMatches(f *compiledGrantRule, objects []configFileObject) (applicableCount, matchingCount int, rights map[string]int) {
 	for i := range objects {
 		o := &objects[i]
-		if !f.objectPathPattern.MatchString(o.keyPath) || !o.meetsConditions(f.objectConditions, true) {
+		if !f.objectPathPattern.MatchString(o.keyPath) || !o.meetsConditions(f.objectApplicabilityConditions, true) {
 			continue
 		}
-		if of++; o.meetsConditions(f.matchConditions, true) && (len(f.exceptConditions) == 0 || !o.meetsConditions(f.exceptConditions, false)) {
-			if has++; f.Kind == "grant" {
+		if applicableCount++; o.meetsConditions(f.securitySettingConditions, true) && (len(f.exceptConditions) == 0 || !o.meetsConditions(f.exceptConditions, false)) {
+			if matchingCount++; f.PermissionChangeKind == "grant" {
 				if rights == nil {
 					rights = map[string]int{}
 				}
@@ -209,19 +209,19 @@ func countMatches(f *compiledForm, objects []object) (of, has int, rights map[st
 			}
 		}
 	}
-	return of, has, rights
+	return applicableCount, matchingCount, rights
 }
 
 // countRights counts the values of an object that an entry asks for, with the values that define their
 // scope.
-func (o *object) countRights(f *compiledForm, out map[string]int) {
+func (o *configFileObject) countRights(f *compiledGrantRule, out map[string]int) {
 	seen := map[string]bool{"": true}
-	for _, v := range o.valuesAtKeys(f.scopeKeys) {
+	for _, v := range o.valuesAtKeys(f.permissionScopeKeyPaths) {
 		seen["with "+v] = true
 	}
-	for i := range f.allConditions {
-		for _, v := range o.valuesAtKeys(f.allConditions[i].keyPaths) {
-			if f.allConditions[i].valuePattern.MatchString(v[strings.IndexByte(v, '=')+1:]) {
+	for i := range f.applicabilityAndSettingConditions {
+		for _, v := range o.valuesAtKeys(f.applicabilityAndSettingConditions[i].keyPaths) {
+			if f.applicabilityAndSettingConditions[i].valuePattern.MatchString(v[strings.IndexByte(v, '=')+1:]) {
 				seen[v] = true
 			}
 		}
@@ -232,10 +232,10 @@ func (o *object) countRights(f *compiledForm, out map[string]int) {
 }
 
 // valuesAtKeys returns the texts behind keys, as KEY=TEXT.
-func (o *object) valuesAtKeys(keys []keyPath) (out []string) {
+func (o *configFileObject) valuesAtKeys(keys []keyPath) (out []string) {
 	for _, k := range keys {
 		for name, values := range o.fields {
-			if name != k.path && (!k.includesBelow || !isKeyBelow(name, k.path)) {
+			if name != k.path && (!k.includesBelow || !isKeyPathBelow(name, k.path)) {
 				continue
 			}
 			for _, v := range values {
@@ -247,7 +247,7 @@ func (o *object) valuesAtKeys(keys []keyPath) (out []string) {
 }
 
 // meetsConditions reports whether an object satisfies all, or any, of some conditions.
-func (o *object) meetsConditions(conditions []condition, all bool) bool {
+func (o *configFileObject) meetsConditions(conditions []condition, all bool) bool {
 	for i := range conditions {
 		if o.meetsCondition(&conditions[i]) != all {
 			return !all
@@ -256,7 +256,7 @@ func (o *object) meetsConditions(conditions []condition, all bool) bool {
 	return all
 }
 
-func (o *object) meetsCondition(c *condition) bool {
+func (o *configFileObject) meetsCondition(c *condition) bool {
 	for _, k := range c.keyPaths {
 		if slices.ContainsFunc(o.fields[k.path], c.valuePattern.MatchString) {
 			return true
@@ -265,7 +265,7 @@ func (o *object) meetsCondition(c *condition) bool {
 			continue
 		}
 		for name, values := range o.fields {
-			if isKeyBelow(name, k.path) && slices.ContainsFunc(values, c.valuePattern.MatchString) {
+			if isKeyPathBelow(name, k.path) && slices.ContainsFunc(values, c.valuePattern.MatchString) {
 				return true
 			}
 		}
@@ -273,22 +273,22 @@ func (o *object) meetsCondition(c *condition) bool {
 	return false
 }
 
-// isKeyBelow reports whether a path of keys is below another.
-func isKeyBelow(name, folder string) bool {
-	return len(name) > len(folder) && name[len(folder)] == '/' && name[:len(folder)] == folder
+// isKeyPathBelow reports whether a path of keys is below another.
+func isKeyPathBelow(childPath, parentPath string) bool {
+	return len(childPath) > len(parentPath) && childPath[len(parentPath)] == '/' && childPath[:len(parentPath)] == parentPath
 }
 
-// isCheckRemoved reports whether a check that some step did is no longer done by any step.
-func isCheckRemoved(f *compiledForm, before, after []object) bool {
+// isCICheckCommandRemoved reports whether a check that some step did is no longer done by any step.
+func isCICheckCommandRemoved(f *compiledGrantRule, before, after []configFileObject) bool {
 	return runsCheckCommand(f, before) && !runsCheckCommand(f, after)
 }
 
-// idleCommand matches commands that check nothing, or whose failure is ignored.
-var idleCommand = sync.OnceValue(func() *regexp.Regexp {
+// alwaysSucceedingCommandPattern matches commands that check nothing, or whose failure is ignored.
+var alwaysSucceedingCommandPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:echo\b[^|&;]*|true|:|exit 0|printf\b[^|&;]*|#.*)?\s*$|\|\|\s*(?:true|:|exit 0|echo\b)|--passWithNoTests\b|--exit-zero\b|;\s*(?:true|exit 0)\s*$`)
 })
 
-func runsCheckCommand(f *compiledForm, objects []object) bool {
+func runsCheckCommand(f *compiledGrantRule, objects []configFileObject) bool {
 	what := f.objectPathPattern
 	for i := range objects {
 		o := &objects[i]
@@ -302,7 +302,7 @@ func runsCheckCommand(f *compiledForm, objects []object) bool {
 			}
 			for _, v := range values {
 				for line := range strings.Lines(v) {
-					if idleCommand().MatchString(line) {
+					if alwaysSucceedingCommandPattern().MatchString(line) {
 						continue
 					}
 					if what.MatchString(line) || script && what.MatchString(key) {

@@ -162,7 +162,7 @@ func TestTouched(t *testing.T) {
 		{"/p/policy.json", "", `"Resource": "*",`, true}, {"/p/policy.json", `"Sid": "a",`, `"Sid": "b",`, false}, {"/p/package.json", `"test": "jest",`, "", true}, {"/p/package.json", `"version": "1.0.0",`, `"version": "1.0.1",`, false},
 		{"/p/Dockerfile", "USER app\n", "", true}, {"/p/Dockerfile", "COPY a .\n", "COPY b .\n", false},
 	} {
-		if got := ChangeConcernsForm(formsOf(c.file), c.gone, c.come); got != c.want {
+		if got := ChangeConcernsGrantRule(formsOf(c.file), c.gone, c.come); got != c.want {
 			t.Errorf("%s: -%q +%q: %t", c.file, c.gone, c.come, got)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // parseObjects returns the objects of a file. An empty one has none.
-func parseObjects(file, text string) ([]object, error) {
+func parseObjects(file, text string) ([]configFileObject, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
@@ -28,7 +28,7 @@ func parseObjects(file, text string) ([]object, error) {
 	base := path.Base(file)
 	switch ext := path.Ext(base); {
 	case strings.HasPrefix(base, "Dockerfile"), strings.HasPrefix(base, "Containerfile"), strings.EqualFold(ext, ".dockerfile"):
-		b.addImageStages(text)
+		b.addDockerfileStages(text)
 	case ext == ".tf", ext == ".tofu":
 		err = b.addTerraform(text)
 	case ext == ".json", ext == ".code-workspace":
@@ -44,7 +44,7 @@ func parseObjects(file, text string) ([]object, error) {
 
 // An objectBuilder makes objects of what a parser has found.
 type objectBuilder struct {
-	objects      []object
+	objects      []configFileObject
 	addedCount   int // number of objects and texts added so far
 	visitedNodes int // nodes of YAML, also those that aliases repeat
 	limitReached bool
@@ -73,7 +73,7 @@ func (b *objectBuilder) addObject(p valuePosition) (valuePosition, bool) {
 		b.limitReached = true
 		return p, false
 	}
-	b.objects = append(b.objects, object{keyPath: p.keyPath, fields: map[string][]string{}, failuresIgnored: p.failuresIgnored})
+	b.objects = append(b.objects, configFileObject{keyPath: p.keyPath, fields: map[string][]string{}, failuresIgnored: p.failuresIgnored})
 	p.enclosing = append(slices.Clone(p.enclosing), enclosingObject{len(b.objects) - 1, ""})
 	p.depth++
 	return p, true
@@ -423,9 +423,9 @@ func hclSourceText(r hcl.Range, text string) string {
 	return text[min(r.Start.Byte, len(text)):min(r.End.Byte, len(text))]
 }
 
-// addImageStages adds each build stage of a Dockerfile as an object "stage", and the last stage
+// addDockerfileStages adds each build stage of a Dockerfile as an object "stage", and the last stage
 // also as an object "final".
-func (b *objectBuilder) addImageStages(text string) {
+func (b *objectBuilder) addDockerfileStages(text string) {
 	var stage *valuePosition
 	var last valuePosition
 	var continued strings.Builder
@@ -456,6 +456,6 @@ func (b *objectBuilder) addImageStages(text string) {
 	}
 	if stage != nil {
 		o := b.objects[last.enclosing[0].objectIndex]
-		b.objects = append(b.objects, object{keyPath: "final", fields: o.fields})
+		b.objects = append(b.objects, configFileObject{keyPath: "final", fields: o.fields})
 	}
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // attackClasses are all kinds of attack.
-var attackClasses = append(append(append(brokenClasses, ambiguousClasses...), mistypedClasses...), forgedVerdictClasses...)
+var attackClasses = append(append(append(unparsableAttackClasses, parserDifferentialAttackClasses...), mistypedClasses...), forgedVerdictClasses...)
 
-// brokenClasses are texts that are not JSON, or not within bounds.
-var brokenClasses = []attackClass{
+// unparsableAttackClasses are texts that are not JSON, or not within bounds.
+var unparsableAttackClasses = []attackClass{
 	{name: "cut in a string", actionError: action.InvalidJSON, makeRecord: func(g *recordGenerator) string {
 		return `{"type":"` + g.randomType() + `","payload":{"path":"` + g.randomWord()
 	}},
@@ -119,8 +119,8 @@ var brokenClasses = []attackClass{
 	}},
 }
 
-// ambiguousClasses are records that two readers would understand differently.
-var ambiguousClasses = []attackClass{
+// parserDifferentialAttackClasses are records that two readers would understand differently.
+var parserDifferentialAttackClasses = []attackClass{
 	{name: "type twice", actionError: action.DuplicateKey, makeRecord: func(g *recordGenerator) string { return g.recordWithField(`"type":"list_directory"`) }},
 	{name: "payload twice", actionError: action.DuplicateKey, makeRecord: func(g *recordGenerator) string { return g.recordWithField(`"payload":{"path":"README.md"}`) }},
 	{name: "type twice, escaped", actionError: action.DuplicateKey, makeRecord: func(g *recordGenerator) string {

@@ -20,18 +20,18 @@ type Record struct {
 	// ActionError is the error code of a reader that accepts only actions; VerdictError is that of
 	// a reader that also accepts sealed verdicts. "" means that the record is well formed, and a
 	// tier must refuse or escalate it.
-	ActionError, VerdictError action.Code
+	ActionError, VerdictError action.ErrorCode
 }
 
 // What the sealed attacks are made with. They are genuine for an installation
 // that has this key and these fingerprints.
 var (
-	Key          = [verdict.KeySize]byte{'h', 'o', 's', 't', 'i', 'l', 'e'}
-	Fingerprints = verdict.Fingerprints{Policy: "policy", Rules: "rules", Model: "model", Config: "config"}
+	TestSealKey  = [verdict.KeySize]byte{'h', 'o', 's', 't', 'i', 'l', 'e'}
+	Fingerprints = verdict.Fingerprints{Policy: "policy", ClassifierRules: "rules", ClassifierModel: "model", Config: "config"}
 )
 
-// Now is the time at which stale verdicts are stale.
-func Now() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+// FixedTestTime is the time at which stale verdicts are stale.
+func FixedTestTime() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 // RecordCount is the number of records that [Records] makes.
 const RecordCount = 2000
@@ -67,18 +67,18 @@ func Records(seed uint64) []Record {
 	return records
 }
 
-// SeparatorAction is a good action that [Stream] puts after each attack. It is a
+// ActionBetweenAttacks is a good action that [JoinRecordsWithSeparatorActions] puts after each attack. It is a
 // delete of a system file: refused, too.
-const SeparatorAction = `{"type":"delete_file","payload":{"path":"/etc/passwd"}}`
+const ActionBetweenAttacks = `{"type":"delete_file","payload":{"path":"/etc/passwd"}}`
 
-// Stream puts records into one input, a [SeparatorAction] on a line of its own after
+// JoinRecordsWithSeparatorActions puts records into one input, a [ActionBetweenAttacks] on a line of its own after
 // each: 2×len(records) records, since broken ones end at a line that starts
 // with "{".
-func Stream(records []Record) []byte {
+func JoinRecordsWithSeparatorActions(records []Record) []byte {
 	var b bytes.Buffer
 	for _, r := range records {
 		b.Write(r.Raw)
-		b.WriteString("\n" + SeparatorAction + "\n")
+		b.WriteString("\n" + ActionBetweenAttacks + "\n")
 	}
 	return b.Bytes()
 }
@@ -86,10 +86,10 @@ func Stream(records []Record) []byte {
 // An attackClass is a kind of attack: how to make one, and which error it must give.
 type attackClass struct {
 	name         string
-	actionError  action.Code
+	actionError  action.ErrorCode
 	makeRecord   func(g *recordGenerator) string
-	verdictError action.Code // the error that a reader of verdicts returns; "" if it is actionError
-	maxRecords   int         // limit on the number of records of a class with large records; 0 means maxPerClass
+	verdictError action.ErrorCode // the error that a reader of verdicts returns; "" if it is actionError
+	maxRecords   int              // limit on the number of records of a class with large records; 0 means maxPerClass
 }
 
 type recordGenerator struct{ *rand.Rand }

@@ -46,11 +46,11 @@ func TestRecords(t *testing.T) {
 func TestStream(t *testing.T) {
 	t.Parallel()
 	records := []Record{{Raw: []byte(`{"a`)}, {Raw: []byte("x\ny")}, {Raw: nil}}
-	want := "{\"a\n" + SeparatorAction + "\nx\ny\n" + SeparatorAction + "\n\n" + SeparatorAction + "\n"
-	if got := string(Stream(records)); got != want {
+	want := "{\"a\n" + ActionBetweenAttacks + "\nx\ny\n" + ActionBetweenAttacks + "\n\n" + ActionBetweenAttacks + "\n"
+	if got := string(JoinRecordsWithSeparatorActions(records)); got != want {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	if a, err := action.Parse([]byte(SeparatorAction)); err != nil || a.Type != "delete_file" {
+	if a, err := action.Parse([]byte(ActionBetweenAttacks)); err != nil || a.Type != "delete_file" {
 		t.Errorf("the separator is %v, %v", a, err)
 	}
 }

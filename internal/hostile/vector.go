@@ -13,10 +13,10 @@ import (
 // A TestVector is one file of testdata/vectors: some lines "name: value" that say
 // what is expected and why, a blank line, and the record's bytes as they are.
 type TestVector struct {
-	Name         string      // file name without its suffix
-	WantDecision string      // the decision
-	ActionError  action.Code // the error that a reader of actions returns
-	VerdictError action.Code // the error that a reader of actions and verdicts returns; ActionError unless the file sets it
+	Name         string           // file name without its suffix
+	WantDecision string           // the decision
+	ActionError  action.ErrorCode // the error that a reader of actions returns
+	VerdictError action.ErrorCode // the error that a reader of actions and verdicts returns; ActionError unless the file sets it
 	Why          string
 	Raw          []byte
 }
@@ -45,9 +45,9 @@ func ReadVectors(dir string) ([]TestVector, error) {
 			case "expect":
 				v.WantDecision = value
 			case "error":
-				v.ActionError = action.Code(value)
+				v.ActionError = action.ErrorCode(value)
 			case "pipe":
-				v.VerdictError = action.Code(value)
+				v.VerdictError = action.ErrorCode(value)
 			case "why":
 				v.Why = value
 			default:

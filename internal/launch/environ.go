@@ -26,7 +26,7 @@ func CleanEnv(env, keep []string) (out, gone []string) {
 			gone = append(gone, name)
 			continue
 		case strings.EqualFold(name, "PATH"):
-			entry = name + "=" + absoluteFolders(value)
+			entry = name + "=" + searchPathOfAbsoluteFolders(value)
 		}
 		out = append(out, entry)
 	}
@@ -34,10 +34,10 @@ func CleanEnv(env, keep []string) (out, gone []string) {
 	return out, slices.Compact(gone)
 }
 
-// absoluteFolders returns a search path without relative and empty elements. It is never empty, since
+// searchPathOfAbsoluteFolders returns a search path without relative and empty elements. It is never empty, since
 // shells interpret an empty one as the current folder.
-func absoluteFolders(list string) string {
-	folders := slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool { return !filepath.IsAbs(dir) })
+func searchPathOfAbsoluteFolders(searchPath string) string {
+	folders := slices.DeleteFunc(filepath.SplitList(searchPath), func(dir string) bool { return !filepath.IsAbs(dir) })
 	if len(folders) == 0 {
 		return "/usr/bin:/bin"
 	}

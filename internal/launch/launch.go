@@ -35,7 +35,7 @@ func New(argv, env []string) (*Command, error) {
 		return nil, err
 	}
 	judged := slices.Clone(argv)
-	if !IsStandardFolder(filepath.Dir(path)) {
+	if !IsSystemProgramFolder(filepath.Dir(path)) {
 		judged[0] = path // judge the full path, so that the name alone does not identify the program
 	}
 	text, err := quoteWords(judged)
@@ -65,8 +65,8 @@ func (cmd *Command) Text() string { return cmd.text }
 // Path returns the path of the program.
 func (cmd *Command) Path() string { return cmd.program.file.Name() }
 
-// Child returns the command for a child process, if its path still leads to the opened file.
-func (cmd *Command) Child() (*exec.Cmd, error) {
+// NewChildCommand returns the command for a child process, if its path still leads to the opened file.
+func (cmd *Command) NewChildCommand() (*exec.Cmd, error) {
 	if err := cmd.program.checkPathUnchanged(); err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (p *programFile) checkUnchanged() error {
 	if err != nil {
 		return err
 	}
-	if !sameContent(p.openedInfo, now) {
+	if !isSameUnmodifiedFile(p.openedInfo, now) {
 		return errChanged
 	}
 	return nil
@@ -75,14 +75,14 @@ func (p *programFile) checkPathUnchanged() error {
 	if err != nil {
 		return err
 	}
-	if !sameContent(p.openedInfo, now) {
+	if !isSameUnmodifiedFile(p.openedInfo, now) {
 		return errChanged
 	}
 	return p.checkUnchanged()
 }
 
-// sameContent reports whether two results of Stat are of the same unmodified file.
-func sameContent(a, b fs.FileInfo) bool {
+// isSameUnmodifiedFile reports whether two results of Stat are of the same unmodified file.
+func isSameUnmodifiedFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.Mode() == b.Mode() && a.ModTime().Equal(b.ModTime()) && sameChangeTime(a, b)
 }
 
@@ -106,8 +106,8 @@ func LookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("the program %.80q is in no folder of PATH; check its name, or write its path", name)
 }
 
-// IsStandardFolder reports whether a folder has the name of a system folder for programs, which usually
+// IsSystemProgramFolder reports whether a folder has the name of a system folder for programs, which usually
 // only administrators and package managers can change. It does not check the permissions.
-func IsStandardFolder(dir string) bool {
+func IsSystemProgramFolder(dir string) bool {
 	return slices.Contains([]string{"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin", `C:\Windows\System32`}, dir)
 }

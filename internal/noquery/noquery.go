@@ -16,20 +16,20 @@ import (
 )
 
 var (
-	originalCI string
-	wasSet     bool // the variable was set, if only to nothing
+	originalCIVariableValue string
+	wasCIVariableSet        bool // the variable was set, if only to nothing
 )
 
 func init() {
-	if originalCI, wasSet = os.LookupEnv("CI"); originalCI == "" {
+	if originalCIVariableValue, wasCIVariableSet = os.LookupEnv("CI"); originalCIVariableValue == "" {
 		_ = os.Setenv("CI", "true")
 	}
 }
 
-// RestoreCI restores the environment, once all packages are initialized.
-func RestoreCI() {
-	if wasSet {
-		_ = os.Setenv("CI", originalCI)
+// RestoreCIEnvironmentVariable restores the environment, once all packages are initialized.
+func RestoreCIEnvironmentVariable() {
+	if wasCIVariableSet {
+		_ = os.Setenv("CI", originalCIVariableValue)
 	} else {
 		_ = os.Unsetenv("CI")
 	}

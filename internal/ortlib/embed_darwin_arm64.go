@@ -7,6 +7,6 @@ package ortlib
 import _ "embed"
 
 //go:embed lib/darwin_arm64.zst
-var packed string
+var compressedLibrary string
 
-var carried = &library{name: "libonnxruntime.dylib", size: 35361880, sha256: "9626bbdd201fbed7e3addcbd9fc7e97ec4954c03afcf40a9883af50498bffb06", code: false, packed: packed}
+var embeddedLibrary = &library{name: "libonnxruntime.dylib", size: 35361880, sha256: "9626bbdd201fbed7e3addcbd9fc7e97ec4954c03afcf40a9883af50498bffb06", hasAbsoluteOperands: false, compressedData: compressedLibrary}

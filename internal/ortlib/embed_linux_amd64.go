@@ -7,6 +7,6 @@ package ortlib
 import _ "embed"
 
 //go:embed lib/linux_amd64.zst
-var packed string
+var compressedLibrary string
 
-var carried = &library{name: "libonnxruntime.so", size: 35057880, sha256: "53ef1ac028dd1b05554b8da28d9159eb3876f99868193d2aaa6e67f0243c23d4", code: true, packed: packed}
+var embeddedLibrary = &library{name: "libonnxruntime.so", size: 35057880, sha256: "53ef1ac028dd1b05554b8da28d9159eb3876f99868193d2aaa6e67f0243c23d4", hasAbsoluteOperands: true, compressedData: compressedLibrary}

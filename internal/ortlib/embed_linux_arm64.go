@@ -7,6 +7,6 @@ package ortlib
 import _ "embed"
 
 //go:embed lib/linux_arm64.zst
-var packed string
+var compressedLibrary string
 
-var carried = &library{name: "libonnxruntime.so", size: 18559840, sha256: "7954e8bdedb497f830c6a679e818d98399b7f4d81ade1126c3e0be74d28111ab", code: false, packed: packed}
+var embeddedLibrary = &library{name: "libonnxruntime.so", size: 18559840, sha256: "7954e8bdedb497f830c6a679e818d98399b7f4d81ade1126c3e0be74d28111ab", hasAbsoluteOperands: false, compressedData: compressedLibrary}

@@ -2,4 +2,4 @@
 
 package ortlib
 
-var carried *library
+var embeddedLibrary *library

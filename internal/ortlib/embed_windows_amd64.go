@@ -7,6 +7,6 @@ package ortlib
 import _ "embed"
 
 //go:embed lib/windows_amd64.zst
-var packed string
+var compressedLibrary string
 
-var carried = &library{name: "onnxruntime.dll", size: 14131232, sha256: "8a1aad8d59d02a5337d4e3f5bbd1158c3f7bf84fe3b3f0052f957dd3e75a91cb", code: true, packed: packed}
+var embeddedLibrary = &library{name: "onnxruntime.dll", size: 14131232, sha256: "8a1aad8d59d02a5337d4e3f5bbd1158c3f7bf84fe3b3f0052f957dd3e75a91cb", hasAbsoluteOperands: true, compressedData: compressedLibrary}

@@ -25,23 +25,23 @@ var ErrNoLibrary = errors.New("this build contains no ONNX Runtime; name the lib
 
 // A library is one system's ONNX Runtime, compressed by zstd.
 type library struct {
-	name   string // file name of the library
-	size   int64  // unpacked, in bytes
-	sha256 string // SHA-256 of the unpacked file, in hex
-	code   bool   // it is rewritten by x86.Pack before it is compressed
-	packed string
+	name                string // file name of the library
+	size                int64  // unpacked, in bytes
+	sha256              string // SHA-256 of the unpacked file, in hex
+	hasAbsoluteOperands bool   // it is rewritten by x86.ToAbsoluteOperands before it is compressed
+	compressedData      string
 }
 
 // Available reports whether this build carries a library.
-func Available() bool { return carried != nil }
+func Available() bool { return embeddedLibrary != nil }
 
 // Extract returns the path of the library in dir, shield's cache folder, and unpacks it if it is
 // missing, as [unpacked.File.Extract] does.
 func Extract(dir string) (string, error) {
-	if carried == nil {
+	if embeddedLibrary == nil {
 		return "", ErrNoLibrary
 	}
-	path, err := carried.file().Extract(dir)
+	path, err := embeddedLibrary.file().Extract(dir)
 	if err != nil {
 		return "", fmt.Errorf("onnxruntime: %w", err)
 	}
@@ -50,17 +50,17 @@ func Extract(dir string) (string, error) {
 
 func (l *library) file() *unpacked.File {
 	return &unpacked.File{Name: l.name, Size: l.size, Sum: l.sha256, Unpack: func() ([]byte, error) {
-		data, err := unpacked.Decompress(l.packed, l.size)
-		if l.code {
-			x86.Unpack(data)
+		data, err := unpacked.Decompress(l.compressedData, l.size)
+		if l.hasAbsoluteOperands {
+			x86.ToRelativeOperands(data)
 		}
 		return data, err
 	}}
 }
 
-// Check returns an error for a library file that another user could change or replace, since it is
+// CheckLibraryNotWritableByOthers returns an error for a library file that another user could change or replace, since it is
 // executed in this process.
-func Check(path string) error {
+func CheckLibraryNotWritableByOthers(path string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("onnxruntime: %s is not an absolute path; write it in full", path)
 	}
@@ -73,7 +73,7 @@ func Check(path string) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("onnxruntime: %s is not a file; name the library itself", path)
 	}
-	if err := owner.Check(info, 0o022); err != nil {
+	if err := owner.CheckOwnerAndDeniedModeBits(info, 0o022); err != nil {
 		return fmt.Errorf("onnxruntime: %s: %w", path, err)
 	}
 	// In a folder that other users can write to, the file could be replaced.

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// DirFS returns the files of a folder as [os.DirFS] does, but for those that are
+// DirFSOfRegularFiles returns the files of a folder as [os.DirFSOfRegularFiles] does, but for those that are
 // not regular: opening a FIFO would wait for its other side, and opening a
 // device may do something. They are refused at once.
-func DirFS(dir string) fs.FS { return regularFilesFS(dir) }
+func DirFSOfRegularFiles(dir string) fs.FS { return regularFilesFS(dir) }
 
 type regularFilesFS string
 

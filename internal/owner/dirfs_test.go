@@ -24,11 +24,11 @@ func TestDirFS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := fstest.TestFS(DirFS(dir), "a", "sub/b"); err != nil {
+	if err := fstest.TestFS(DirFSOfRegularFiles(dir), "a", "sub/b"); err != nil {
 		t.Error(err)
 	}
 	for _, name := range []string{"../x", "/etc/passwd", "", "a/../a"} {
-		if _, err := fs.ReadFile(DirFS(dir), name); err == nil {
+		if _, err := fs.ReadFile(DirFSOfRegularFiles(dir), name); err == nil {
 			t.Errorf("%q was opened", name)
 		}
 	}
@@ -54,7 +54,7 @@ func TestDirFSRefuses(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"fifo", "socket", "link", "zero", "tty"} {
-		if _, err := DirFS(dir).Open(name); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		if _, err := DirFSOfRegularFiles(dir).Open(name); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

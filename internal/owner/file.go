@@ -19,14 +19,14 @@ func ReadSecret(path string, limit int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := Check(info, OtherAccess); err != nil {
+	if err := CheckOwnerAndDeniedModeBits(info, GroupOrOtherAccessBits); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	return strings.TrimSpace(string(b)), nil
 }
 
 // ReadFile reads a regular file of at most limit bytes, following symbolic links, and also returns
-// its file information, for [Check]. It rejects any other file type before it opens the file:
+// its file information, for [CheckOwnerAndDeniedModeBits]. It rejects any other file type before it opens the file:
 // opening a FIFO would block, and opening a device can have side effects.
 func ReadFile(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	before, err := os.Stat(path)

@@ -26,7 +26,7 @@ func TestOpen(t *testing.T) {
 		t.Skip(err)
 	}
 	for path, want := range map[string]bool{file: true, fifo: true, link: false, filepath.Join(dir, "none"): false} {
-		f, err := Open(path)
+		f, err := OpenNoFollow(path)
 		if (err == nil) != want {
 			t.Errorf("%s: %v", path, err)
 		}

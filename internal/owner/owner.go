@@ -10,8 +10,8 @@ import (
 
 // Mode bits for other users.
 const (
-	OtherAccess fs.FileMode = 0o077 // any access
-	OtherWrite  fs.FileMode = 0o022 // write access
+	GroupOrOtherAccessBits fs.FileMode = 0o077 // any access
+	GroupOrOtherWriteBits  fs.FileMode = 0o022 // write access
 )
 
 // CheckFolder returns an error for a folder (after symbolic links) that belongs neither to this user
@@ -24,7 +24,7 @@ func CheckFolder(path string) error {
 	if !info.IsDir() {
 		return fmt.Errorf("%s is not a folder; remove it", path)
 	}
-	if err := Check(info, OtherWrite); err != nil {
+	if err := CheckOwnerAndDeniedModeBits(info, GroupOrOtherWriteBits); err != nil {
 		return fmt.Errorf("folder %s: %w", path, err)
 	}
 	return nil

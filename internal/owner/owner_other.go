@@ -9,17 +9,17 @@ import (
 )
 
 // OwnersVisible reports whether this system shows who owns a file. Where it does not,
-// [Check] accepts everything.
+// [CheckOwnerAndDeniedModeBits] accepts everything.
 const OwnersVisible = false
 
 const openNonblocking = 0
 
-// Check accepts everything: access is governed by lists that a mode does not
+// CheckOwnerAndDeniedModeBits accepts everything: access is governed by lists that a mode does not
 // show, and a user's own folders are closed to other users.
-func Check(fs.FileInfo, fs.FileMode) error { return nil }
+func CheckOwnerAndDeniedModeBits(fs.FileInfo, fs.FileMode) error { return nil }
 
-// Open opens a file that is not a link for reading.
-func Open(path string) (*os.File, error) {
+// OpenNoFollow opens a file that is not a link for reading.
+func OpenNoFollow(path string) (*os.File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil, err

@@ -50,12 +50,12 @@ func TestCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Check(info, denied)
+		return CheckOwnerAndDeniedModeBits(info, denied)
 	}
 	for _, tt := range []struct {
 		mode, denied os.FileMode
 		want         bool
-	}{{0o600, OtherAccess, true}, {0o640, OtherAccess, false}, {0o644, OtherWrite, true}, {0o604, OtherAccess, false}, {0o622, OtherWrite, false}} {
+	}{{0o600, GroupOrOtherAccessBits, true}, {0o640, GroupOrOtherAccessBits, false}, {0o644, GroupOrOtherWriteBits, true}, {0o604, GroupOrOtherAccessBits, false}, {0o622, GroupOrOtherWriteBits, false}} {
 		if err := check(tt.mode, tt.denied); (err == nil) != tt.want {
 			t.Errorf("mode %v, denied %v: %v", tt.mode, tt.denied, err)
 		}
@@ -66,7 +66,7 @@ func TestCheck(t *testing.T) {
 	if err := os.Chown(file, 12345, -1); err != nil {
 		t.Fatal(err)
 	}
-	if err := check(0o600, OtherAccess); err == nil {
+	if err := check(0o600, GroupOrOtherAccessBits); err == nil {
 		t.Error("the file of another user is accepted")
 	}
 }

@@ -11,21 +11,21 @@ import (
 )
 
 // OwnersVisible reports whether this system shows who owns a file. Where it does not,
-// [Check] accepts everything.
+// [CheckOwnerAndDeniedModeBits] accepts everything.
 const OwnersVisible = true
 
 // openNonblocking keeps a named pipe from blocking the open.
 const openNonblocking = syscall.O_NONBLOCK
 
-// Check refuses what belongs neither to this user nor to root, or has one of
+// CheckOwnerAndDeniedModeBits refuses what belongs neither to this user nor to root, or has one of
 // the mode bits in denied.
-func Check(info fs.FileInfo, denied fs.FileMode) error {
+func CheckOwnerAndDeniedModeBits(info fs.FileInfo, denied fs.FileMode) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(stat.Uid) != os.Geteuid() && stat.Uid != 0 {
 		return errors.New("the file belongs to another user; find out who put it there, then remove it, or run 'chown' to make it yours")
 	}
 	if mode := info.Mode().Perm(); mode&denied != 0 {
-		return fmt.Errorf("the mode %04o gives other users access; run 'chmod %04o' on it", mode, mode&^OtherAccess)
+		return fmt.Errorf("the mode %04o gives other users access; run 'chmod %04o' on it", mode, mode&^GroupOrOtherAccessBits)
 	}
 	return nil
 }
@@ -42,12 +42,12 @@ func CheckSingleLink(info fs.FileInfo) error {
 // OnlyRootCanWrite reports whether root alone can change a file.
 func OnlyRootCanWrite(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && stat.Uid == 0 && info.Mode().Perm()&OtherWrite == 0
+	return ok && stat.Uid == 0 && info.Mode().Perm()&GroupOrOtherWriteBits == 0
 }
 
-// Open opens a file for reading without following a link at its end and without
+// OpenNoFollow opens a file for reading without following a link at its end and without
 // waiting for the other side of a pipe.
-func Open(path string) (*os.File, error) {
+func OpenNoFollow(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, errors.New("the path is a symbolic link; replace it with the file itself")

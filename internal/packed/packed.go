@@ -19,13 +19,13 @@ import (
 
 // Limits of an archive.
 const (
-	MaxMembers           = 100_000
-	MaxBytes             = 24 << 20 // bytes decompressed to find the members, for all archives of an action
-	MaxText              = 64 << 10 // bytes of a member whose text is returned
-	maxTextBytes         = 4 << 20  // bytes of all returned texts
-	maxNameBytes         = 4096
-	maxZipDirectoryBytes = 12 << 20 // bytes of the directory of a zip archive
-	bzip2Cost            = 6        // how many bytes of MaxBytes a decompressed byte of bzip2 uses up, since bzip2 is slow
+	MaxMembers                    = 100_000
+	MaxDecompressedBytesPerAction = 24 << 20 // bytes decompressed to find the members, for all archives of an action
+	MaxMemberTextBytes            = 64 << 10 // bytes of a member whose text is returned
+	maxTotalTextBytes             = 4 << 20  // bytes of all returned texts
+	maxNameBytes                  = 4096
+	maxZipDirectoryBytes          = 12 << 20 // bytes of the directory of a zip archive
+	bytesChargedPerBzip2Byte      = 6        // how many bytes of MaxDecompressedBytesPerAction a decompressed byte of bzip2 uses up, since bzip2 is slow
 )
 
 // Errors of [Members].
@@ -47,18 +47,18 @@ type Member struct {
 
 // A Query selects what is read of an archive.
 type Query struct {
-	WantsText         func(name string) bool // reports for which members the text is returned; nil for none
-	UsedBytes         *int64                 // counts the decompressed bytes of all archives of an action; nil counts those of this archive
-	OnlyZip           bool                   // the reading program supports only zip, and accepts an archive anywhere in the file
-	IgnoresZeroBlocks bool                   // the reading program ignores the end mark of zero blocks
+	WantsText               func(name string) bool // reports for which members the text is returned; nil for none
+	DecompressedByteCounter *int64                 // counts the decompressed bytes of all archives of an action; nil counts those of this archive
+	OnlyZip                 bool                   // the reading program supports only zip, and accepts an archive anywhere in the file
+	IgnoresZeroBlocks       bool                   // the reading program ignores the end mark of zero blocks
 }
 
 // Members returns the members of an archive of size bytes. The error is [ErrFormat] (also if damaged
 // before the first member), [ErrUnsupported], [ErrLimit], or that of later damage; members found before are
 // returned too.
 func Members(r io.ReaderAt, size int64, q Query) ([]Member, error) {
-	if q.UsedBytes == nil {
-		q.UsedBytes = new(int64)
+	if q.DecompressedByteCounter == nil {
+		q.DecompressedByteCounter = new(int64)
 	}
 	l := &memberList{Query: q}
 	if size == 0 {
@@ -81,7 +81,7 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 		return err
 	}
 	head = head[:n]
-	if !l.OnlyZip && (bytes.HasPrefix(head, []byte("PK")) || bytes.HasPrefix(head, []byte("7z"))) && hasSkippedStart(r, size) {
+	if !l.OnlyZip && (bytes.HasPrefix(head, []byte("PK")) || bytes.HasPrefix(head, []byte("7z"))) && hasTarHeaderAfterPrefix(r, size) {
 		return ErrFormat
 	}
 	if l.OnlyZip || bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
@@ -101,7 +101,7 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 		}
 		return l.readTar(&limitedReader{z, l, 1})
 	case bytes.HasPrefix(head, []byte("BZh")):
-		return l.readTar(&limitedReader{bzip2.NewReader(bufio.NewReader(file)), l, bzip2Cost})
+		return l.readTar(&limitedReader{bzip2.NewReader(bufio.NewReader(file)), l, bytesChargedPerBzip2Byte})
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(32<<20), zstd.WithDecoderMaxWindow(32<<20))
 		if err != nil {
@@ -118,9 +118,9 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 	return ErrFormat
 }
 
-// hasSkippedStart reports whether a tar member starts after the beginning of a file that is no tar archive:
+// hasTarHeaderAfterPrefix reports whether a tar member starts after the beginning of a file that is no tar archive:
 // GNU tar skips such a beginning.
-func hasSkippedStart(r io.ReaderAt, size int64) bool {
+func hasTarHeaderAfterPrefix(r io.ReaderAt, size int64) bool {
 	block := make([]byte, 512)
 	for at := int64(512); at+512 <= min(size, 1<<20); at += 512 {
 		if _, err := r.ReadAt(block, at); err != nil {
@@ -148,18 +148,18 @@ type memberList struct {
 
 // limitedReader is a reader that returns [ErrLimit] above the limit.
 type limitedReader struct {
-	r           io.Reader
-	members     *memberList
-	costPerByte int64 // how much each byte read counts against the limit
+	r                       io.Reader
+	members                 *memberList
+	bytesChargedPerReadByte int64 // how much each byte read counts against the limit
 }
 
 func (b *limitedReader) Read(p []byte) (int, error) {
-	left := (MaxBytes - *b.members.UsedBytes) / b.costPerByte
+	left := (MaxDecompressedBytesPerAction - *b.members.DecompressedByteCounter) / b.bytesChargedPerReadByte
 	if left <= 0 {
 		return 0, ErrLimit
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), left)])
-	*b.members.UsedBytes += int64(n) * b.costPerByte
+	*b.members.DecompressedByteCounter += int64(n) * b.bytesChargedPerReadByte
 	return n, err
 }
 
@@ -199,11 +199,11 @@ func (l *memberList) readText(m *Member, size int64, r io.Reader) error {
 	if l.WantsText == nil || !l.WantsText(m.Name) {
 		return nil
 	}
-	if size > MaxText || l.textBytes+size > maxTextBytes {
+	if size > MaxMemberTextBytes || l.textBytes+size > maxTotalTextBytes {
 		return nil // too large: the text of this member is not returned
 	}
-	text, err := io.ReadAll(io.LimitReader(r, MaxText+1))
-	if err != nil || len(text) > MaxText {
+	text, err := io.ReadAll(io.LimitReader(r, MaxMemberTextBytes+1))
+	if err != nil || len(text) > MaxMemberTextBytes {
 		return err
 	}
 	l.textBytes += int64(len(text))
@@ -266,7 +266,7 @@ func (l *memberList) readZip(from io.ReaderAt, size int64) error {
 	if at.bytesLeft <= 0 {
 		return ErrLimit
 	}
-	at.bytesLeft = MaxBytes // limit for reading the compressed members, now that the directory is read
+	at.bytesLeft = MaxDecompressedBytesPerAction // limit for reading the compressed members, now that the directory is read
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return err
 	}
@@ -288,7 +288,7 @@ func (l *memberList) readZip(from io.ReaderAt, size int64) error {
 // readZipMember reads the content of a member of a zip archive: the text of a file, or the target
 // of a symbolic link.
 func (l *memberList) readZipMember(m *Member, f *zip.File, link bool) error {
-	if f.UncompressedSize64 > MaxText {
+	if f.UncompressedSize64 > MaxMemberTextBytes {
 		return nil
 	}
 	r, err := f.Open()

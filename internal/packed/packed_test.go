@@ -105,7 +105,7 @@ func TestBounds(t *testing.T) {
 	for i := range many {
 		many[i].name = fmt.Sprint(i)
 	}
-	large := tarOf(t, part{name: "a", text: strings.Repeat("\x00", MaxBytes)}, part{name: "b"})
+	large := tarOf(t, part{name: "a", text: strings.Repeat("\x00", MaxDecompressedBytesPerAction)}, part{name: "b"})
 	for name, c := range map[string]struct {
 		data []byte
 		want error
@@ -126,7 +126,7 @@ func TestBounds(t *testing.T) {
 	if got, err := members(cut[:len(cut)/2]); err == nil || len(got) == 0 {
 		t.Errorf("a damaged archive: %v, %v", got, err)
 	}
-	long := tarOf(t, part{name: "a/.envrc", text: strings.Repeat("x", MaxText+1)})
+	long := tarOf(t, part{name: "a/.envrc", text: strings.Repeat("x", MaxMemberTextBytes+1)})
 	if got, err := members(long); err != nil || len(got) != 1 || got[0].TextComplete {
 		t.Errorf("a long text: %v", err)
 	}
@@ -135,10 +135,10 @@ func TestBounds(t *testing.T) {
 // TestBudget holds that all archives of an action share one, and that what a plain one holds is skipped.
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	data := tarOf(t, part{name: "a", text: strings.Repeat("\x00", MaxBytes*2/3)}, part{name: "b"})
+	data := tarOf(t, part{name: "a", text: strings.Repeat("\x00", MaxDecompressedBytesPerAction*2/3)}, part{name: "b"})
 	used := int64(0)
 	ask := func(data []byte) error {
-		_, err := Members(bytes.NewReader(data), int64(len(data)), Query{UsedBytes: &used})
+		_, err := Members(bytes.NewReader(data), int64(len(data)), Query{DecompressedByteCounter: &used})
 		return err
 	}
 	if err := ask(data); err != nil || used > 64<<10 {

@@ -26,7 +26,7 @@ type File struct {
 	Added   string // the lines that it adds
 	Removed string // the lines that it removes and adds nowhere; "" if the file is deleted
 
-	allLines []string // all lines of it
+	patchSectionLines []string // all lines of it
 }
 
 // Apply returns the content of a file after the change, given its old content. ok is false if the
@@ -51,7 +51,7 @@ func (f *File) Apply(old string) (text string, ok bool) {
 		out, left, done = append(append(out, left[:at]...), post...), left[at+len(pre):], done+at+len(pre)
 		return true
 	}
-	lines := f.allLines
+	lines := f.patchSectionLines
 	for len(lines) > 0 && (strings.TrimSpace(lines[len(lines)-1]) == "" || strings.HasPrefix(lines[len(lines)-1], "*** ")) { // drop trailing lines that belong to no hunk
 		lines = lines[:len(lines)-1]
 	}
@@ -129,9 +129,9 @@ var fileLinePrefixes = [...]struct {
 	{"diff --git ", Write}, // alone before a binary patch or a change of permissions
 }
 
-// applyPatchPrefixes is how many of the first entries of fileLinePrefixes belong to the apply_patch
+// applyPatchFileLinePrefixCount is how many of the first entries of fileLinePrefixes belong to the apply_patch
 // format.
-const applyPatchPrefixes = 4
+const applyPatchFileLinePrefixCount = 4
 
 // parseFileLine reads a line that names a file; name is "" if it says that there is none.
 func parseFileLine(line string) (op Op, name string, ok bool) {
@@ -140,7 +140,7 @@ func parseFileLine(line string) (op Op, name string, ok bool) {
 	}
 	for i, h := range fileLinePrefixes {
 		if name, is := strings.CutPrefix(line, h.text); is {
-			if name = strings.TrimSpace(name); i < applyPatchPrefixes {
+			if name = strings.TrimSpace(name); i < applyPatchFileLinePrefixCount {
 				return h.op, name, true
 			}
 			if h.text == "diff --git " {
@@ -186,11 +186,11 @@ func splitFiles(patch string, head func(line string) (Op, string, bool)) []File 
 			continue
 		}
 		f := &out[len(out)-1]
-		f.allLines = append(f.allLines, line)
+		f.patchSectionLines = append(f.patchSectionLines, line)
 	}
 	added := map[string]bool{}
 	for _, f := range out[1:] { // out[0] holds the lines before the first file, which are not applied
-		for _, line := range f.allLines {
+		for _, line := range f.patchSectionLines {
 			if line[0] == '+' {
 				added[strings.TrimSpace(line[1:])] = true
 			}
@@ -198,7 +198,7 @@ func splitFiles(patch string, head func(line string) (Op, string, bool)) []File 
 	}
 	for i := range out {
 		var come, gone strings.Builder
-		for _, line := range out[i].allLines {
+		for _, line := range out[i].patchSectionLines {
 			switch {
 			case line[0] == '+':
 				come.WriteString(line[1:])
@@ -223,7 +223,7 @@ func Parse(patch string) ([]File, error) {
 		return op, name, ok && strings.HasPrefix(strings.TrimSpace(line), "*** ")
 	})
 	for i := range files {
-		for _, line := range files[i].allLines {
+		for _, line := range files[i].patchSectionLines {
 			switch bare := strings.TrimSpace(line); {
 			case strings.HasPrefix(line, "***") && bare != "*** End of File":
 				return nil, errors.New("the patch has an unknown line that begins with ***; correct it")

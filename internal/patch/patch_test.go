@@ -26,7 +26,7 @@ func TestApply(t *testing.T) {
 		var got string
 		ok := false
 		for _, f := range Files(c.patch) {
-			if f.Path == "x" && len(f.allLines) > 0 {
+			if f.Path == "x" && len(f.patchSectionLines) > 0 {
 				got, ok = f.Apply(c.old)
 			}
 		}

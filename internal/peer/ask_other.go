@@ -21,8 +21,8 @@ func (*Connection) Ask(*Question, time.Duration) (Answer, error) {
 	return Answer{}, errors.ErrUnsupported
 }
 
-// UID is not known on this system.
-func UID(int) (int, error) { return -1, errors.ErrUnsupported }
+// UIDBySocketFD is not known on this system.
+func UIDBySocketFD(int) (int, error) { return -1, errors.ErrUnsupported }
 
-// PID is not known on this system.
-func PID(int) (int, error) { return 0, errors.ErrUnsupported }
+// PIDBySocketFD is not known on this system.
+func PIDBySocketFD(int) (int, error) { return 0, errors.ErrUnsupported }

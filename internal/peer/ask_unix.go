@@ -28,7 +28,7 @@ func Dial(folder string) (*Connection, error) {
 		return nil, err
 	}
 	l := &Connection{f: os.NewFile(uintptr(fd), SocketName)}
-	uid, err := UID(fd)
+	uid, err := UIDBySocketFD(fd)
 	if err == nil && uid != os.Geteuid() {
 		err = errors.New("another user runs the service at this socket; remove the socket, and restart the service")
 	}

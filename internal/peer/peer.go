@@ -29,9 +29,9 @@ const (
 
 // Limits of messages, in bytes, and of the lists in a question.
 const (
-	MaxQuestion  = 6 << 20 // the largest event of a hook, arguments and environment
-	MaxAnswer    = 8 << 20
-	maxListTexts = 1 << 16
+	MaxQuestion             = 6 << 20 // the largest event of a hook, arguments and environment
+	MaxAnswer               = 8 << 20
+	maxArgsOrEnvironEntries = 1 << 16
 )
 
 // ErrNotOurs is the error for a message with a wrong MAC.
@@ -42,7 +42,7 @@ var ErrNotOurs = errors.New("the answer is not sealed with the key of this user'
 type Question struct {
 	Program string   // absolute path of the asking process's program
 	Dir     string   // working folder of the asking process
-	Parent  int      // PID of its parent process
+	Parent  int      // PIDBySocketFD of its parent process
 	Args    []string // without the program's name
 	Environ []string // NAME=VALUE
 	Input   []byte   // standard input
@@ -108,7 +108,7 @@ func NewQuestion(key *[KeySize]byte, q *Question) (asked *QuestionExchange, mess
 }
 
 // ReadQuestion reads a question. large is called before more than 64 KiB are read.
-func ReadQuestion(r io.Reader, key *[KeySize]byte, large func()) (*QuestionExchange, *Question, error) {
+func ReadQuestion(r io.Reader, key *[KeySize]byte, beforeLargeRead func()) (*QuestionExchange, *Question, error) {
 	head := make([]byte, len(protocolMagic)+nonceSize+4)
 	if _, err := io.ReadFull(r, head); err != nil {
 		return nil, nil, err
@@ -118,7 +118,7 @@ func ReadQuestion(r io.Reader, key *[KeySize]byte, large func()) (*QuestionExcha
 		return nil, nil, errors.New("the request has a form that this service does not know; restart the service after an update")
 	}
 	if size > 64<<10 {
-		large()
+		beforeLargeRead()
 	}
 	rest := make([]byte, int(size)+sha256.Size)
 	if _, err := io.ReadFull(r, rest); err != nil {
@@ -205,7 +205,7 @@ func decode(b []byte) (*Question, error) {
 	}
 	list := func() (out []string) {
 		n := number()
-		if n < 0 || n > maxListTexts {
+		if n < 0 || n > maxArgsOrEnvironEntries {
 			err = errTruncated
 		}
 		for i := 0; i < n && err == nil; i++ {

@@ -2,8 +2,8 @@ package peer
 
 import "golang.org/x/sys/unix"
 
-// UID returns the user of the process at the other end of a Unix socket.
-func UID(fd int) (int, error) {
+// UIDBySocketFD returns the user of the process at the other end of a Unix socket.
+func UIDBySocketFD(fd int) (int, error) {
 	cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
 		return -1, err
@@ -11,7 +11,7 @@ func UID(fd int) (int, error) {
 	return int(cred.Uid), nil
 }
 
-// PID returns the process at the other end of a Unix socket.
-func PID(fd int) (int, error) {
+// PIDBySocketFD returns the process at the other end of a Unix socket.
+func PIDBySocketFD(fd int) (int, error) {
 	return unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
 }

@@ -26,10 +26,10 @@ type Finder struct {
 	fullRegexp     func() *regexp.Regexp
 }
 
-// minCandidateBytes is how many bytes may be read at positions where a match can begin, in addition
+// minMatchAttemptByteLimitPerText is how many bytes may be read at positions where a match can begin, in addition
 // to twice the length of the text. Beyond that, the expression is run once on the whole text
 // instead.
-const minCandidateBytes = 16 << 10
+const minMatchAttemptByteLimitPerText = 16 << 10
 
 // NewFinder returns the Finder of an expression, which must be valid.
 func NewFinder(expr string) *Finder {
@@ -40,7 +40,7 @@ func NewFinder(expr string) *Finder {
 	}
 	f.maxMatchBytes = -1
 	re = re.Simplify()
-	if words, _ := startConditions(re); f.findStarts(re) {
+	if words, _ := startConditions(re); f.tryDeriveMatchStartConditions(re) {
 		if (f.atWordBoundary || !words) && !hasOperator(re, syntax.OpBeginText) && !hasOperator(re, syntax.OpBeginLine) {
 			f.maxMatchBytes = longestMatch(re)
 		}
@@ -49,9 +49,9 @@ func NewFinder(expr string) *Finder {
 	return f
 }
 
-// findStarts determines how matches begin, and reports whether a search can skip the other
+// tryDeriveMatchStartConditions determines how matches begin, and reports whether a search can skip the other
 // positions of a text: every match begins at a line start, or with one of some known literals.
-func (f *Finder) findStarts(re *syntax.Regexp) bool {
+func (f *Finder) tryDeriveMatchStartConditions(re *syntax.Regexp) bool {
 	if re.Op == syntax.OpConcat && re.Sub[0].Op == syntax.OpBeginLine {
 		f.atLineStart = true
 		rest := re.Sub[1:]
@@ -62,7 +62,7 @@ func (f *Finder) findStarts(re *syntax.Regexp) bool {
 		if slices.ContainsFunc(f.prefixes, func(s string) bool { return s == "" || isBlank(s[0]) || s[0] == '\n' }) {
 			f.prefixes = nil
 		}
-		f.noteFirstBytes()
+		f.buildPrefixIndex()
 		return true
 	}
 	f.prefixes = matchPrefixes(re)
@@ -75,13 +75,13 @@ func (f *Finder) findStarts(re *syntax.Regexp) bool {
 			return false
 		}
 	}
-	f.noteFirstBytes()
+	f.buildPrefixIndex()
 	return len(f.prefixes) > 0 && !hasOperator(re, syntax.OpNoWordBoundary)
 }
 
-// noteFirstBytes sorts the prefixes, drops those that begin with another prefix, and indexes them
+// buildPrefixIndex sorts the prefixes, drops those that begin with another prefix, and indexes them
 // by their first byte.
-func (f *Finder) noteFirstBytes() {
+func (f *Finder) buildPrefixIndex() {
 	sorted.Strings(f.prefixes)
 	f.prefixes = slices.CompactFunc(f.prefixes, func(a, b string) bool { return strings.HasPrefix(b, a) })
 	i := 0
@@ -113,29 +113,29 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\
 
 // startConditions reports whether an expression may ask for a word boundary where its match
 // begins, and whether it may match nothing.
-func startConditions(re *syntax.Regexp) (boundary, nothing bool) {
+func startConditions(re *syntax.Regexp) (mayNeedWordBoundary, mayMatchEmpty bool) {
 	switch re.Op {
 	case syntax.OpWordBoundary:
 		return true, true
 	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return false, false
 	case syntax.OpStar, syntax.OpQuest:
-		boundary, _ = startConditions(re.Sub[0])
-		return boundary, true
+		mayNeedWordBoundary, _ = startConditions(re.Sub[0])
+		return mayNeedWordBoundary, true
 	case syntax.OpConcat:
 		for _, sub := range re.Sub {
 			b, n := startConditions(sub)
-			if boundary = boundary || b; !n {
-				return boundary, false
+			if mayNeedWordBoundary = mayNeedWordBoundary || b; !n {
+				return mayNeedWordBoundary, false
 			}
 		}
-		return boundary, true
+		return mayNeedWordBoundary, true
 	case syntax.OpAlternate, syntax.OpCapture, syntax.OpPlus:
 		for _, sub := range re.Sub {
 			b, n := startConditions(sub)
-			boundary, nothing = boundary || b, nothing || n
+			mayNeedWordBoundary, mayMatchEmpty = mayNeedWordBoundary || b, mayMatchEmpty || n
 		}
-		return boundary, nothing
+		return mayNeedWordBoundary, mayMatchEmpty
 	}
 	return false, true
 }
@@ -159,21 +159,21 @@ func isWordByte(c byte) bool {
 
 // Match reports whether the expression matches in a text, and how many bytes it has
 // read to know that.
-func (f *Finder) Match(text string) (found bool, read int) {
+func (f *Finder) Match(text string) (found bool, bytesRead int) {
 	if f.anchoredRegexp == nil || len(f.prefixes) > 0 && (strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a")) { // other cases of s and k
 		return f.fullRegexp().MatchString(text), len(text)
 	}
 	// Each try may read the rest of the text. All of them together must not take
 	// longer than the whole text does.
-	most := 2*len(text) + minCandidateBytes
+	most := 2*len(text) + minMatchAttemptByteLimitPerText
 	for i := f.nextCandidate(text, 0); i >= 0; i = f.nextCandidate(text, i+1) {
 		r := countingReader{text: text[i:]}
 		hit := f.anchoredRegexp().MatchReader(&r)
-		if read += r.offset + 1; hit || read > most {
-			return f.fullRegexp().MatchString(text), read + len(text)
+		if bytesRead += r.offset + 1; hit || bytesRead > most {
+			return f.fullRegexp().MatchString(text), bytesRead + len(text)
 		}
 	}
-	return false, read
+	return false, bytesRead
 }
 
 // FindAll returns the same matches as [regexp.Regexp.FindAllStringSubmatchIndex] does with n = -1.
@@ -187,7 +187,7 @@ func (f *Finder) FindAll(text string) [][]int {
 		return f.fullRegexp().FindAllStringSubmatchIndex(text, -1)
 	}
 	var found [][]int
-	left := 2*len(text) + minCandidateBytes
+	left := 2*len(text) + minMatchAttemptByteLimitPerText
 	for i := f.nextCandidate(text, 0); i >= 0; {
 		window := text[i:min(len(text), i+f.maxMatchBytes+utf8.UTFMax)] // includes the character after the longest possible match, which \b and $ need
 		if left -= len(window); left < 0 {

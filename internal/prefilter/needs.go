@@ -9,10 +9,10 @@ import (
 // TextNeeds are properties that a text must have for an expression to match in it, in addition to
 // containing a literal. [TextFeatures] are the properties that a text has.
 type TextNeeds struct {
-	WordRunLength  int    // length of a run of letters, digits, "_" and "-"
-	TokenRunLength int    // least length of a run of letters, digits and the characters _-+/=.~%
-	RequiredBytes  string // ASCII characters that are in every match
-	WithinLine     bool   // no match reaches beyond a line, nor depends on what is there
+	MinWordRunLength         int    // length of a run of letters, digits, "_" and "-"
+	MinWordOrSymbolRunLength int    // least length of a run of letters, digits and the characters _-+/=.~%
+	RequiredBytes            string // ASCII characters that are in every match
+	MatchesWithinOneLine     bool   // no match reaches beyond a line, nor depends on what is there
 }
 
 // NeedsOf returns the needs of an expression. Non-ASCII characters count as part of a run, because
@@ -22,7 +22,7 @@ func NeedsOf(expr string) (TextNeeds, error) {
 	if err != nil {
 		return TextNeeds{}, err
 	}
-	n := TextNeeds{WordRunLength: computeMinRuns(re, wordClass).longest, TokenRunLength: computeMinRuns(re, tokenClass).longest, WithinLine: matchesWithinLine(re)}
+	n := TextNeeds{MinWordRunLength: computeMinRuns(re, wordByteClass).longest, MinWordOrSymbolRunLength: computeMinRuns(re, wordOrSymbolByteClass).longest, MatchesWithinOneLine: matchesWithinLine(re)}
 	set := bytesInEveryMatch(re)
 	for c := range byte(128) {
 		if set.contains(c) {
@@ -32,11 +32,11 @@ func NeedsOf(expr string) (TextNeeds, error) {
 	return n, nil
 }
 
-// Classes of bytes of which credentials consist, as bits. Each byte in wordClass is also in
-// tokenClass.
+// Classes of bytes of which credentials consist, as bits. Each byte in wordByteClass is also in
+// wordOrSymbolByteClass.
 const (
-	wordClass = 1 << iota
-	tokenClass
+	wordByteClass = 1 << iota
+	wordOrSymbolByteClass
 )
 
 // byteClasses holds the classes of each byte.
@@ -44,9 +44,9 @@ var byteClasses = func() (classes [256]uint8) {
 	for c := range classes {
 		switch {
 		case c >= 0x80, '0' <= c && c <= '9', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '_', c == '-':
-			classes[c] = wordClass | tokenClass
+			classes[c] = wordByteClass | wordOrSymbolByteClass
 		case strings.IndexByte("+/=.~%", byte(c)) >= 0:
-			classes[c] = tokenClass
+			classes[c] = wordOrSymbolByteClass
 		}
 	}
 	return classes
@@ -211,9 +211,9 @@ func NewTextFeatures(text string) (l TextFeatures) {
 			l.asciiBytes[c/64] |= 1 << (c % 64)
 		}
 		switch byteClasses[c] {
-		case wordClass | tokenClass:
+		case wordByteClass | wordOrSymbolByteClass:
 			n, w = n+1, w+1
-		case tokenClass:
+		case wordOrSymbolByteClass:
 			l.longestWordRun, n, w = max(l.longestWordRun, n), 0, w+1
 		default:
 			l.longestWordRun, l.longestTokenRun, n, w = max(l.longestWordRun, n), max(l.longestTokenRun, w), 0, 0
@@ -225,7 +225,7 @@ func NewTextFeatures(text string) (l TextFeatures) {
 
 // Satisfies reports whether the text holds all that an expression needs.
 func (l *TextFeatures) Satisfies(n TextNeeds) bool {
-	if l.longestWordRun < n.WordRunLength || l.longestTokenRun < n.TokenRunLength {
+	if l.longestWordRun < n.MinWordRunLength || l.longestTokenRun < n.MinWordOrSymbolRunLength {
 		return false
 	}
 	for i := range len(n.RequiredBytes) {

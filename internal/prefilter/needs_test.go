@@ -56,12 +56,12 @@ func TestLookMeets(t *testing.T) {
 		want bool
 	}{
 		{"", TextNeeds{}, true},
-		{"", TextNeeds{WordRunLength: 1}, false},
-		{"a-b_9", TextNeeds{WordRunLength: 5}, true},
-		{"ab.cd", TextNeeds{WordRunLength: 3}, false},
-		{"ab.cd", TextNeeds{TokenRunLength: 5}, true},
-		{"ab cd", TextNeeds{TokenRunLength: 3}, false},
-		{"é\xff", TextNeeds{WordRunLength: 3}, true},
+		{"", TextNeeds{MinWordRunLength: 1}, false},
+		{"a-b_9", TextNeeds{MinWordRunLength: 5}, true},
+		{"ab.cd", TextNeeds{MinWordRunLength: 3}, false},
+		{"ab.cd", TextNeeds{MinWordOrSymbolRunLength: 5}, true},
+		{"ab cd", TextNeeds{MinWordOrSymbolRunLength: 3}, false},
+		{"é\xff", TextNeeds{MinWordRunLength: 3}, true},
 		{"a:b@c", TextNeeds{RequiredBytes: ":@"}, true},
 		{"a:b", TextNeeds{RequiredBytes: ":@"}, false},
 	}

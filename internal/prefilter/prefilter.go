@@ -1,11 +1,11 @@
 // Package prefilter selects, in one scan of a text, which of many regular
-// expressions could match it. [Required] finds literals of which every match
+// expressions could match it. [RequiredLiterals] finds literals of which every match
 // contains at least one, and a [LiteralSet] looks for the literals of all expressions
 // at once, so that only the few expressions that could match are run.
 package prefilter
 
-// MinLiteral is the length, in bytes, that a literal must have at least.
-const MinLiteral = 3
+// MinLiteralBytes is the length, in bytes, that a literal must have at least.
+const MinLiteralBytes = 3
 
 const (
 	hashBits  = 16
@@ -30,18 +30,18 @@ type gramTable struct {
 
 // A literalEntry is one literal, found by its gram.
 type literalEntry struct {
-	gram       uint32
-	next       uint16 // 1 + index of the next entry of the slot
-	gramEnd    uint16 // offset in the literal at which the gram ends
-	literal    string // lower case
-	expression int
+	gram         uint32
+	next         uint16 // 1 + index of the next entry of the slot
+	gramEnd      uint16 // offset in the literal at which the gram ends
+	literal      string // lower case
+	expressionID int
 }
 
-// New returns a [LiteralSet] in which literals[i] belong to expression i. Literals are given as
-// [Required] returns them. An expression without literals is never found, so the caller has to run
+// TryNewLiteralSet returns a [LiteralSet] in which literals[i] belong to expression i. Literals are given as
+// [RequiredLiterals] returns them. An expression without literals is never found, so the caller has to run
 // it on every text. The set has room for 65,535 literals of at most 65,535 bytes each; New reports
 // whether it contains all literals.
-func New(literals [][]string) (*LiteralSet, bool) {
+func TryNewLiteralSet(literals [][]string) (*LiteralSet, bool) {
 	s := &LiteralSet{bitsetWords: (len(literals) + 63) / 64}
 	n := 0
 	for _, list := range literals {
@@ -53,7 +53,7 @@ func New(literals [][]string) (*LiteralSet, bool) {
 	ranks := byteRanks()
 	for id, list := range literals {
 		for _, lit := range list {
-			if len(lit) < MinLiteral || len(lit) >= 1<<16 || len(s.entries) == 1<<16-1 {
+			if len(lit) < MinLiteralBytes || len(lit) >= 1<<16 || len(s.entries) == 1<<16-1 {
 				return s, false
 			}
 			s.addLiteral(id, lit, &load, &ranks)
@@ -76,9 +76,9 @@ func byteRanks() (ranks [256]uint32) {
 	return ranks
 }
 
-func (s *LiteralSet) addLiteral(id int, lit string, load *[slotCount]uint8, ranks *[256]uint32) {
-	if len(lit) == MinLiteral {
-		s.insertEntry(&s.shortTable, literalEntry{gram: firstGram("\x00" + lit), literal: lit, gramEnd: MinLiteral, expression: id})
+func (s *LiteralSet) addLiteral(id int, lit string, entriesPerSlot *[slotCount]uint8, ranks *[256]uint32) {
+	if len(lit) == MinLiteralBytes {
+		s.insertEntry(&s.shortTable, literalEntry{gram: firstGram("\x00" + lit), literal: lit, gramEnd: MinLiteralBytes, expressionID: id})
 		return
 	}
 	best, most := 0, uint32(0)
@@ -87,15 +87,15 @@ func (s *LiteralSet) addLiteral(id int, lit string, load *[slotCount]uint8, rank
 		if rarity/8 <= most {
 			continue // too common to be better than the best gram so far, even in an empty hash slot
 		}
-		if rarity /= 8 + uint32(load[slotOfGram(firstGram(lit[i:]))]); rarity > most {
+		if rarity /= 8 + uint32(entriesPerSlot[slotOfGram(firstGram(lit[i:]))]); rarity > most {
 			best, most = i, rarity
 		}
 	}
 	g := firstGram(lit[best:])
-	if h := slotOfGram(g); load[h] < 255 {
-		load[h]++
+	if h := slotOfGram(g); entriesPerSlot[h] < 255 {
+		entriesPerSlot[h]++
 	}
-	s.insertEntry(&s.longTable, literalEntry{gram: g, literal: lit, gramEnd: uint16(best + 4), expression: id})
+	s.insertEntry(&s.longTable, literalEntry{gram: g, literal: lit, gramEnd: uint16(best + 4), expressionID: id})
 }
 
 func (s *LiteralSet) insertEntry(t *gramTable, e literalEntry) {
@@ -115,16 +115,16 @@ func Scan[T string | []byte](s *LiteralSet, text T, found []uint64) {
 	scan(s, text, found, func(id, _ int) { found[id>>6] |= 1 << (id & 63) })
 }
 
-// Each calls visit for each place at which a literal is in text: with the
+// EachLiteralMatch calls visit for each place at which a literal is in text: with the
 // expression it belongs to and with its first byte. Places come in the order in
 // which their literals are recognised, which is not quite that of the text.
-func Each[T string | []byte](s *LiteralSet, text T, visit func(id, at int)) {
+func EachLiteralMatch[T string | []byte](s *LiteralSet, text T, visit func(id, at int)) {
 	scan(s, text, nil, visit)
 }
 
 // scan calls visit for each place of a literal whose expression has no bit in found.
 func scan[T string | []byte](s *LiteralSet, text T, found []uint64, visit func(id, at int)) {
-	if len(text) < MinLiteral || len(s.entries) == 0 {
+	if len(text) < MinLiteralBytes || len(s.entries) == 0 {
 		return
 	}
 	g := uint32(lower(text[0]))<<16 | uint32(lower(text[1]))<<24
@@ -152,11 +152,11 @@ func visitLiteralsAt[T string | []byte](s *LiteralSet, t *gramTable, g uint32, t
 	for e := t.slotHeads[slotOfGram(g)]; e != 0; {
 		x := &s.entries[e-1]
 		e = x.next
-		if x.gram != g || found != nil && found[x.expression>>6]&(1<<(x.expression&63)) != 0 {
+		if x.gram != g || found != nil && found[x.expressionID>>6]&(1<<(x.expressionID&63)) != 0 {
 			continue
 		}
 		if at := end - int(x.gramEnd); at >= 0 && at+len(x.literal) <= len(text) && equalFold(text[at:at+len(x.literal)], x.literal) {
-			visit(x.expression, at)
+			visit(x.expressionID, at)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func TestRequired(t *testing.T) {
 		{`[^\x00-\x{10FFFF}]`, nil},
 	}
 	for _, tt := range tests {
-		got, err := Required(tt.expr)
+		got, err := RequiredLiterals(tt.expr)
 		if err != nil {
 			t.Errorf("Required(%q): %v", tt.expr, err)
 			continue
@@ -52,7 +52,7 @@ func TestRequired(t *testing.T) {
 			t.Errorf("Required(%q) (-want +got):\n%s", tt.expr, diff)
 		}
 	}
-	if _, err := Required(`(`); err == nil {
+	if _, err := RequiredLiterals(`(`); err == nil {
 		t.Error("Required of a broken expression gave no error")
 	}
 }
@@ -77,19 +77,19 @@ func TestRequiredToo(t *testing.T) {
 		{`foo.*foo`, nil},
 		{`.*`, nil},
 	} {
-		got, err := FurtherRequired(tt.expr)
+		got, err := SecondaryRequiredLiteralSets(tt.expr)
 		if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
 			t.Errorf("RequiredToo(%q), %v (-want +got):\n%s", tt.expr, err, diff)
 		}
 	}
-	if _, err := FurtherRequired(`(`); err == nil {
+	if _, err := SecondaryRequiredLiteralSets(`(`); err == nil {
 		t.Error("RequiredToo of a broken expression gave no error")
 	}
 }
 
 func TestScan(t *testing.T) {
 	t.Parallel()
-	set, ok := New([][]string{{"abc"}, {"bcd", "xyz"}, nil, {"curl -"}, {"\u200b"}})
+	set, ok := TryNewLiteralSet([][]string{{"abc"}, {"bcd", "xyz"}, nil, {"curl -"}, {"\u200b"}})
 	if !ok {
 		t.Fatal("New dropped literals")
 	}
@@ -119,14 +119,14 @@ func TestScan(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
-	if _, ok := New([][]string{{"ab"}}); ok {
+	if _, ok := TryNewLiteralSet([][]string{{"ab"}}); ok {
 		t.Error("New took a literal that is too short to be found")
 	}
 	many := make([]string, 1<<16)
 	for i := range many {
 		many[i] = fmt.Sprintf("lit%06d", i)
 	}
-	if _, ok := New([][]string{many}); ok {
+	if _, ok := TryNewLiteralSet([][]string{many}); ok {
 		t.Error("New took more literals than it can number")
 	}
 }
@@ -160,19 +160,19 @@ func FuzzRequired(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		lits, err := Required(expr)
+		lits, err := RequiredLiterals(expr)
 		if err != nil {
 			t.Skip()
 		}
 		if lits == nil || !re.MatchString(text) {
 			return
 		}
-		also, err := FurtherRequired(expr)
+		also, err := SecondaryRequiredLiteralSets(expr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all := append([][]string{lits}, also...)
-		set, ok := New(all)
+		set, ok := TryNewLiteralSet(all)
 		if !ok {
 			t.Fatalf("%q needs %q, which New refuses", expr, all)
 		}
@@ -187,7 +187,7 @@ func BenchmarkScan(b *testing.B) {
 	for i := range 500 {
 		lits = append(lits, []string{fmt.Sprintf("lit%dx", i*7919), fmt.Sprintf("%dword", i*104729)})
 	}
-	set, _ := New(lits)
+	set, _ := TryNewLiteralSet(lits)
 	text := "find . -name '*.go' -newer go.sum | xargs grep -n 'func main'"
 	bits := make([]uint64, set.BitsetWords())
 	b.ReportAllocs()
@@ -204,6 +204,6 @@ func BenchmarkNew(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		New(lits)
+		TryNewLiteralSet(lits)
 	}
 }

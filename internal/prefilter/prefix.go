@@ -9,11 +9,11 @@ import (
 // maxPrefixes is how many literals an expression may begin with.
 const maxPrefixes = 512
 
-// Prefixes returns lower-case literals of at least [MinLiteral] bytes such that every match of expr
+// Prefixes returns lower-case literals of at least [MinLiteralBytes] bytes such that every match of expr
 // begins with one of them, without regard to ASCII letter case; nil if there are none. word reports
 // whether every match begins at a word boundary. If only some matches have to begin at a word
 // boundary, Prefixes returns nil.
-func Prefixes(expr string) (literals []string, word bool, err error) {
+func Prefixes(expr string) (literals []string, startsAtWordBoundary bool, err error) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return nil, false, err
@@ -29,7 +29,7 @@ func Prefixes(expr string) (literals []string, word bool, err error) {
 		if n := len(literals); n > 0 && len(s) >= len(literals[n-1]) && s[:len(literals[n-1])] == literals[n-1] {
 			continue
 		}
-		if len(s) < MinLiteral {
+		if len(s) < MinLiteralBytes {
 			return nil, false, nil
 		}
 		literals = append(literals, s)

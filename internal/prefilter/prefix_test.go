@@ -45,15 +45,15 @@ func TestPrefixes(t *testing.T) {
 // TestEach holds that every place of every literal is visited, in either case.
 func TestEach(t *testing.T) {
 	t.Parallel()
-	set, whole := New([][]string{{"abc", "bcd"}, {"abc"}, {"xyz1"}})
+	set, whole := TryNewLiteralSet([][]string{{"abc", "bcd"}, {"abc"}, {"xyz1"}})
 	if !whole {
 		t.Fatal("not all literals were kept")
 	}
 	got := map[[2]int]int{}
-	Each(set, "ABCD abc xyz1 xy", func(id, at int) { got[[2]int{id, at}]++ })
+	EachLiteralMatch(set, "ABCD abc xyz1 xy", func(id, at int) { got[[2]int{id, at}]++ })
 	want := map[[2]int]int{{0, 0}: 1, {1, 0}: 1, {0, 1}: 1, {0, 5}: 1, {1, 5}: 1, {2, 9}: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	Each(set, "ab", func(int, int) { t.Error("found in a text that is too short") })
+	EachLiteralMatch(set, "ab", func(int, int) { t.Error("found in a text that is too short") })
 }

@@ -15,13 +15,13 @@ const (
 	maxClassRunes   = 12 // runes of a character class that are spelled out
 )
 
-// Required returns literals in lower case, each at least [MinLiteral] bytes
+// RequiredLiterals returns literals in lower case, each at least [MinLiteralBytes] bytes
 // long, of which every text that expr matches contains at least one, without
 // regard to ASCII letter case. It returns nil if there are none.
 //
 // With (?i), K and S also match the Kelvin sign and the long s. Those matches
 // are not covered: texts are folded before they are scanned.
-func Required(expr string) ([]string, error) {
+func RequiredLiterals(expr string) ([]string, error) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return nil, err
@@ -31,22 +31,22 @@ func Required(expr string) ([]string, error) {
 	if isMoreSelective(in.exact, best) {
 		best = in.exact
 	}
-	if shortestLength(best) < MinLiteral {
+	if shortestLength(best) < MinLiteralBytes {
 		return nil, nil
 	}
 	return dropSupersets(best), nil
 }
 
-// Bounds of what [FurtherRequired] returns.
+// Bounds of what [SecondaryRequiredLiteralSets] returns.
 const (
-	maxFurtherSets     = 2
-	maxFurtherLiterals = 16 // literals of a set
+	maxSecondaryRequiredLiteralSets    = 2
+	maxLiteralsPerSecondaryRequiredSet = 16 // literals of a set
 )
 
-// FurtherRequired returns further sets of literals like that of [Required]: a text that
+// SecondaryRequiredLiteralSets returns further sets of literals like that of [RequiredLiterals]: a text that
 // expr matches contains a literal of each, too.
-func FurtherRequired(expr string) ([][]string, error) {
-	first, err := Required(expr)
+func SecondaryRequiredLiteralSets(expr string) ([][]string, error) {
+	first, err := RequiredLiterals(expr)
 	if first == nil || err != nil {
 		return nil, err
 	}
@@ -55,8 +55,8 @@ func FurtherRequired(expr string) ([][]string, error) {
 		return nil, err
 	}
 	var out [][]string
-	for _, set := range inspectRegexp(re.Simplify()).sets {
-		if set = dropSupersets(set); shortestLength(set) >= MinLiteral && len(set) <= maxFurtherLiterals && !slices.Equal(set, first) {
+	for _, set := range inspectRegexp(re.Simplify()).requiredSets {
+		if set = dropSupersets(set); shortestLength(set) >= MinLiteralBytes && len(set) <= maxLiteralsPerSecondaryRequiredSet && !slices.Equal(set, first) {
 			out = append(out, set)
 		}
 	}
@@ -64,14 +64,14 @@ func FurtherRequired(expr string) ([][]string, error) {
 		return cmp.Or(cmp.Compare(shortestLength(b), shortestLength(a)), cmp.Compare(len(a), len(b)), slices.Compare(a, b))
 	})
 	out = slices.CompactFunc(out, slices.Equal)
-	return out[:min(len(out), maxFurtherSets)], nil
+	return out[:min(len(out), maxSecondaryRequiredLiteralSets)], nil
 }
 
 // A literalInfo says what is known of the texts that an expression matches.
 type literalInfo struct {
-	exact    []string   // all texts that the expression matches; nil if they are not known
-	required []string   // each contains one of these, if not nil
-	sets     [][]string // every matched text contains at least one member of each of these sets
+	exact        []string   // all texts that the expression matches; nil if they are not known
+	required     []string   // each contains one of these, if not nil
+	requiredSets [][]string // every matched text contains at least one member of each of these sets
 }
 
 func inspectRegexp(re *syntax.Regexp) literalInfo {
@@ -88,7 +88,7 @@ func inspectRegexp(re *syntax.Regexp) literalInfo {
 	case syntax.OpCharClass:
 		in := literalInfo{exact: classStrings(re.Rune), required: classPrefixes(re.Rune)}
 		if in.required != nil {
-			in.sets = [][]string{in.required}
+			in.requiredSets = [][]string{in.required}
 		}
 		return in
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
@@ -98,7 +98,7 @@ func inspectRegexp(re *syntax.Regexp) literalInfo {
 		return inspectRegexp(re.Sub[0])
 	case syntax.OpPlus:
 		in := inspectRegexp(re.Sub[0])
-		return literalInfo{required: moreSelectiveSet(in.exact, in.required), sets: in.allSets()}
+		return literalInfo{required: moreSelectiveSet(in.exact, in.required), requiredSets: in.allRequiredSets()}
 	case syntax.OpQuest:
 		if in := inspectRegexp(re.Sub[0]); in.exact != nil && len(in.exact) < maxExactStrings {
 			return literalInfo{exact: append([]string{""}, in.exact...)}
@@ -131,20 +131,20 @@ func inspectConcat(subs []*syntax.Regexp) literalInfo {
 			exact = in.exact
 		}
 		required = moreSelectiveSet(required, in.required)
-		sets = append(sets, in.sets...)
+		sets = append(sets, in.requiredSets...)
 	}
 	if whole {
 		return literalInfo{exact: exact}
 	}
-	return literalInfo{required: moreSelectiveSet(required, exact), sets: append(sets, exact)}
+	return literalInfo{required: moreSelectiveSet(required, exact), requiredSets: append(sets, exact)}
 }
 
-// allSets returns the sets of which each text contains one literal each.
-func (in *literalInfo) allSets() [][]string {
+// allRequiredSets returns the sets of which each text contains one literal each.
+func (in *literalInfo) allRequiredSets() [][]string {
 	if in.exact != nil {
-		return append(in.sets, in.exact)
+		return append(in.requiredSets, in.exact)
 	}
-	return in.sets
+	return in.requiredSets
 }
 
 func inspectAlternate(subs []*syntax.Regexp) literalInfo {
@@ -163,7 +163,7 @@ func inspectAlternate(subs []*syntax.Regexp) literalInfo {
 		out.exact = exact
 	}
 	if isRequired {
-		out.required, out.sets = required, [][]string{required}
+		out.required, out.requiredSets = required, [][]string{required}
 	}
 	return out
 }

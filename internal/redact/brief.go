@@ -9,27 +9,27 @@ import (
 	"github.com/shieldcli/shield/internal/brief"
 )
 
-// maxLookBytes is how many bytes of a long text are examined for a short excerpt; the last
-// contextBytes of them are not used, since a secret truncated there would not be recognised.
+// maxScannedPrefixBytes is how many bytes of a long text are examined for a short excerpt; the last
+// unshownLookaheadBytes of them are not used, since a secret truncated there would not be recognised.
 const (
-	maxLookBytes = 64 << 10
-	contextBytes = 8 << 10
+	maxScannedPrefixBytes = 64 << 10
+	unshownLookaheadBytes = 8 << 10
 )
 
-// Brief returns s redacted. If the result is longer than keep bytes, it returns its beginning, with a
+// RedactAndTruncate returns s redacted. If the result is longer than keep bytes, it returns its beginning, with a
 // note of the length of s; of a text over 64 KiB, at most the first 56 KiB are used. Secrets are
 // redacted before truncating, so that no part of one is left.
-func (r *Redactor) Brief(s string, keep int) string {
-	if len(s) > keep || !r.isCacheable(s) {
-		return r.redactAndTruncate("", s, keep)
+func (r *Redactor) RedactAndTruncate(s string, maxBytes int) string {
+	if len(s) > maxBytes || !r.isCacheable(s) {
+		return r.redactAndTruncate("", s, maxBytes)
 	}
-	return r.cache.getOrRedact(s, func() string { return r.redactAndTruncate("", s, keep) })
+	return r.cache.getOrRedact(s, func() string { return r.redactAndTruncate("", s, maxBytes) })
 }
 
 // isCacheable reports whether the redacted form of s can be cached, since it does not depend on one
 // action.
 func (r *Redactor) isCacheable(s string) bool {
-	return r != nil && r.collectedSecrets == nil && len(r.learnedSecrets) == 0 && len(s) <= maxCachedBytes
+	return r != nil && r.foundSecretsOutput == nil && len(r.learnedSecrets) == 0 && len(s) <= maxCachedBytes
 }
 
 // Limits of a [redactionCache].
@@ -64,37 +64,37 @@ func (m *redactionCache) getOrRedact(s string, redact func() string) string {
 
 func (r *Redactor) redactAndTruncate(name, s string, keep int) string {
 	whole := len(s)
-	if whole <= maxLookBytes {
-		s = r.Named(name, s)
+	if whole <= maxScannedPrefixBytes {
+		s = r.RedactNamedValue(name, s)
 		if len(s) <= keep {
 			return s
 		}
-		return fmt.Sprintf("%s… (%d bytes)", Cut(s, keep), whole)
+		return fmt.Sprintf("%s… (%d bytes)", TruncateBytes(s, keep), whole)
 	}
-	if secretKind(name, Cut(s, maxLookBytes)) != "" {
-		return r.Named(name, Cut(s, maxLookBytes))
+	if secretKind(name, TruncateBytes(s, maxScannedPrefixBytes)) != "" {
+		return r.RedactNamedValue(name, TruncateBytes(s, maxScannedPrefixBytes))
 	}
-	s = r.String(Cut(s, maxLookBytes))
-	return fmt.Sprintf("%s… (%d bytes)", Cut(s, min(keep, max(len(s)-contextBytes, 0))), whole)
+	s = r.String(TruncateBytes(s, maxScannedPrefixBytes))
+	return fmt.Sprintf("%s… (%d bytes)", TruncateBytes(s, min(keep, max(len(s)-unshownLookaheadBytes, 0))), whole)
 }
 
-// Cut returns at most the first n bytes of s, without splitting a character.
-func Cut(s string, n int) string {
-	if len(s) <= n {
+// TruncateBytes returns at most the first n bytes of s, without splitting a character.
+func TruncateBytes(s string, maxBytes int) string {
+	if len(s) <= maxBytes {
 		return s
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
+	for maxBytes > 0 && !utf8.RuneStart(s[maxBytes]) {
+		maxBytes--
 	}
-	return s[:n]
+	return s[:maxBytes]
 }
 
-// Clip truncates a text to n characters and replaces control characters and invalid UTF-8 by U+FFFD.
-func Clip(s string, n int) string {
+// TruncateAndSanitize truncates a text to n characters and replaces control characters and invalid UTF-8 by U+FFFD.
+func TruncateAndSanitize(s string, maxChars int) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r >= 0x7f && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
 			return '\ufffd'
 		}
 		return r
-	}, brief.Text(strings.ToValidUTF8(s, "\ufffd"), n))
+	}, brief.TruncateWithEllipsis(strings.ToValidUTF8(s, "\ufffd"), maxChars))
 }

@@ -1,13 +1,13 @@
 package redact
 
-// Find returns the credentials in a text in decoded form, in no particular order. For a text longer
-// than [MaxText] bytes it returns none.
-func Find(text string) []string {
-	if len(text) > MaxText {
+// FindDecodedCredentials returns the credentials in a text in decoded form, in no particular order. For a text longer
+// than [MaxScannedTextBytes] bytes it returns none.
+func FindDecodedCredentials(text string) []string {
+	if len(text) > MaxScannedTextBytes {
 		return nil
 	}
 	var found []string
-	for _, sp := range (&Redactor{}).findSecrets(text, maxLayers) {
+	for _, sp := range (&Redactor{}).findSecrets(text, maxNestedEncodings) {
 		if sp.secret != "" {
 			found = append(found, sp.secret)
 		}

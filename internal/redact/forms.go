@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// maxLayers is how many nested encodings are decoded.
-const maxLayers = 3
+// maxNestedEncodings is how many nested encodings are decoded.
+const maxNestedEncodings = 3
 
 // findSecrets returns the secrets in s, also in encoded form; layers is how many more encodings are decoded.
 func (r *Redactor) findSecrets(s string, layers int) []span {
@@ -23,7 +23,7 @@ func (r *Redactor) findSecrets(s string, layers int) []span {
 	if layers > 0 {
 		spans = r.findEncoded(s, layers, spans)
 	}
-	if r != nil && r.collectedSecrets != nil {
+	if r != nil && r.foundSecretsOutput != nil {
 		for _, sp := range spans {
 			r.collectSecret(sp.secret)
 		}
@@ -70,7 +70,7 @@ func (r *Redactor) findUnencoded(s string, spans []span) []span {
 		}
 	}
 	spans = r.learnedSecretSpans(s, spans)
-	return findLogins(s, findAssignments(s, findCredentials(s, spans)))
+	return findLoginCommandSecrets(s, findAssignments(s, findCredentials(s, spans)))
 }
 
 // encodedForms returns a secret and its encoded forms, alone or inside other encoded text.
@@ -101,7 +101,7 @@ const minEncodedRun = 20
 // findEncoded returns the runs of base64, base32 and hexadecimal in s that contain a secret.
 func (r *Redactor) findEncoded(s string, layers int, spans []span) []span {
 	for start, end := range decode.Base64Runs(s, minEncodedRun) {
-		decode.TryRunEncodings(s[start:end], func(_, text string) bool {
+		decode.TryDecodingsOfBase64Run(s[start:end], func(_, text string) bool {
 			found := r.findSecrets(text, layers-1)
 			if len(found) > 0 {
 				spans = append(spans, newSpan(s, start, end, found[0].kind))

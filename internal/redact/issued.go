@@ -6,9 +6,9 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// userChosenForms are forms of credentials that people choose themselves; in files they are often
+// userChosenCredentialKinds are forms of credentials that people choose themselves; in files they are often
 // examples.
-var userChosenForms = map[string]bool{
+var userChosenCredentialKinds = map[string]bool{
 	"setx": true, "aws-signature": true, "aws-signature-header": true, "json-web-token": true, "jwt": true, "authorization-header": true, "cookie-header": true,
 	"session-cookie": true, "query-credential": true, "bearer-token": true, "url-password": true, "url-token": true, "netrc": true, "htpasswd-hash": true,
 	"npmrc-auth": true, "docker-auth": true, "secret-key-prefix": true,
@@ -18,10 +18,10 @@ var userChosenForms = map[string]bool{
 // footer lines does not have.
 var keyBodyPattern = prefilter.Lazy(`[A-Za-z0-9+/]{24}`)
 
-// IssuedCredentialForm returns the form of a credential in a text that a service issued, or of a private key; "" if
+// IssuedCredentialKindName returns the form of a credential in a text that a service issued, or of a private key; "" if
 // there is none, the text is too long, or the credential is a known documentation example.
-func IssuedCredentialForm(text string) string {
-	if len(text) > MaxText {
+func IssuedCredentialKindName(text string) string {
+	if len(text) > MaxScannedTextBytes {
 		return ""
 	}
 	for _, sp := range findCredentials(text, nil) {
@@ -29,7 +29,7 @@ func IssuedCredentialForm(text string) string {
 		if sp.kind == "private-key" && !keyBodyPattern().MatchString(secret) {
 			continue
 		}
-		if userChosenForms[sp.kind] || strings.Contains(secret, "example") || strings.Contains(secret, "xxxx") {
+		if userChosenCredentialKinds[sp.kind] || strings.Contains(secret, "example") || strings.Contains(secret, "xxxx") {
 			continue
 		}
 		return sp.kind

@@ -12,7 +12,7 @@ func TestIssued(t *testing.T) {
 		"Authorization: Bearer abcdefghi": "",
 		"nothing":                         "",
 	} {
-		if got := IssuedCredentialForm(text); got != want {
+		if got := IssuedCredentialKindName(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

@@ -9,21 +9,21 @@ import (
 
 // Limits of learned secrets.
 const (
-	minLearnedBytes    = 4 // bytes; shorter secrets would damage ordinary text
-	minBytesInsideWord = 8 // bytes; shorter secrets match only as a whole word
-	maxLearnedSecrets  = 256
+	minLearnedBytes         = 4 // bytes; shorter secrets would damage ordinary text
+	minSubstringSecretBytes = 8 // bytes; shorter secrets match only as a whole word
+	maxLearnedSecrets       = 256
 )
 
-// Learn returns a redacted copy of a decoded JSON value, such as the payload of an action, as
+// RedactAndCollectSecrets returns a redacted copy of a decoded JSON value, such as the payload of an action, as
 // [Redactor.Value] does, and a Redactor that also knows the secrets found in it, so that later texts
 // about the action cannot quote them, in lower case or truncated either.
-func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
+func (r *Redactor) RedactAndCollectSecrets(v any, maxStringBytes int) (any, *Redactor) {
 	var found []string
-	reader, out := &Redactor{collectedSecrets: &found}, new(Redactor)
+	reader, out := &Redactor{foundSecretsOutput: &found}, new(Redactor)
 	if r != nil {
 		reader.knownSecrets, out.knownSecrets = r.knownSecrets, r.knownSecrets
 	}
-	clean := reader.Value(v, keep)
+	clean := reader.Value(v, maxStringBytes)
 	if len(found) == 0 {
 		return clean, r
 	}
@@ -40,19 +40,19 @@ func (r *Redactor) Learn(v any, keep int) (any, *Redactor) {
 	seen := map[string]bool{}
 	for _, secret := range found {
 		secret = strings.Trim(secret, " \t\r\n\"'")
-		plain := isPlainWord(secret)
+		plain := isShortLowerCaseWord(secret)
 		secret = lowerASCII(secret)
 		if len(secret) >= minLearnedBytes && !plain && !seen[secret] && len(out.learnedSecrets) < maxLearnedSecrets {
 			seen[secret] = true
 			out.learnedSecrets = append(out.learnedSecrets, secret)
 		}
 	}
-	return out.Value(v, keep), out
+	return out.Value(v, maxStringBytes), out
 }
 
-// isPlainWord reports whether a secret can be an ordinary word, such as "wordpress": short, and only
+// isShortLowerCaseWord reports whether a secret can be an ordinary word, such as "wordpress": short, and only
 // lower-case letters.
-func isPlainWord(s string) bool {
+func isShortLowerCaseWord(s string) bool {
 	return len(s) < 16 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
@@ -70,12 +70,12 @@ func (r *Redactor) learnedSecretSpans(s string, spans []span) []span {
 			}
 			i += at
 			at = i + len(secret)
-			if len(secret) >= minBytesInsideWord || (i == 0 || !isWordByte(text[i-1])) && (at == len(text) || !isWordByte(text[at])) {
+			if len(secret) >= minSubstringSecretBytes || (i == 0 || !isWordByte(text[i-1])) && (at == len(text) || !isWordByte(text[at])) {
 				spans = append(spans, span{i, at, "secret", s[i:at]})
 			}
 		}
 		for _, end := range truncationPoints(text) {
-			for n := min(len(secret)-1, end); n >= min(minBytesInsideWord, len(secret)/2+1); n-- {
+			for n := min(len(secret)-1, end); n >= min(minSubstringSecretBytes, len(secret)/2+1); n-- {
 				if text[end-n:end] == secret[:n] {
 					spans = append(spans, span{end - n, end, "secret", s[end-n : end]})
 					break

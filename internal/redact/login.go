@@ -9,8 +9,8 @@ import (
 
 // Limits: the arguments of one program, the lines of its here-document, and all arguments in one text.
 const (
-	maxArgs    = 128
-	maxAllArgs = 8192
+	maxArgsPerProgram     = 128
+	maxProgramArgsPerText = 8192
 )
 
 // A programArg is one argument: its text without enclosing quotes, and its position.
@@ -20,8 +20,8 @@ type programArg struct {
 	expandsVariables bool // not in single quotes, so that "$" starts a variable
 }
 
-// loginsByProgram finds the entries of a program by its name.
-var loginsByProgram = sync.OnceValue(func() map[string][]*knowledge.Login {
+// loginCommandsByProgram finds the entries of a program by its name.
+var loginCommandsByProgram = sync.OnceValue(func() map[string][]*knowledge.Login {
 	byName := make(map[string][]*knowledge.Login, 2*len(knowledge.Logins))
 	for i := range knowledge.Logins {
 		l := &knowledge.Logins[i]
@@ -46,22 +46,22 @@ func (p *firstBytePairs) canBegin(s string) bool {
 	return p[firstTwoBytes(s)/64]&(1<<(firstTwoBytes(s)%64)) != 0
 }
 
-// programPairs are the first two bytes of the program names.
-var programPairs = sync.OnceValue(func() *firstBytePairs {
+// programNameFirstBytePairs are the first two bytes of the program names.
+var programNameFirstBytePairs = sync.OnceValue(func() *firstBytePairs {
 	set := new(firstBytePairs)
-	for name := range loginsByProgram() {
+	for name := range loginCommandsByProgram() {
 		set.add(name)
 	}
 	return set
 })
 
-// A letterBits is the sets of second and last letters of words, as bits.
-type letterBits struct{ secondLetters, lastLetters uint32 }
+// A nameLetterBitsets is the sets of second and last letters of words, as bits.
+type nameLetterBitsets struct{ secondLetters, lastLetters uint32 }
 
-// programLetters are the letters of program names, by length.
-var programLetters = sync.OnceValue(func() *[maxProgram + 2]letterBits {
-	set := new([maxProgram + 2]letterBits)
-	for name := range loginsByProgram() {
+// programNameLettersByLength are the letters of program names, by length.
+var programNameLettersByLength = sync.OnceValue(func() *[maxProgramNameBytes + 2]nameLetterBitsets {
+	set := new([maxProgramNameBytes + 2]nameLetterBitsets)
+	for name := range loginCommandsByProgram() {
 		for _, n := range [...]string{name, name + ".exe"} {
 			if len(n) < len(set) {
 				set[len(n)].secondLetters |= 1 << (n[1] & 31)
@@ -72,13 +72,13 @@ var programLetters = sync.OnceValue(func() *[maxProgram + 2]letterBits {
 	return set
 })
 
-// maxProgram is the maximum length of a program name, with ".exe".
-const maxProgram = 32
+// maxProgramNameBytes is the maximum length of a program name, with ".exe".
+const maxProgramNameBytes = 32
 
-// findLogins returns the secrets in the arguments and input of the programs named in s.
-func findLogins(s string, spans []span) []span {
-	begin, lengths := programPairs(), programLetters()
-	left := maxAllArgs
+// findLoginCommandSecrets returns the secrets in the arguments and input of the programs named in s.
+func findLoginCommandSecrets(s string, spans []span) []span {
+	begin, lengths := programNameFirstBytePairs(), programNameLettersByLength()
+	left := maxProgramArgsPerText
 	for i := 0; i+1 < len(s); i++ {
 		if i > 0 && isNameByte(s[i-1]) {
 			continue
@@ -87,13 +87,13 @@ func findLogins(s string, spans []span) []span {
 			continue
 		}
 		end := i
-		for end < len(s) && end-i <= maxProgram && isNameByte(s[end]) {
+		for end < len(s) && end-i <= maxProgramNameBytes && isNameByte(s[end]) {
 			end++
 		}
 		if n := end - i; n < 2 || n < len(lengths) && (lengths[n].secondLetters&(1<<(s[i+1]&31)) == 0 || lengths[n].lastLetters&(1<<(s[end-1]&31)) == 0) {
 			continue
 		}
-		found := loginsByProgram()[programName(s[i:end])]
+		found := loginCommandsByProgram()[programName(s[i:end])]
 		if len(found) == 0 || end < len(s) && strings.IndexByte(" \t\n\r\"'\\;|&)<`", s[end]) < 0 {
 			continue
 		}
@@ -106,8 +106,8 @@ func findLogins(s string, spans []span) []span {
 		}
 		for _, l := range found {
 			spans = findArgSecrets(s, l, args, spans)
-			if l.Input != "" && (l.With == "" || hasOption(args, l.With)) && subcommandEnd(args, l.Sub) >= 0 {
-				spans = findInputSecrets(s, i, after, args, l.Input, spans)
+			if l.StdinSecretFormatName != "" && (l.RequiredOption == "" || hasOption(args, l.RequiredOption)) && argCountThroughSubcommand(args, l.SubcommandWords) >= 0 {
+				spans = findStandardInputSecrets(s, i, after, args, l.StdinSecretFormatName, spans)
 			}
 		}
 		i = end - 1
@@ -124,7 +124,7 @@ func programName(s string) string {
 // parseArguments returns the words after i up to the end of the command, and that end. A closing quote
 // without an opening one ends it too: the command is inside a quoted text.
 func parseArguments(s string, i int) (args []programArg, end int) {
-	for len(args) < maxArgs {
+	for len(args) < maxArgsPerProgram {
 		for i < len(s) && (s[i] == ' ' || s[i] == '\t' || s[i] == '\\' && i+1 < len(s) && s[i+1] == '\n') {
 			if s[i] == '\\' {
 				i++
@@ -134,7 +134,7 @@ func parseArguments(s string, i int) (args []programArg, end int) {
 		if i >= len(s) || strings.IndexByte("\n\r;|&()`", s[i]) >= 0 {
 			break
 		}
-		end, whole := wordEnd(s, i)
+		end, whole := shellWordEndOffset(s, i)
 		if end == i {
 			break
 		}
@@ -147,8 +147,8 @@ func parseArguments(s string, i int) (args []programArg, end int) {
 	return args, i
 }
 
-// wordEnd returns the end of the word at i, and whether the command continues.
-func wordEnd(s string, i int) (end int, whole bool) {
+// shellWordEndOffset returns the end of the word at i, and whether the command continues.
+func shellWordEndOffset(s string, i int) (end int, commandContinues bool) {
 	for ; i < len(s); i++ {
 		if s[i] == '[' && strings.HasPrefix(s[i:], openMark) {
 			mark := strings.IndexByte(s[i:], ']')
@@ -192,8 +192,8 @@ func unquoteArg(s string, i, end int) programArg {
 
 // findArgSecrets returns the secrets in the arguments of a program.
 func findArgSecrets(s string, l *knowledge.Login, args []programArg, spans []span) []span {
-	first := subcommandEnd(args, l.Sub)
-	if first < 0 || l.With != "" && !hasOption(args, l.With) {
+	first := argCountThroughSubcommand(args, l.SubcommandWords)
+	if first < 0 || l.RequiredOption != "" && !hasOption(args, l.RequiredOption) {
 		return spans
 	}
 	put := func(a programArg, form string) { spans = addArgSecret(s, a, form, l.Separator, spans) }
@@ -202,9 +202,9 @@ func findArgSecrets(s string, l *knowledge.Login, args []programArg, spans []spa
 			options  []string
 			form     string
 			attached bool
-		}{{l.Secret, "", false}, {l.Attached, "", true}, {l.Account, "account", false}, {l.Account, "account", true}, {l.Source, "source", false}, {l.Pairs, "pairs", false}} {
+		}{{l.SecretValueOptions, "", false}, {l.AttachedSecretOptions, "", true}, {l.AccountAndSecretOptions, "account", false}, {l.AccountAndSecretOptions, "account", true}, {l.PassColonSecretOptions, "source", false}, {l.NameSecretPairOptions, "pairs", false}} {
 			for _, option := range o.options {
-				switch from, next := optionValue(a.text, option, o.attached); {
+				switch from, next := optionValueOffset(a.text, option, o.attached); {
 				case from > 0:
 					put(unquoteArgFrom(a, from), o.form)
 				case next && i+1 < len(args):
@@ -213,24 +213,24 @@ func findArgSecrets(s string, l *knowledge.Login, args []programArg, spans []spa
 			}
 		}
 	}
-	if l.Operand != 0 {
-		for _, a := range selectOperands(args[first:], l.Operand, l.Form == "pairs") {
-			put(a, l.Form)
+	if l.SecretOperandIndex != 0 {
+		for _, a := range selectOperands(args[first:], l.SecretOperandIndex, l.SecretOperandFormatName == "pairs") {
+			put(a, l.SecretOperandFormatName)
 		}
 	}
 	return spans
 }
 
-// optionValue returns where the value of an option begins in a word, or 0, and whether the next word
+// optionValueOffset returns where the value of an option begins in a word, or 0, and whether the next word
 // is the value.
-func optionValue(word, option string, attached bool) (from int, next bool) {
+func optionValueOffset(word, option string, valueIsAttached bool) (valueOffset int, valueIsNextWord bool) {
 	slash := option[0] == '/'
 	if len(word) < len(option) || word[:len(option)] != option && !(slash && hasPrefixFold(word, strings.ToLower(option))) {
 		return 0, false
 	}
 	rest := word[len(option):]
 	switch {
-	case attached:
+	case valueIsAttached:
 		if rest == "" || rest[0] == '=' {
 			return 0, false
 		}
@@ -250,20 +250,20 @@ func unquoteArgFrom(a programArg, from int) programArg {
 }
 
 // addArgSecret adds the secret in an argument.
-func addArgSecret(s string, a programArg, form, separator string, spans []span) []span {
-	if separator == "" {
-		separator = ":"
+func addArgSecret(s string, a programArg, secretFormat, accountSecretSeparator string, spans []span) []span {
+	if accountSecretSeparator == "" {
+		accountSecretSeparator = ":"
 	}
-	switch form {
+	switch secretFormat {
 	case "account":
-		name, secret, ok := strings.Cut(a.text, separator)
+		name, secret, ok := strings.Cut(a.text, accountSecretSeparator)
 		if !ok {
 			return spans
 		}
-		if at := strings.LastIndexByte(secret, '@'); separator == "/" && at >= 0 { // user/secret@database
+		if at := strings.LastIndexByte(secret, '@'); accountSecretSeparator == "/" && at >= 0 { // user/secret@database
 			secret = secret[:at]
 		}
-		a.offset += len(name) + len(separator)
+		a.offset += len(name) + len(accountSecretSeparator)
 		a.text = secret
 	case "source":
 		secret, ok := strings.CutPrefix(a.text, "pass:")
@@ -286,14 +286,14 @@ func addArgSecret(s string, a programArg, form, separator string, spans []span) 
 }
 
 func addSecret(s string, a programArg, spans []span) []span {
-	if len(a.text) < minSecret || isPlaceholder(a.text) && (a.expandsVariables || a.text[0] != '$') || a.text[0] == '-' || strings.HasPrefix(a.text, `\\`) {
+	if len(a.text) < minSecretBytes || isPlaceholder(a.text) && (a.expandsVariables || a.text[0] != '$') || a.text[0] == '-' || strings.HasPrefix(a.text, `\\`) {
 		return spans
 	}
 	return append(spans, newSpan(s, a.offset, a.offset+len(a.text), "password"))
 }
 
-// minSecret is the length of the shortest secret, in bytes.
-const minSecret = 3
+// minSecretBytes is the length of the shortest secret, in bytes.
+const minSecretBytes = 3
 
 // hasOption reports whether an option is among the arguments, alone or in a cluster such as -xp.
 func hasOption(args []programArg, option string) bool {
@@ -308,9 +308,9 @@ func hasOption(args []programArg, option string) bool {
 	return false
 }
 
-// subcommandEnd returns how many arguments there are up to the last word of sub, or -1
+// argCountThroughSubcommand returns how many arguments there are up to the last word of sub, or -1
 // if these words are not among them in this order.
-func subcommandEnd(args []programArg, sub []string) int {
+func argCountThroughSubcommand(args []programArg, sub []string) int {
 	n := 0
 	for i, a := range args {
 		if n == len(sub) {
@@ -331,7 +331,7 @@ func subcommandEnd(args []programArg, sub []string) int {
 
 // selectOperands returns the nth argument that is neither an option nor the value of
 // one with two dashes, the last one for -1, and if all is set those after it too.
-func selectOperands(args []programArg, n int, all bool) []programArg {
+func selectOperands(args []programArg, operandNumber int, includeFollowing bool) []programArg {
 	var words []programArg
 	option := false
 	for _, a := range args {
@@ -345,24 +345,24 @@ func selectOperands(args []programArg, n int, all bool) []programArg {
 		option = strings.HasPrefix(a.text, "--") && !strings.Contains(a.text, "=")
 	}
 	switch {
-	case n < 0 && len(words) > 0:
+	case operandNumber < 0 && len(words) > 0:
 		return words[len(words)-1:]
-	case n < 0 || n > len(words):
+	case operandNumber < 0 || operandNumber > len(words):
 		return nil
-	case all:
-		return words[n-1:]
+	case includeFollowing:
+		return words[operandNumber-1:]
 	}
-	return words[n-1 : n]
+	return words[operandNumber-1 : operandNumber]
 }
 
-// findInputSecrets returns the secrets in the input of the program between at and after: a pipe, a
+// findStandardInputSecrets returns the secrets in the input of the program between at and after: a pipe, a
 // here-string or a here-document.
-func findInputSecrets(s string, at, after int, args []programArg, form string, spans []span) []span {
+func findStandardInputSecrets(s string, programOffset, argsEndOffset int, args []programArg, inputFormat string, spans []span) []span {
 	line := func(a programArg) {
-		if form == "account" && !strings.Contains(a.text, ":") {
+		if inputFormat == "account" && !strings.Contains(a.text, ":") {
 			return
 		}
-		spans = addArgSecret(s, a, form, "", spans)
+		spans = addArgSecret(s, a, inputFormat, "", spans)
 	}
 	for i, a := range args {
 		word, ok := strings.CutPrefix(a.text, "<<<")
@@ -372,16 +372,16 @@ func findInputSecrets(s string, at, after int, args []programArg, form string, s
 		case ok && word != "":
 			line(unquoteArgFrom(a, 3))
 		case strings.HasPrefix(a.text, "<<"):
-			forEachHereDocLine(s, after, strings.Trim(strings.TrimPrefix(a.text[2:], "-"), `'"\`), line)
+			forEachHereDocLine(s, argsEndOffset, strings.Trim(strings.TrimPrefix(a.text[2:], "-"), `'"\`), line)
 		}
 	}
-	forEachPipedWord(s, at, line)
+	forEachPipedWord(s, programOffset, line)
 	return spans
 }
 
 // forEachHereDocLine passes on the lines of the here-document that starts after i.
 func forEachHereDocLine(s string, i int, end string, line func(programArg)) {
-	for range maxArgs {
+	for range maxArgsPerProgram {
 		next := strings.IndexByte(s[i:], '\n')
 		if next < 0 {
 			return

@@ -79,10 +79,10 @@ func TestLoginsTable(t *testing.T) {
 	for i := range knowledge.Logins {
 		l := &knowledge.Logins[i]
 		head := l.Programs[len(l.Programs)-1]
-		if l.With != "" {
-			head += " " + l.With
+		if l.RequiredOption != "" {
+			head += " " + l.RequiredOption
 		}
-		for _, word := range l.Sub {
+		for _, word := range l.SubcommandWords {
 			head += " " + word
 		}
 		separator := l.Separator
@@ -96,20 +96,20 @@ func TestLoginsTable(t *testing.T) {
 			}
 		}
 		slash := func(o string) bool { return o[0] == '/' }
-		add("%s # x", slices.DeleteFunc(slices.Clone(l.Secret), slash))
-		add("%s=# x", l.Secret)
-		add("%s# x", l.Attached)
-		add("%s me"+separator+"# x", l.Account)
-		add("%s pass:# x", l.Source)
-		add("%s a=#", l.Pairs)
-		if l.Input != "" {
-			in := map[string]string{"secret": secret, "account": "me:" + secret}[l.Input]
+		add("%s # x", slices.DeleteFunc(slices.Clone(l.SecretValueOptions), slash))
+		add("%s=# x", l.SecretValueOptions)
+		add("%s# x", l.AttachedSecretOptions)
+		add("%s me"+separator+"# x", l.AccountAndSecretOptions)
+		add("%s pass:# x", l.PassColonSecretOptions)
+		add("%s a=#", l.NameSecretPairOptions)
+		if l.StdinSecretFormatName != "" {
+			in := map[string]string{"secret": secret, "account": "me:" + secret}[l.StdinSecretFormatName]
 			lines = append(lines, "echo "+in+" | "+head)
 		}
-		if l.Operand > 0 {
-			text := map[string]string{"": secret, "account": "me" + separator + secret, "pairs": "a=" + secret}[l.Form]
-			lines = append(lines, head+strings.Repeat(" one", l.Operand-1)+" "+text)
-		} else if l.Operand < 0 {
+		if l.SecretOperandIndex > 0 {
+			text := map[string]string{"": secret, "account": "me" + separator + secret, "pairs": "a=" + secret}[l.SecretOperandFormatName]
+			lines = append(lines, head+strings.Repeat(" one", l.SecretOperandIndex-1)+" "+text)
+		} else if l.SecretOperandIndex < 0 {
 			lines = append(lines, head+" one "+secret)
 		}
 		if len(lines) == 0 {
@@ -165,7 +165,7 @@ func TestPairing(t *testing.T) {
 // What was found in an action is taken out of everything said about it.
 func TestLearn(t *testing.T) {
 	const secret = "S3cr3t-9Pw!x"
-	clean, r := New("own secret").Learn(map[string]any{"command": "sshpass -p '" + secret + "' ssh x", "note": "use " + secret}, 0)
+	clean, r := New("own secret").RedactAndCollectSecrets(map[string]any{"command": "sshpass -p '" + secret + "' ssh x", "note": "use " + secret}, 0)
 	if got := fmt.Sprint(clean); strings.Contains(got, "S3cr3t") {
 		t.Errorf("the payload is %s", got)
 	}
@@ -182,12 +182,12 @@ func TestLearn(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}
-	short, r := (*Redactor)(nil).Learn(map[string]any{"password": "root7", "db": map[string]any{"password": "wordpress"}}, 0)
+	short, r := (*Redactor)(nil).RedactAndCollectSecrets(map[string]any{"password": "root7", "db": map[string]any{"password": "wordpress"}}, 0)
 	if got := r.String("uproot7d root7 of /root7/wordpress"); fmt.Sprint(short) == "" || got != "uproot7d [redacted secret] of /[redacted secret]/wordpress" {
 		t.Errorf("got %q", got)
 	}
 	same := New("own secret")
-	if _, r := same.Learn(map[string]any{"command": "ls -l"}, 0); r != same {
+	if _, r := same.RedactAndCollectSecrets(map[string]any{"command": "ls -l"}, 0); r != same {
 		t.Error("nothing was learned, and it is another Redactor")
 	}
 }
@@ -195,6 +195,6 @@ func TestLearn(t *testing.T) {
 func BenchmarkLearn(b *testing.B) {
 	payload := map[string]any{"command": "find . -name '*.go' -newer go.mod | xargs grep -l context", "cwd": "/home/me/work"}
 	for b.Loop() {
-		(*Redactor)(nil).Learn(payload, 4096)
+		(*Redactor)(nil).RedactAndCollectSecrets(payload, 4096)
 	}
 }

@@ -19,7 +19,7 @@ func TestIsSecretName(t *testing.T) {
 }
 
 func TestHolds(t *testing.T) {
-	if !ContainsCredential("body", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI7K7MDENGbPxRfiCYzzzzzzzzzzz") || !ContainsCredential("password", "hunter22") || !ContainsCredential("x", strings.Repeat("a ", MaxText)) {
+	if !ContainsCredential("body", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI7K7MDENGbPxRfiCYzzzzzzzzzzz") || !ContainsCredential("password", "hunter22") || !ContainsCredential("x", strings.Repeat("a ", MaxScannedTextBytes)) {
 		t.Error("a credential is not seen")
 	}
 	if ContainsCredential("body", "The password is kept in the vault.") || ContainsCredential("", "") {

@@ -58,7 +58,7 @@ func findAssignments(s string, spans []span) []span {
 		}
 		name := s[start:end]
 		i, last = end-1, end
-		if endsInsideMark(s[:start]) {
+		if endsInsideRedactionMark(s[:start]) {
 			continue // a name in a redaction mark: the value after it was examined before the mark was inserted
 		}
 		from, to := findAssignedValue(s, end, strings.HasPrefix(name, "--"))
@@ -73,8 +73,8 @@ func findAssignments(s string, spans []span) []span {
 	return spans
 }
 
-// endsInsideMark reports whether a redaction mark is still open at the end of s.
-func endsInsideMark(s string) bool {
+// endsInsideRedactionMark reports whether a redaction mark is still open at the end of s.
+func endsInsideRedactionMark(s string) bool {
 	const longest = 64 // upper bound for the length of a redaction mark, in bytes
 	s = s[max(0, len(s)-longest):]
 	at := strings.LastIndex(s, openMark)
@@ -90,40 +90,40 @@ var nameBytes = func() (set [256]bool) {
 	return set
 }()
 
-// maxValueBytes is the maximum length of an examined value, in bytes.
-const maxValueBytes = 1000
+// maxAssignedValueBytes is the maximum length of an examined value, in bytes.
+const maxAssignedValueBytes = 1000
 
 // findAssignedValue returns the position of the value assigned to the name that ends at i; two equal numbers if
 // there is none.
-func findAssignedValue(s string, i int, option bool) (from, to int) {
-	for n := 0; n < 2 && i < len(s) && strings.IndexByte("\"'`]", s[i]) >= 0; n++ {
-		i++
+func findAssignedValue(s string, nameEnd int, isOption bool) (from, to int) {
+	for n := 0; n < 2 && nameEnd < len(s) && strings.IndexByte("\"'`]", s[nameEnd]) >= 0; n++ {
+		nameEnd++
 	}
-	after := i
-	i = skipSpace(s, i)
+	after := nameEnd
+	nameEnd = skipSpace(s, nameEnd)
 	switch {
-	case strings.HasPrefix(s[i:], "=>"), strings.HasPrefix(s[i:], ":="), strings.HasPrefix(s[i:], "=="):
-		i = skipSpace(s, i+2)
-	case i < len(s) && (s[i] == '=' || s[i] == ':'):
-		i = skipSpace(s, i+1)
-	case option && i > after: // --password VALUE
+	case strings.HasPrefix(s[nameEnd:], "=>"), strings.HasPrefix(s[nameEnd:], ":="), strings.HasPrefix(s[nameEnd:], "=="):
+		nameEnd = skipSpace(s, nameEnd+2)
+	case nameEnd < len(s) && (s[nameEnd] == '=' || s[nameEnd] == ':'):
+		nameEnd = skipSpace(s, nameEnd+1)
+	case isOption && nameEnd > after: // --password VALUE
 	default:
 		return 0, 0 // a word in a sentence
 	}
-	if i >= len(s) {
+	if nameEnd >= len(s) {
 		return 0, 0
 	}
-	if q := s[i]; q == '"' || q == '\'' || q == '`' {
-		for to = i + 1; to < len(s) && to-i <= maxValueBytes && s[to] != q && s[to] != '\n'; to++ {
+	if q := s[nameEnd]; q == '"' || q == '\'' || q == '`' {
+		for to = nameEnd + 1; to < len(s) && to-nameEnd <= maxAssignedValueBytes && s[to] != q && s[to] != '\n'; to++ {
 		}
-		return i + 1, to
+		return nameEnd + 1, to
 	}
-	for to = i; to < len(s) && to-i < maxValueBytes && strings.IndexByte(" \t\r\n\"'`&;,|<>(){}[]", s[to]) < 0; to++ {
+	for to = nameEnd; to < len(s) && to-nameEnd < maxAssignedValueBytes && strings.IndexByte(" \t\r\n\"'`&;,|<>(){}[]", s[to]) < 0; to++ {
 	}
 	if to < len(s) && s[to] == '(' { // a function call
 		return 0, 0
 	}
-	return i, to
+	return nameEnd, to
 }
 
 // skipSpace passes over three spaces at most.
@@ -140,7 +140,7 @@ func secretKind(name, value string) string {
 	if name == "" || len(value) < 4 || len(name) > 200 {
 		return ""
 	}
-	switch kind := nameKind(name); {
+	switch kind := secretKindOfName(name); {
 	case kind == "password" && !isPlaceholder(value):
 		return "password"
 	case kind == "key" && looksRandom(value) && !isPlaceholder(value) && !strings.Contains(value, `\`): // without DOMAIN\user
@@ -149,9 +149,9 @@ func secretKind(name, value string) string {
 	return ""
 }
 
-// nameKind returns "password", "key" or "", by the words in a name such as db_password, apiKey or
+// secretKindOfName returns "password", "key" or "", by the words in a name such as db_password, apiKey or
 // --client-secret.
-func nameKind(name string) string {
+func secretKindOfName(name string) string {
 	if !mentionsSecret(name) {
 		return ""
 	}
@@ -159,11 +159,11 @@ func nameKind(name string) string {
 	if len(words) == 0 {
 		return ""
 	}
-	if nameWords()[words[len(words)-1]] == "about" {
+	if secretKindByNameWord()[words[len(words)-1]] == "about" {
 		return ""
 	}
 	kind := ""
-	known := nameWords()
+	known := secretKindByNameWord()
 	for i, w := range words {
 		switch known[w] {
 		case "password":
@@ -177,7 +177,7 @@ func nameKind(name string) string {
 		case "public":
 			return ""
 		}
-		if w == "key" && i > 0 && slices.Contains(knowledge.SecretNames.Owners, words[i-1]) {
+		if w == "key" && i > 0 && slices.Contains(knowledge.SecretNames.SecretKeyPrefixWords, words[i-1]) {
 			kind = "key"
 		}
 		for _, end := range knowledge.SecretNames.Endings {
@@ -189,13 +189,13 @@ func nameKind(name string) string {
 	return kind
 }
 
-// nameWords maps words in names to the kind of secret that they mean.
-var nameWords = sync.OnceValue(func() map[string]string {
+// secretKindByNameWord maps words in names to the kind of secret that they mean.
+var secretKindByNameWord = sync.OnceValue(func() map[string]string {
 	words := map[string]string{}
 	for meaning, list := range map[string][]string{
-		"password": knowledge.SecretNames.Passwords, "last": knowledge.SecretNames.Last,
-		"key": knowledge.SecretNames.Keys, "about": knowledge.SecretNames.About,
-		"public": knowledge.SecretNames.Public,
+		"password": knowledge.SecretNames.Passwords, "last": knowledge.SecretNames.PasswordWordsOnlyAtEnd,
+		"key": knowledge.SecretNames.RandomLookingSecretWords, "about": knowledge.SecretNames.SecretPropertyWords,
+		"public": knowledge.SecretNames.NonSecretWords,
 	} {
 		for _, w := range list {
 			words[w] = meaning
@@ -255,7 +255,7 @@ func isPlaceholder(v string) bool {
 // isCmdlet reports whether v is the name of a PowerShell command, whose result is assigned.
 func isCmdlet(v string) bool {
 	verb, noun, ok := strings.Cut(v, "-")
-	return ok && noun != "" && slices.Contains(knowledge.SecretNames.Verbs, strings.ToLower(verb)) && strings.Trim(noun, letters) == ""
+	return ok && noun != "" && slices.Contains(knowledge.SecretNames.ValueComputingCmdletVerbs, strings.ToLower(verb)) && strings.Trim(noun, letters) == ""
 }
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

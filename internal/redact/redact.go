@@ -1,6 +1,6 @@
 // Package redact removes credentials from text before it is written. The forms of credentials, the
 // names of secrets, and the programs with credentials as arguments are data in package knowledge.
-// Configured secrets and those found in the same action ([Redactor.Learn]) are removed wherever they
+// Configured secrets and those found in the same action ([Redactor.RedactAndCollectSecrets]) are removed wherever they
 // occur. Text is also examined with escapes decoded, string literals joined, and base64 and hex
 // decoded.
 //
@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// MaxText is the length of the longest text that is examined, in bytes. A longer text is redacted as a
+// MaxScannedTextBytes is the length of the longest text that is examined, in bytes. A longer text is redacted as a
 // whole.
-const MaxText = 128 << 10
+const MaxScannedTextBytes = 128 << 10
 
 // A Redactor removes credentials, and also knows configured secrets. A nil Redactor knows none. It is
 // safe for concurrent use.
 type Redactor struct {
-	knownSecrets     []string  // the secrets and their encoded forms
-	learnedSecrets   []string  // in lower case
-	collectedSecrets *[]string // collects the secrets found; nil for none
-	cache            redactionCache
+	knownSecrets       []string  // the secrets and their encoded forms
+	learnedSecrets     []string  // in lower case
+	foundSecretsOutput *[]string // collects the secrets found; nil for none
+	cache              redactionCache
 }
 
 // New returns a Redactor that also removes the given secrets, such as API keys. Secrets shorter than 8
@@ -39,7 +39,7 @@ func New(secrets ...string) *Redactor {
 
 // String returns s with each credential replaced by "[redacted KIND]". It is idempotent.
 func (r *Redactor) String(s string) string {
-	if len(s) > MaxText {
+	if len(s) > MaxScannedTextBytes {
 		return "[redacted unexamined text]"
 	}
 	if r.isCacheable(s) {
@@ -49,23 +49,23 @@ func (r *Redactor) String(s string) string {
 }
 
 func (r *Redactor) redactUncached(s string) string {
-	spans := r.findSecrets(s, maxLayers)
+	spans := r.findSecrets(s, maxNestedEncodings)
 	if len(spans) == 0 {
 		return s
 	}
 	return replaceSpans(s, spans)
 }
 
-// collectSecret adds a secret to collectedSecrets, if r collects secrets.
+// collectSecret adds a secret to foundSecretsOutput, if r collects secrets.
 func (r *Redactor) collectSecret(secret string) {
-	if r != nil && r.collectedSecrets != nil {
-		*r.collectedSecrets = append(*r.collectedSecrets, secret)
+	if r != nil && r.foundSecretsOutput != nil {
+		*r.foundSecretsOutput = append(*r.foundSecretsOutput, secret)
 	}
 }
 
-// Named is [Redactor.String] for the value of a named field; the name can show that the value is a
+// RedactNamedValue is [Redactor.String] for the value of a named field; the name can show that the value is a
 // secret.
-func (r *Redactor) Named(name, value string) string {
+func (r *Redactor) RedactNamedValue(name, value string) string {
 	if name == "" {
 		return r.String(value)
 	}
@@ -73,11 +73,11 @@ func (r *Redactor) Named(name, value string) string {
 		r.collectSecret(value)
 		return redactionMark(kind)
 	}
-	if len(name)+len(value) > MaxText {
+	if len(name)+len(value) > MaxScannedTextBytes {
 		return r.String(value)
 	}
 	prefix := name + ": "
-	spans := r.findSecrets(prefix+value, maxLayers)
+	spans := r.findSecrets(prefix+value, maxNestedEncodings)
 	own := spans[:0]
 	for _, sp := range spans {
 		if sp.end > len(prefix) {
@@ -133,7 +133,7 @@ func replaceSpans(s string, spans []span) string {
 // A Credential is a text that has the form of one, from Start up to End in bytes.
 type Credential struct {
 	Start, End int
-	Form       string // its name in package knowledge
+	KindName   string // its name in package knowledge
 }
 
 // Credentials returns the texts in the form of a credential, in no particular order. It does not

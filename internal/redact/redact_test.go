@@ -253,9 +253,9 @@ func zipped(t *testing.T, s string) []byte {
 // TestCompressedIsBounded gives texts of runs that expand, and hold such runs again.
 func TestCompressedIsBounded(t *testing.T) {
 	text := "ab c"
-	for depth := range maxLayers {
+	for depth := range maxNestedEncodings {
 		text = base64.RawStdEncoding.EncodeToString(zipped(t, strings.Repeat(text, 64<<10/len(text)))) + " "
-		all := strings.Repeat(text, MaxText/len(text))
+		all := strings.Repeat(text, MaxScannedTextBytes/len(text))
 		if n := allocated.Bytes(func() { (*Redactor)(nil).String(all) }); n > 1<<30 {
 			t.Errorf("depth %d: %d bytes allocated", depth, n)
 		}
@@ -334,7 +334,7 @@ func TestValue(t *testing.T) {
 
 func TestTooLong(t *testing.T) {
 	key, _ := fill("AKIA<upper:16>")
-	if got := (*Redactor)(nil).String(strings.Repeat("x", MaxText) + key); strings.Contains(got, key) {
+	if got := (*Redactor)(nil).String(strings.Repeat("x", MaxScannedTextBytes) + key); strings.Contains(got, key) {
 		t.Error("an unexamined text was let through")
 	}
 }
@@ -343,10 +343,10 @@ func TestTooLong(t *testing.T) {
 func TestBrief(t *testing.T) {
 	key, _ := fill("ghp_<alnum:36>")
 	for _, keep := range []int{100, 4096} {
-		for _, length := range []int{10, keep - 30, keep, maxLookBytes - 30, maxLookBytes, maxLookBytes + 30, MaxText} {
+		for _, length := range []int{10, keep - 30, keep, maxScannedPrefixBytes - 30, maxScannedPrefixBytes, maxScannedPrefixBytes + 30, MaxScannedTextBytes} {
 			for shift := range 40 {
 				s := strings.Repeat("x", max(length-shift, 0)) + " " + key
-				got := (*Redactor)(nil).Brief(s+strings.Repeat(" y", 40), keep)
+				got := (*Redactor)(nil).RedactAndTruncate(s+strings.Repeat(" y", 40), keep)
 				if strings.Contains(got, key[:8]) || len(got) > keep+100 {
 					t.Fatalf("keep %d, length %d, shift %d: %d bytes, …%q", keep, length, shift, len(got), got[max(0, len(got)-80):])
 				}
@@ -355,7 +355,7 @@ func TestBrief(t *testing.T) {
 	}
 	long, _ := fill("ghp_<alnum:196>")
 	many := strings.Repeat(long+" ", 1000) // shrinks a lot, and is cut within one
-	if got := (*Redactor)(nil).Brief(many, 16<<10); strings.Contains(got, "ghp_") {
+	if got := (*Redactor)(nil).RedactAndTruncate(many, 16<<10); strings.Contains(got, "ghp_") {
 		t.Errorf("…%q", got[max(0, len(got)-80):])
 	}
 	got := (*Redactor)(nil).Value(map[string]any{"password": strings.Repeat("hunter2 ", 20000), "a": strings.Repeat("é", 5000)}, 99)
@@ -378,7 +378,7 @@ func BenchmarkHostile(b *testing.B) {
 		"eyj": "eyJ", "nested": b64(b64(b64("some text "))), "dollars": "$2b$", "joins": `"+`, "dots": "hooks.slack.com/services/",
 		"programs": "mysql ", "pipes": "echo a|sudo -S ", "documents": "chpasswd <<a\n", "cookies": "cookie: a=b; ",
 	} {
-		s := strings.Repeat(unit, maxLookBytes/len(unit))
+		s := strings.Repeat(unit, maxScannedPrefixBytes/len(unit))
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(s)))
 			for b.Loop() {

@@ -11,46 +11,46 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// A compiledForm is the compiled pattern of a secret form. It is compiled when one of the form's
+// A compiledSecretPattern is the compiled pattern of a secret form. It is compiled when one of the form's
 // literals first occurs in a text, since most runs need none.
-type compiledForm struct {
+type compiledSecretPattern struct {
 	once       sync.Once
 	finder     *prefilter.Finder // finds where the pattern can match
 	exclusions []*regexp.Regexp
 }
 
-var compiledForms [len(knowledge.SecretForms)]compiledForm
+var compiledSecretPatterns [len(knowledge.SecretForms)]compiledSecretPattern
 
-func compileForm(i int) *compiledForm {
-	c := &compiledForms[i]
+func compileSecretPattern(i int) *compiledSecretPattern {
+	c := &compiledSecretPatterns[i]
 	c.once.Do(func() {
 		f := &knowledge.SecretForms[i]
 		c.finder = prefilter.NewFinder(f.Pattern)
-		for _, not := range f.Not {
+		for _, not := range f.NotSecretPatterns {
 			c.exclusions = append(c.exclusions, regexp.MustCompile(not))
 		}
 	})
 	return c
 }
 
-// formLiterals finds the forms whose literals occur, in one pass.
-var formLiterals = sync.OnceValue(func() *prefilter.LiteralSet {
+// secretPatternLiterals finds the forms whose literals occur, in one pass.
+var secretPatternLiterals = sync.OnceValue(func() *prefilter.LiteralSet {
 	list := make([][]string, len(knowledge.SecretForms))
 	for i := range knowledge.SecretForms {
 		list[i] = knowledge.SecretForms[i].Literals
 	}
-	set, _ := prefilter.New(list)
+	set, _ := prefilter.TryNewLiteralSet(list)
 	return set
 })
 
-// A formSet is a set of indices into the forms.
-type formSet [(len(knowledge.SecretForms) + 63) / 64]uint64
+// A secretPatternSet is a set of indices into the forms.
+type secretPatternSet [(len(knowledge.SecretForms) + 63) / 64]uint64
 
 // findCredentials returns the matches of all forms in s.
 func findCredentials(s string, spans []span) []span {
-	var set formSet
-	prefilter.Scan(formLiterals(), s, set[:])
-	if set == (formSet{}) {
+	var set secretPatternSet
+	prefilter.Scan(secretPatternLiterals(), s, set[:])
+	if set == (secretPatternSet{}) {
 		return spans
 	}
 	look := prefilter.NewTextFeatures(s)
@@ -59,44 +59,44 @@ func findCredentials(s string, spans []span) []span {
 			i := 64*w + bits.TrailingZeros64(word)
 			f := &knowledge.SecretForms[i]
 			switch {
-			case !look.Satisfies(formNeeds(f)):
-			case f.Line:
-				spans = findInLines(s, i, spans)
+			case !look.Satisfies(secretPatternTextNeeds(f)):
+			case f.IsWithinLine:
+				spans = findSecretPatternInLines(s, i, spans)
 			default:
-				spans = findFormMatches(s, 0, len(s), i, spans)
+				spans = findSecretPatternMatches(s, 0, len(s), i, spans)
 			}
 		}
 	}
 	return spans
 }
 
-func formNeeds(f *knowledge.SecretForm) prefilter.TextNeeds {
-	return prefilter.TextNeeds{WordRunLength: f.Narrow, TokenRunLength: f.Wide, RequiredBytes: f.Bytes}
+func secretPatternTextNeeds(f *knowledge.SecretForm) prefilter.TextNeeds {
+	return prefilter.TextNeeds{MinWordRunLength: f.MinWordRunLength, MinWordOrSymbolRunLength: f.MinTokenRunLength, RequiredBytes: f.RequiredASCIIChars}
 }
 
-// findInLines returns the matches of a form that matches within lines, and examines only lines that
+// findSecretPatternInLines returns the matches of a form that matches within lines, and examines only lines that
 // contain its literals.
-func findInLines(s string, i int, spans []span) []span {
-	f := &knowledge.SecretForms[i]
+func findSecretPatternInLines(s string, patternIndex int, spans []span) []span {
+	f := &knowledge.SecretForms[patternIndex]
 	for from := 0; from < len(s); {
 		to := len(s)
 		if n := strings.IndexByte(s[from:], '\n'); n >= 0 {
 			to = from + n
 		}
-		if look := prefilter.NewTextFeatures(s[from:to]); look.Satisfies(formNeeds(f)) {
-			spans = findFormMatches(s, from, to, i, spans)
+		if look := prefilter.NewTextFeatures(s[from:to]); look.Satisfies(secretPatternTextNeeds(f)) {
+			spans = findSecretPatternMatches(s, from, to, patternIndex, spans)
 		}
 		from = to + 1
 	}
 	return spans
 }
 
-// findFormMatches returns the matches of one form in s[from:to]. A match is extended to the end of its last
+// findSecretPatternMatches returns the matches of one form in s[from:to]. A match is extended to the end of its last
 // word.
-func findFormMatches(s string, from, to, i int, spans []span) []span {
+func findSecretPatternMatches(s string, from, to, i int, spans []span) []span {
 	f := &knowledge.SecretForms[i]
 next:
-	for _, m := range compileForm(i).finder.FindAll(s[from:to]) {
+	for _, m := range compileSecretPattern(i).finder.FindAll(s[from:to]) {
 		start, end := m[0], m[1]
 		for g := 2; g < len(m); g += 2 {
 			if m[g] >= 0 && m[g] < m[g+1] {
@@ -108,7 +108,7 @@ next:
 		if start == end || f.Entropy > 0 && entropy(s[start:end]) < f.Entropy || isRedactionMark(s[start:end]) {
 			continue
 		}
-		for _, not := range compileForm(i).exclusions {
+		for _, not := range compileSecretPattern(i).exclusions {
 			if not.MatchString(s[start:end]) {
 				continue next
 			}

@@ -10,11 +10,11 @@ import (
 // maxDepth is the maximum nesting of a payload; deeper values are replaced.
 const maxDepth = 64
 
-// maxSameNames is how many names of one object can be equal after redaction.
-const maxSameNames = 100
+// maxFieldNameCollisionsPerObject is how many names of one object can be equal after redaction.
+const maxFieldNameCollisionsPerObject = 100
 
 // Value returns a copy of a decoded JSON value with every string and field name redacted, and
-// truncated as by [Redactor.Brief] if keep is not 0. In a list of arguments, the word after an option
+// truncated as by [Redactor.RedactAndTruncate] if keep is not 0. In a list of arguments, the word after an option
 // such as "--password" is its value.
 func (r *Redactor) Value(v any, keep int) any { return r.redactValue("", v, keep, 0) }
 
@@ -27,7 +27,7 @@ func (r *Redactor) redactValue(name string, v any, keep, depth int) any {
 		if keep > 0 {
 			return r.redactAndTruncate(name, v, keep)
 		}
-		return r.Named(name, v)
+		return r.RedactNamedValue(name, v)
 	case []any:
 		return r.redactList(name, "", v, keep, depth)
 	case map[string]any:
@@ -38,15 +38,15 @@ func (r *Redactor) redactValue(name string, v any, keep, depth int) any {
 
 func (r *Redactor) redactObject(v map[string]any, keep, depth int) any {
 	out := make(map[string]any, len(v))
-	program, args, label := relatedFields(v)
+	program, args, label := findProgramArgsAndValueName(v)
 	for _, k := range slices.Sorted(maps.Keys(v)) {
-		key := r.Brief(k, 1024)
+		key := r.RedactAndTruncate(k, 1024)
 		for n := 2; ; n++ { // equal redacted names must not overwrite each other's values
 			if _, taken := out[key]; !taken {
 				break
 			}
-			key = fmt.Sprintf("%s (%d)", r.Brief(k, 1024), n)
-			if n > maxSameNames {
+			key = fmt.Sprintf("%s (%d)", r.RedactAndTruncate(k, 1024), n)
+			if n > maxFieldNameCollisionsPerObject {
 				return "[redacted unexamined value]"
 			}
 		}
@@ -63,25 +63,25 @@ func (r *Redactor) redactObject(v map[string]any, keep, depth int) any {
 	return out
 }
 
-// relatedFields returns related fields of an object: the program and the name of the field with its
+// findProgramArgsAndValueName returns related fields of an object: the program and the name of the field with its
 // arguments, and the name that belongs to "value", as in lists of headers or environment variables.
-func relatedFields(v map[string]any) (program, args, label string) {
+func findProgramArgsAndValueName(v map[string]any) (programName, argsFieldName, valueName string) {
 	for _, field := range [...]string{"program", "command", "cmd", "executable", "binary"} {
-		if s, ok := v[field].(string); ok && program == "" {
-			program = s
+		if s, ok := v[field].(string); ok && programName == "" {
+			programName = s
 		}
 	}
 	for _, field := range [...]string{"args", "arguments", "argv"} {
-		if _, ok := v[field].([]any); ok && args == "" {
-			args = field
+		if _, ok := v[field].([]any); ok && argsFieldName == "" {
+			argsFieldName = field
 		}
 	}
 	for _, field := range [...]string{"name", "key", "header"} {
-		if s, ok := v[field].(string); ok && label == "" {
-			label = s
+		if s, ok := v[field].(string); ok && valueName == "" {
+			valueName = s
 		}
 	}
-	return program, args, label
+	return programName, argsFieldName, valueName
 }
 
 // redactList redacts a list; if program is "", its first word is the program.
@@ -138,7 +138,7 @@ func argSecrets(program string, words []string) map[int][]span {
 		}
 		program = words[0]
 	}
-	if program = programName(program[strings.LastIndexAny(program, `/\`)+1:]); len(loginsByProgram()[program]) == 0 {
+	if program = programName(program[strings.LastIndexAny(program, `/\`)+1:]); len(loginCommandsByProgram()[program]) == 0 {
 		return nil
 	}
 	args := make([]programArg, len(words))
@@ -148,7 +148,7 @@ func argSecrets(program string, words []string) map[int][]span {
 		size += len(w) + 1
 	}
 	var spans []span
-	for _, l := range loginsByProgram()[program] {
+	for _, l := range loginCommandsByProgram()[program] {
 		spans = findArgSecrets(strings.Join(words, " "), l, args, spans)
 	}
 	found := map[int][]span{}

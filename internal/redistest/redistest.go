@@ -66,8 +66,8 @@ func (s *Server) Hash(key string) map[string]string {
 	return hash
 }
 
-// Program returns the path of the server's program, "" if none is installed.
-func Program() string {
+// ServerProgramPath returns the path of the server's program, "" if none is installed.
+func ServerProgramPath() string {
 	for _, name := range [...]string{"redis-server", "valkey-server"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
@@ -89,7 +89,7 @@ func (s *Server) Kill() {
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
-	program := Program()
+	program := ServerProgramPath()
 	if program == "" {
 		s.t.Skip("neither redis-server nor valkey-server is installed")
 	}

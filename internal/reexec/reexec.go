@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// variable tells a process that [Command] has started it, and holds its argument.
-const variable = "SHIELD_TEST_CHILD"
+// testChildEnvVariable tells a process that [Command] has started it, and holds its argument.
+const testChildEnvVariable = "SHIELD_TEST_CHILD"
 
 // Main is a TestMain: it runs the tests, or, in a process that [Command] has
 // started, child with the argument. An error of child is printed, and ends the
 // process with status 1.
 func Main(m *testing.M, child func(arg string) error) {
-	arg, ok := os.LookupEnv(variable)
+	arg, ok := os.LookupEnv(testChildEnvVariable)
 	if !ok {
 		os.Exit(m.Run())
 	}
@@ -36,7 +36,7 @@ func Command(t testing.TB, arg string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), variable+"="+arg)
+	cmd.Env = append(os.Environ(), testChildEnvVariable+"="+arg)
 	cmd.Stderr = os.Stderr
 	return cmd
 }

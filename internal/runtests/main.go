@@ -32,13 +32,13 @@ func main() {
 	var allowed []*regexp.Regexp
 	if *allow != "" {
 		var err error
-		if allowed, err = readAllowed(*allow); err != nil {
+		if allowed, err = readAllowedSkipReasons(*allow); err != nil {
 			fail(err)
 		}
 	}
 	r := &testRun{out: os.Stdout, packages: map[string]*testedPackage{}}
 	err := r.runGoTest(args)
-	if err != nil && r.retryFailed(*again, args) {
+	if err != nil && r.failedTestsPassOnRetry(*again, args) {
 		err = nil
 	}
 	if r.printSummary(*allow != "", allowed) || err != nil {
@@ -78,8 +78,8 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// readAllowed reads the reasons for which tests may be skipped.
-func readAllowed(name string) (list []*regexp.Regexp, err error) {
+// readAllowedSkipReasons reads the reasons for which tests may be skipped.
+func readAllowedSkipReasons(name string) (list []*regexp.Regexp, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -248,9 +248,9 @@ func (p *testedPackage) endedNormally() bool {
 	return b != nil && (bytes.HasPrefix(b.Bytes(), []byte("FAIL\n")) || bytes.Contains(b.Bytes(), []byte("\nFAIL\n")))
 }
 
-// retryFailed runs the failed tests again, one package after the other, unless there are more of
+// failedTestsPassOnRetry runs the failed tests again, one package after the other, unless there are more of
 // them than the parameter most. It reports whether all of them passed.
-func (r *testRun) retryFailed(most int, args []string) bool {
+func (r *testRun) failedTestsPassOnRetry(maxRetriedTests int, args []string) bool {
 	tests := map[string][]string{} // by package
 	n := 0
 	for _, f := range r.failed {
@@ -263,7 +263,7 @@ func (r *testRun) retryFailed(most int, args []string) bool {
 			n++
 		}
 	}
-	if r.mustNotRetry || n == 0 || n > most {
+	if r.mustNotRetry || n == 0 || n > maxRetriedTests {
 		return false
 	}
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return strings.HasPrefix(arg, "./") })
@@ -315,8 +315,8 @@ var (
 
 // Bounds of the summary.
 const (
-	maxNamedTests      = 3 // tests that are named for a reason
-	maxSlowestPackages = 5 // packages
+	maxTestNamesPerSkipReason = 3 // tests that are named for a reason
+	maxSlowestPackages        = 5 // packages
 )
 
 // printSummary prints what was skipped and why, and what failed. It reports whether anything
@@ -344,8 +344,8 @@ func (r *testRun) printSummary(strict bool, allowed []*regexp.Regexp) (bad bool)
 		}
 		names := tests[why]
 		more := ""
-		if len(names) > maxNamedTests {
-			more, names = fmt.Sprintf(" and %d more", len(names)-maxNamedTests), names[:maxNamedTests]
+		if len(names) > maxTestNamesPerSkipReason {
+			more, names = fmt.Sprintf(" and %d more", len(names)-maxTestNamesPerSkipReason), names[:maxTestNamesPerSkipReason]
 		}
 		fmt.Fprintf(r.out, "%s: %s: %s%s\n", mark, why, strings.Join(names, ", "), more)
 	}

@@ -40,7 +40,7 @@ func Params(t *testing.T, repo string, commands map[string]Command) testscript.P
 			case "runtime":
 				return ortlib.Available(), nil
 			case "contain", "namespaces":
-				return canContain(name), nil
+				return isContainmentAvailable(name), nil
 			case "person":
 				return isStartedByPerson(), nil
 			}
@@ -49,11 +49,11 @@ func Params(t *testing.T, repo string, commands map[string]Command) testscript.P
 	}
 }
 
-// canContain reports whether this machine can contain programs by Landlock and seccomp, or for the
+// isContainmentAvailable reports whether this machine can contain programs by Landlock and seccomp, or for the
 // name "namespaces", by namespaces as well.
-func canContain(name string) bool {
+func isContainmentAvailable(conditionName string) bool {
 	all := contain.Probe()
-	if name == "contain" {
+	if conditionName == "contain" {
 		all = all[:min(2, len(all))]
 	}
 	return !slices.ContainsFunc(all, func(m contain.KernelFeature) bool { return !m.Works })

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// Credentials writes a certificate for this machine that signs itself, its key and a
+// WriteTLSAndTokenFiles writes a certificate for this machine that signs itself, its key and a
 // file with one token, and returns their paths.
-func Credentials(t testing.TB, token string, now time.Time) (cert, key, tokens string, roots *x509.CertPool) {
+func WriteTLSAndTokenFiles(t testing.TB, token string, now time.Time) (certPath, keyPath, tokensPath string, roots *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

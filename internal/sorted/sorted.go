@@ -29,17 +29,17 @@ func By[E any](s []E, compare func(a, b E) int) {
 		return
 	}
 	out := make([]E, len(s))
-	for i, from := range order(len(s), func(i, j int) int { return compare(s[i], s[j]) }) {
+	for i, from := range stableSortPermutation(len(s), func(i, j int) int { return compare(s[i], s[j]) }) {
 		out[i] = s[from]
 	}
 	copy(s, out)
 }
 
-// order returns the numbers below n, sorted by compare. Numbers that compare as equal are in
+// stableSortPermutation returns the numbers below n, sorted by compare. Numbers that compare as equal are in
 // ascending order.
 //
 //go:noinline
-func order(n int, compare func(i, j int) int) []int {
+func stableSortPermutation(n int, compare func(i, j int) int) []int {
 	out := make([]int, n)
 	for i := range out {
 		out[i] = i

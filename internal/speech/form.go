@@ -19,7 +19,7 @@ type wordText struct {
 }
 
 // A wordOrigin says where a word comes from.
-type wordOrigin struct{ wordStart, origin int32 }
+type wordOrigin struct{ wordStart, originalTextOffset int32 }
 
 // wordBytes holds the ASCII characters of words in lower case, 0 for all others.
 var wordBytes = func() (table [256]byte) {
@@ -45,7 +45,7 @@ func (f *wordText) readWords(text string, spell func(rune) string) (ascii bool) 
 			if c = wordBytes[c]; c != 0 {
 				w.beginWord(i)
 				f.text = append(f.text, c)
-				w.wordLetters++
+				w.wordLetterCount++
 			} else {
 				w.endWord()
 			}
@@ -60,8 +60,8 @@ func (f *wordText) readWords(text string, spell func(rune) string) (ascii bool) 
 				continue
 			}
 			w.beginWord(i)
-			if w.wordLetters++; r >= utf8.RuneSelf {
-				w.wordLetters = 2 // a character of Chinese is a word by itself
+			if w.wordLetterCount++; r >= utf8.RuneSelf {
+				w.wordLetterCount = 2 // a character of Chinese is a word by itself
 			}
 			f.text = utf8.AppendRune(f.text, r)
 		}
@@ -74,17 +74,17 @@ func (f *wordText) readWords(text string, spell func(rune) string) (ascii bool) 
 // wordReader is the state of reading words.
 type wordReader struct {
 	*wordText
-	inWord        bool // a word has begun
-	wordLetters   int  // in it
-	singlesStart  int  // offset in text of the first of several single letters in a row
-	singleLetters int  // how many single letters are in a row so far
+	inWord               bool // a word has begun
+	wordLetterCount      int  // in it
+	singleLetterRunStart int  // offset in text of the first of several single letters in a row
+	singleLetterRunLen   int  // how many single letters are in a row so far
 }
 
 func (w *wordReader) beginWord(origin int) {
 	if w.inWord {
 		return
 	}
-	w.inWord, w.wordLetters = true, 0
+	w.inWord, w.wordLetterCount = true, 0
 	if len(w.text) > 0 {
 		w.text = append(w.text, ' ')
 	}
@@ -96,20 +96,20 @@ func (w *wordReader) endWord() {
 		return
 	}
 	w.inWord = false
-	if w.wordLetters != 1 {
-		w.singleLetters = 0
+	if w.wordLetterCount != 1 {
+		w.singleLetterRunLen = 0
 		return
 	}
-	if w.singleLetters == 0 {
-		w.singlesStart = len(w.text) - 1
+	if w.singleLetterRunLen == 0 {
+		w.singleLetterRunStart = len(w.text) - 1
 	}
-	switch w.singleLetters++; {
-	case w.singleLetters == 4: // "a b c d" from start on
+	switch w.singleLetterRunLen++; {
+	case w.singleLetterRunLen == 4: // "a b c d" from start on
 		for i := 1; i < 4; i++ {
-			w.text[w.singlesStart+i] = w.text[w.singlesStart+2*i]
+			w.text[w.singleLetterRunStart+i] = w.text[w.singleLetterRunStart+2*i]
 		}
-		w.text, w.wordOrigins = w.text[:w.singlesStart+4], w.wordOrigins[:len(w.wordOrigins)-3]
-	case w.singleLetters > 4:
+		w.text, w.wordOrigins = w.text[:w.singleLetterRunStart+4], w.wordOrigins[:len(w.wordOrigins)-3]
+	case w.singleLetterRunLen > 4:
 		n := len(w.text)
 		w.text[n-2] = w.text[n-1]
 		w.text, w.wordOrigins = w.text[:n-1], w.wordOrigins[:len(w.wordOrigins)-1]
@@ -123,9 +123,9 @@ func (f *wordText) originalOffset(i int) int {
 	if n < 0 {
 		return 0
 	}
-	at := int(f.wordOrigins[n].origin) + i - int(f.wordOrigins[n].wordStart)
+	at := int(f.wordOrigins[n].originalTextOffset) + i - int(f.wordOrigins[n].wordStart)
 	if n+1 < len(f.wordOrigins) {
-		at = min(at, int(f.wordOrigins[n+1].origin))
+		at = min(at, int(f.wordOrigins[n+1].originalTextOffset))
 	}
 	return at
 }
@@ -148,7 +148,9 @@ func latinSpelling(r rune) string {
 }
 
 // lookalikeSpelling reads a character that looks like a Latin letter as that.
-func lookalikeSpelling(r rune) string { return strings.ToLower(decode.Fold(string(r))) }
+func lookalikeSpelling(r rune) string {
+	return strings.ToLower(decode.FoldUnicodeLookalikes(string(r)))
+}
 
 // A spellingCache remembers how characters were read.
 type spellingCache struct {

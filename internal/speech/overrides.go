@@ -14,5 +14,5 @@ var OverridesDetector = sync.OnceValue(func() *PhraseDetector {
 	}))
 })
 
-// overrideRuleNames are names of rules of [JudgeDetector].
+// overrideRuleNames are names of rules of [JudgingModelPromptInjectionDetector].
 var overrideRuleNames = [...]string{"override_instructions", "instructions_revoked", "new_instructions", "prompt_wanted", "decode_and_obey", "turn_forged"}

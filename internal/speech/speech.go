@@ -1,5 +1,5 @@
 // Package speech recognises text that speaks to a language model instead of its
-// user. [JudgeDetector] knows what a payload says to anyone who judges it, [FindAgentSpeech] what the
+// user. [JudgingModelPromptInjectionDetector] knows what a payload says to anyone who judges it, [FindAgentPromptInjections] what the
 // result of a tool says to the agent that reads it. The phrases are data, in
 // folder rules; many address both.
 package speech
@@ -15,31 +15,31 @@ import (
 
 // A Rule is one kind of phrase.
 type Rule struct {
-	ID, Name string
-	Kind     string // [Instruction] or [Exfiltration]; only for rules about text to an agent
-	Severity string // of rules for agents: high, medium or low
-	Hidden   bool   // for agents: counts only in what people do not see
+	ID, Name                      string
+	InstructionOrExfiltrationKind string // [KindInstruction] or [KindExfiltration]; only for rules about text to an agent
+	Severity                      string // of rules for agents: high, medium or low
+	OnlyInHiddenText              bool   // for agents: counts only in what people do not see
 
-	raw      bool     // pattern reads the lower-case text instead of its words
-	pattern  string   // RE2
-	literals []string // of which every match contains one; none means always run
-	near     []string // for agent rules: a match needs one of these texts near a literal; empty: no such condition
-	begins   bool     // for agents: every match begins with a literal
-	word     bool     // for agents: the literal at the beginning of a match is at the beginning of a word
+	matchesRawText          bool     // pattern reads the lower-case text instead of its words
+	pattern                 string   // RE2
+	literals                []string // of which every match contains one; none means always run
+	nearbyLiterals          []string // for agent rules: a match needs one of these texts near a literal; empty: no such condition
+	matchesBeginWithLiteral bool     // for agents: every match begins with a literal
+	matchesBeginAtWord      bool     // for agents: the literal at the beginning of a match is at the beginning of a word
 }
 
 // Kinds of rules for agents.
 const (
-	Instruction  = "instruction"  // tells the agent what to do
-	Exfiltration = "exfiltration" // tells the agent to send data to another place
+	KindInstruction  = "instruction"  // tells the agent what to do
+	KindExfiltration = "exfiltration" // tells the agent to send data to another place
 )
 
-// JudgeDetector returns what finds speech to a judge. It is built when the first payload
+// JudgingModelPromptInjectionDetector returns what finds speech to a judge. It is built when the first payload
 // is about to be allowed, which most runs never come to.
-var JudgeDetector = sync.OnceValue(func() *PhraseDetector { return NewPhraseDetector(judgeRules()) })
+var JudgingModelPromptInjectionDetector = sync.OnceValue(func() *PhraseDetector { return NewPhraseDetector(judgeRules()) })
 
-// JudgeRules returns the rules of [JudgeDetector].
-func JudgeRules() []Rule { return judgeRules() }
+// JudgingModelPromptInjectionRules returns the rules of [JudgingModelPromptInjectionDetector].
+func JudgingModelPromptInjectionRules() []Rule { return judgeRules() }
 
 // A PhraseDetector reads the whole of a text. Goroutines may share it.
 type PhraseDetector struct {
@@ -59,7 +59,7 @@ func NewPhraseDetector(rules []Rule) *PhraseDetector {
 			d.rulesWithoutLiterals = append(d.rulesWithoutLiterals, i)
 		}
 	}
-	set, whole := prefilter.New(literals)
+	set, whole := prefilter.TryNewLiteralSet(literals)
 	if !whole {
 		panic("speech: rules have too many literals")
 	}
@@ -73,7 +73,7 @@ func NewPhraseDetector(rules []Rule) *PhraseDetector {
 func compileRules(rules []Rule) []func() *regexp.Regexp {
 	list := make([]func() *regexp.Regexp, len(rules))
 	for i, r := range rules {
-		if r.begins {
+		if r.matchesBeginWithLiteral {
 			r.pattern = `\A(?:` + r.pattern + `)`
 		}
 		list[i] = prefilter.Lazy(r.pattern)
@@ -85,14 +85,14 @@ func compileRules(rules []Rule) []func() *regexp.Regexp {
 // none does.
 func (d *PhraseDetector) Find(text string) *Rule {
 	found := make([]uint64, d.literalSet.BitsetWords())
-	for n, form := range ReadableForms(text) {
+	for n, form := range NormalizedTextVariants(text) {
 		clear(found)
 		prefilter.Scan(d.literalSet, form, found)
 		for _, i := range d.rulesWithoutLiterals {
 			found[i>>6] |= 1 << (i & 63)
 		}
 		for i := range d.rules {
-			if found[i>>6]&(1<<(i&63)) != 0 && d.rules[i].raw == (n == 0) && d.regexps[i]().MatchString(form) {
+			if found[i>>6]&(1<<(i&63)) != 0 && d.rules[i].matchesRawText == (n == 0) && d.regexps[i]().MatchString(form) {
 				return &d.rules[i]
 			}
 		}

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// ReadableForms returns the forms of a text that rules read: itself in lower case; its
+// NormalizedTextVariants returns the forms of a text that rules read: itself in lower case; its
 // words; and, where it differs, its words with digits and signs that are
 // written for letters read as letters.
-func ReadableForms(text string) []string {
+func NormalizedTextVariants(text string) []string {
 	text = plainLatin(text)
 	lower := strings.ToLower(text)
 	list := []string{lower, normalizeWords(lower)}

@@ -278,9 +278,9 @@ func parseColumns(sql string) (names []string, err error) {
 
 // Rows calls fn with each row, in the order of their rowids, until it returns an error. At most most bytes of a row are
 // read; fields behind them are empty.
-func (t *Table) Rows(most int, fn func(rowid int64, r *Row) error) error {
+func (t *Table) Rows(maxRowBytes int, fn func(rowid int64, r *Row) error) error {
 	b := &readBudget{t.db.maxStoredPages, t.db.maxStoredPages * t.db.pageSize}
-	return t.walkRows(t.rootPage, maxDepth, b, most, fn)
+	return t.walkRows(t.rootPage, maxDepth, b, maxRowBytes, fn)
 }
 
 // A readBudget is what a tree can have at most: each page is in it once, and rows share no bytes.
@@ -418,8 +418,8 @@ type Row struct {
 }
 
 type field struct {
-	kind uint64
-	data []byte
+	serialType uint64
+	data       []byte
 }
 
 // parseRecord divides the data of a row.
@@ -466,7 +466,7 @@ func (r *Row) field(name string) (field, bool) {
 
 // Text returns a text or the bytes of a blob; "" for another value and for none.
 func (r *Row) Text(name string) string {
-	if f, ok := r.field(name); ok && f.kind >= 12 {
+	if f, ok := r.field(name); ok && f.serialType >= 12 {
 		return string(f.data)
 	}
 	return ""
@@ -476,10 +476,10 @@ func (r *Row) Text(name string) string {
 func (r *Row) Int(name string) int64 {
 	f, ok := r.field(name)
 	switch {
-	case !ok || f.kind > 9 || f.kind == 7 || f.kind == 0:
+	case !ok || f.serialType > 9 || f.serialType == 7 || f.serialType == 0:
 		return 0
-	case f.kind >= 8:
-		return int64(f.kind - 8)
+	case f.serialType >= 8:
+		return int64(f.serialType - 8)
 	}
 	v := int64(int8(f.data[0]))
 	for _, b := range f.data[1:] {

@@ -5,23 +5,23 @@ package stack
 
 func init() { Grow() } // for the main goroutine, which compiles regular expressions of packages during initialization
 
-// size is the number of bytes that [Grow] reserves. Pages of them that are never used take no memory.
-const size = 100 << 10
+// reservedStackBytes is the number of bytes that [Grow] reserves. Pages of them that are never used take no memory.
+const reservedStackBytes = 100 << 10
 
 // Grow makes the stack of the calling goroutine large enough for judging an action.
-func Grow() { reserve(false) }
+func Grow() { growStackReturningDummyByte(false) }
 
-// reserve has a frame of size bytes. It is not cleared unless used.
+// growStackReturningDummyByte has a frame of size bytes. It is not cleared unless used.
 //
 //go:noinline
-func reserve(used bool) byte {
-	if !used {
+func growStackReturningDummyByte(mustTouchFrame bool) byte {
+	if !mustTouchFrame {
 		return 0
 	}
-	var room [size]byte
-	fill(&room)
+	var room [reservedStackBytes]byte
+	touchReservedFrame(&room)
 	return room[0]
 }
 
 //go:noinline
-func fill(room *[size]byte) { room[0] = 1 }
+func touchReservedFrame(frame *[reservedStackBytes]byte) { frame[0] = 1 }

@@ -4,8 +4,8 @@ package subprocess
 
 import "os/exec"
 
-// OwnGroup does nothing: only the command itself is ended here.
-func OwnGroup(*exec.Cmd) {}
+// SetOwnProcessGroup does nothing: only the command itself is ended here.
+func SetOwnProcessGroup(*exec.Cmd) {}
 
 // KillGroup does nothing.
 func KillGroup(*exec.Cmd) {}

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// OwnGroup makes a command the leader of a process group, so that what it has
+// SetOwnProcessGroup makes a command the leader of a process group, so that what it has
 // started can be ended with it.
-func OwnGroup(cmd *exec.Cmd) {
+func SetOwnProcessGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }

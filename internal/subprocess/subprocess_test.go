@@ -32,7 +32,7 @@ func TestGroupEndsWithItsLeader(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!")
-	OwnGroup(cmd)
+	SetOwnProcessGroup(cmd)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)

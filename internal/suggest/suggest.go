@@ -32,9 +32,9 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// Question returns a question that names the nearest of the known words, to be
+// DidYouMeanSuffix returns a question that names the nearest of the known words, to be
 // put behind a message, or "" if none is near.
-func Question(word string, known []string) string {
+func DidYouMeanSuffix(word string, known []string) string {
 	near := Nearest(word, known)
 	if near == "" {
 		return ""

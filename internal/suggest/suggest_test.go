@@ -28,13 +28,13 @@ func TestNearest(t *testing.T) {
 // quoted, and that nothing is asked where none is near.
 func TestQuestion(t *testing.T) {
 	t.Parallel()
-	if got := Question("plicy", []string{"run", "policy"}); !strings.Contains(got, `"policy"`) || strings.Contains(got, "plicy") {
+	if got := DidYouMeanSuffix("plicy", []string{"run", "policy"}); !strings.Contains(got, `"policy"`) || strings.Contains(got, "plicy") {
 		t.Errorf("%q", got)
 	}
-	if got := Question("something", []string{"run", "policy"}); got != "" {
+	if got := DidYouMeanSuffix("something", []string{"run", "policy"}); got != "" {
 		t.Errorf("%q for a word that is near none", got)
 	}
-	if got := Question("run\x1b", []string{"run\x1b[0m"}); strings.Contains(got, "\x1b") {
+	if got := DidYouMeanSuffix("run\x1b", []string{"run\x1b[0m"}); strings.Contains(got, "\x1b") {
 		t.Errorf("%q holds an escape", got)
 	}
 }

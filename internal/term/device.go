@@ -54,9 +54,9 @@ func (d *Device) Size() (columns, lines int) {
 // the screen.
 func (d *Device) IsRaw() bool { return isRaw(d.In) }
 
-// EnableKeyMode has the terminal forward each key as it is pressed, and show none of
+// EnableCbreakMode has the terminal forward each key as it is pressed, and show none of
 // them. ^C stays a signal. [Device.Restore] undoes it.
-func (d *Device) EnableKeyMode() error {
+func (d *Device) EnableCbreakMode() error {
 	if err := setKeyMode(d.In); err != nil {
 		return fmt.Errorf("switch the terminal to raw mode: %w", err)
 	}
@@ -97,9 +97,9 @@ func (d *Device) DiscardInput() error { return discardInput(d.In) }
 // to the ordinary screen.
 const resetSequence = "\x1b[?25h\x1b[?2004l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[0m"
 
-// Repair brings a terminal back into the state that a line of text expects,
+// ResetToLineMode brings a terminal back into the state that a line of text expects,
 // after a process has died that had changed it.
-func (d *Device) Repair() error {
+func (d *Device) ResetToLineMode() error {
 	if err := setLineMode(d.In); err != nil {
 		return fmt.Errorf("restore the terminal: %w", err)
 	}

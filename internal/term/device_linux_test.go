@@ -45,7 +45,7 @@ func TestKeys(t *testing.T) {
 	if d.IsRaw() {
 		t.Fatal("a new terminal hands on keys one by one")
 	}
-	if err := d.EnableKeyMode(); err != nil {
+	if err := d.EnableCbreakMode(); err != nil {
 		t.Fatal(err)
 	}
 	if !d.IsRaw() {
@@ -68,13 +68,13 @@ func TestKeys(t *testing.T) {
 func TestMend(t *testing.T) {
 	t.Parallel()
 	d, _ := terminal(t)
-	if err := d.EnableKeyMode(); err != nil {
+	if err := d.EnableCbreakMode(); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.SaveSettings(); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Repair(); err != nil || d.IsRaw() {
+	if err := d.ResetToLineMode(); err != nil || d.IsRaw() {
 		t.Fatalf("keys one by one: %t, %v", d.IsRaw(), err)
 	}
 	if err := d.Restore(); err != nil || d.IsRaw() {
@@ -86,7 +86,7 @@ func TestMend(t *testing.T) {
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	d, person := terminal(t)
-	if err := d.EnableKeyMode(); err != nil {
+	if err := d.EnableCbreakMode(); err != nil {
 		t.Fatal(err)
 	}
 	read := func(typed string) string {
@@ -148,7 +148,7 @@ func TestNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &Device{In: f, Out: f}
-	for name, err := range map[string]error{"keys": d.EnableKeyMode(), "mend": d.Repair(), "save": d.SaveSettings(), "flush": d.DiscardInput()} {
+	for name, err := range map[string]error{"keys": d.EnableCbreakMode(), "mend": d.ResetToLineMode(), "save": d.SaveSettings(), "flush": d.DiscardInput()} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		}

@@ -43,7 +43,7 @@ func (m *charsmap) normalize(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	state := -1
-	for text != "" && b.Len() <= maxUnpreparedBytes {
+	for text != "" && b.Len() <= maxUnnormalizedTextBytes {
 		// Of ASCII, only CR LF is a cluster of two.
 		if text[0] < utf8.RuneSelf && (len(text) == 1 || text[1] < utf8.RuneSelf && text[0] != '\r') {
 			m.writeReplaced(&b, text[:1])
@@ -58,7 +58,7 @@ func (m *charsmap) normalize(text string) string {
 				continue
 			}
 		}
-		for cluster != "" && b.Len() <= maxUnpreparedBytes {
+		for cluster != "" && b.Len() <= maxUnnormalizedTextBytes {
 			_, n := utf8.DecodeRuneInString(cluster)
 			m.writeReplaced(&b, cluster[:n])
 			cluster = cluster[n:]
@@ -82,7 +82,7 @@ func (m *charsmap) writeReplaced(b *strings.Builder, char string) {
 func (m *charsmap) lookup(key string) ([]byte, bool) {
 	unit, at := m.trie[0], uint32(0)
 	for i := 0; i < len(key); i++ {
-		at ^= unitOffset(unit) ^ uint32(key[i])
+		at ^= doubleArrayTrieUnitOffset(unit) ^ uint32(key[i])
 		if key[i] == 0 || int(at) >= len(m.trie) {
 			return nil, false
 		}
@@ -90,7 +90,7 @@ func (m *charsmap) lookup(key string) ([]byte, bool) {
 			return nil, false
 		}
 		if unit>>8&1 == 1 {
-			value := at ^ unitOffset(unit)
+			value := at ^ doubleArrayTrieUnitOffset(unit)
 			if int(value) >= len(m.trie) {
 				return nil, false
 			}
@@ -105,4 +105,4 @@ func (m *charsmap) lookup(key string) ([]byte, bool) {
 	return nil, false
 }
 
-func unitOffset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
+func doubleArrayTrieUnitOffset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }

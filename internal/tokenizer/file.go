@@ -13,13 +13,13 @@ import (
 // Bounds of a tokenizer.json. The largest in use, of XLM-R's family, has 17 MB
 // and 250,002 tokens, none above 48 bytes.
 const (
-	maxFileBytes         = 64 << 20
-	maxVocab             = 1 << 19
-	maxTokenBytes        = 256     // bytes
-	initialVocabCapacity = 8 << 10 // number of tokens for which memory is reserved at once
-	maxAdded             = 4096    // added tokens
-	maxDepth             = 8       // nesting depth of sequences
-	maxSequenceSteps     = 32      // in all sequences together
+	maxFileBytes                 = 64 << 20
+	maxVocab                     = 1 << 19
+	maxTokenBytes                = 256     // bytes
+	initialVocabCapacity         = 8 << 10 // number of tokens for which memory is reserved at once
+	maxAddedTokens               = 4096    // added tokens
+	maxDepth                     = 8       // nesting depth of sequences
+	maxNormalizerOrSplitterSteps = 32      // in all sequences together
 )
 
 // A tokenizerFile is the parts of a tokenizer.json that are followed. Others have to do
@@ -66,8 +66,8 @@ func parseFile(data []byte) (*tokenizerFile, error) {
 	if f.Model == nil {
 		return nil, errors.New("the key model is missing")
 	}
-	if len(f.AddedTokens) > maxAdded {
-		return nil, fmt.Errorf("the file has %d added tokens, more than the limit of %d", len(f.AddedTokens), maxAdded)
+	if len(f.AddedTokens) > maxAddedTokens {
+		return nil, fmt.Errorf("the file has %d added tokens, more than the limit of %d", len(f.AddedTokens), maxAddedTokens)
 	}
 	return f, nil
 }
@@ -193,7 +193,7 @@ func (t *token) readPair(dec *jsontext.Decoder) error {
 }
 
 // buildTokenizer makes the tokenizer of shield's own model or of a foreign one.
-func (f *tokenizerFile) buildTokenizer(foreign bool) (*Tokenizer, error) {
+func (f *tokenizerFile) buildTokenizer(isUserSupplied bool) (*Tokenizer, error) {
 	t := &Tokenizer{}
 	known, ids, err := f.collectIDs(&t.idCount)
 	if err != nil {
@@ -205,7 +205,7 @@ func (f *tokenizerFile) buildTokenizer(foreign bool) (*Tokenizer, error) {
 			special[a.Content] = true
 		}
 	}
-	if t.prefixIDs, t.suffixIDs, err = parseFrame(f.PostProcessor, ids, special); err != nil {
+	if t.prefixIDs, t.suffixIDs, err = parseSpecialPrefixAndSuffix(f.PostProcessor, ids, special); err != nil {
 		return nil, fmt.Errorf("post_processor: %w", err)
 	}
 	if t.normalize, err = parseNormalizer(f.Normalizer); err != nil {
@@ -222,8 +222,8 @@ func (f *tokenizerFile) buildTokenizer(foreign bool) (*Tokenizer, error) {
 		var own *wordPiece
 		if own, err = newWordPiece(m, known, special); err == nil {
 			t.model = own
-			if foreign {
-				t.model = own.useLibrary()
+			if isUserSupplied {
+				t.model = own.libraryWordPieceModelOrSelf()
 			}
 		}
 	case m.Type == "Unigram" && m.Vocab.isPairArray:
@@ -242,7 +242,7 @@ func (f *tokenizerFile) buildTokenizer(foreign bool) (*Tokenizer, error) {
 // collectIDs returns the ids of the tokens of the vocabulary in known, and the ids of these and the
 // added tokens in all; both are the same map if no added token is new. Two tokens with the same id
 // are an error. size is set to the largest id plus 1.
-func (f *tokenizerFile) collectIDs(size *int) (known, all map[string]int64, err error) {
+func (f *tokenizerFile) collectIDs(idCount *int) (vocabIDs, allIDs map[string]int64, err error) {
 	tokens := f.Model.Vocab.tokens
 	if len(tokens) == 0 {
 		return nil, nil, errors.New("model: empty vocabulary")
@@ -277,17 +277,17 @@ func (f *tokenizerFile) collectIDs(size *int) (known, all map[string]int64, err 
 			return nil, nil, fmt.Errorf("model: %w", err)
 		}
 	}
-	known = ids
+	vocabIDs = ids
 	for _, a := range f.AddedTokens {
-		if _, has := known[a.Content]; !has && len(ids) == len(known) {
-			ids = maps.Clone(known)
+		if _, has := vocabIDs[a.Content]; !has && len(ids) == len(vocabIDs) {
+			ids = maps.Clone(vocabIDs)
 		}
 		if err := add(a.Content, a.ID); err != nil {
 			return nil, nil, fmt.Errorf("added_tokens: %w", err)
 		}
 	}
-	*size = len(owner)
-	return known, ids, nil
+	*idCount = len(owner)
+	return vocabIDs, ids, nil
 }
 
 // findPadID returns the id of the padding token and marks its text as special.

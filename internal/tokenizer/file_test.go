@@ -30,7 +30,7 @@ func sequences(name string, depth int) string {
 
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
-	if _, err := Open([]byte(fileWith())); err != nil {
+	if _, err := OpenBuiltinModel([]byte(fileWith())); err != nil {
 		t.Fatalf("the file that the others are made of: %v", err)
 	}
 	wordPiece := func(vocab string) string { return fileWith(`"model":{"type":"WordPiece","vocab":` + vocab + `}`) }
@@ -115,7 +115,7 @@ func TestOpenRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Open([]byte(tt.file))
+			_, err := OpenBuiltinModel([]byte(tt.file))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v, want one with %q", err, tt.want)
 			}
@@ -146,7 +146,7 @@ func TestOpenManyTokens(t *testing.T) {
 			fmt.Fprintf(&b, form.token, i)
 		}
 		b.WriteString(form.after)
-		if _, err := Open([]byte(b.String())); err == nil || !strings.Contains(err.Error(), "more than 524288 tokens") {
+		if _, err := OpenBuiltinModel([]byte(b.String())); err == nil || !strings.Contains(err.Error(), "more than 524288 tokens") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestOpenAccepts(t *testing.T) {
 			`"model":{"type":"Unigram","unk_id":1,"vocab":[["<s>",0],["<unk>",0],["</s>",0],["▁a",-1],["b",-2]]}`), "a\tab xy", []int64{0, 3, 3, 4, 1, 2}},
 	}
 	for _, tt := range tests {
-		tok, err := Open([]byte(tt.file))
+		tok, err := OpenBuiltinModel([]byte(tt.file))
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -191,7 +191,7 @@ func FuzzOpen(f *testing.F) {
 		`"model":{"type":"Unigram","unk_id":0,"byte_fallback":true,"vocab":[["<unk>",0],["▁",-1],["a",-2]]}`)), " a\xff  b")
 	f.Add([]byte(fileWith(`"normalizer":{"type":"Precompiled","precompiled_charsmap":"CAAAAP///39hAQAAeAA="}`)), "aa\r\n")
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
-		tok, err := Open(data)
+		tok, err := OpenBuiltinModel(data)
 		if err != nil {
 			checkMessage(t, err)
 			return
@@ -201,8 +201,8 @@ func FuzzOpen(f *testing.F) {
 			t.Error(err)
 		}
 		for _, id := range tok.AddSpecialTokens(nil, ids) {
-			if id < 0 || id >= int64(tok.Size()) {
-				t.Errorf("%q has the id %d of %d", text, id, tok.Size())
+			if id < 0 || id >= int64(tok.VocabSize()) {
+				t.Errorf("%q has the id %d of %d", text, id, tok.VocabSize())
 			}
 		}
 	})

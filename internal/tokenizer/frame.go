@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxFrameIDs is how many ids may be before a text, and after it.
-const maxFrameIDs = 16
+// maxSpecialTokensPerSide is how many ids may be before a text, and after it.
+const maxSpecialTokensPerSide = 16
 
 type processorFile struct {
 	Type          string           `json:"type"`
@@ -32,10 +32,10 @@ type templatePart struct {
 	} `json:"Sequence"`
 }
 
-// parseFrame returns the token ids before and after a text, and marks their tokens as special. For
+// parseSpecialPrefixAndSuffix returns the token ids before and after a text, and marks their tokens as special. For
 // a file without post_processor, these are the ids of [CLS] and [SEP], or of <s> and </s>, if the
 // vocabulary contains them.
-func parseFrame(raw jsontext.Value, ids map[string]int64, special map[string]bool) (prefix, suffix []int64, err error) {
+func parseSpecialPrefixAndSuffix(raw jsontext.Value, ids map[string]int64, special map[string]bool) (prefix, suffix []int64, err error) {
 	if raw.Kind() == 'n' || raw.Kind() == 0 {
 		for _, pair := range [][2]string{{"[CLS]", "[SEP]"}, {"<s>", "</s>"}} {
 			cls, ok1 := ids[pair[0]]
@@ -67,7 +67,7 @@ func parseFrame(raw jsontext.Value, ids map[string]int64, special map[string]boo
 		if json.Unmarshal(f.Processors[0], &inner) == nil && inner.Type == "Sequence" {
 			return nil, nil, errors.New("a Sequence in a Sequence is not supported")
 		}
-		return parseFrame(f.Processors[0], ids, special)
+		return parseSpecialPrefixAndSuffix(f.Processors[0], ids, special)
 	default:
 		return nil, nil, fmt.Errorf("type %.80q is not supported; use BertProcessing, RobertaProcessing or TemplateProcessing", f.Type)
 	}
@@ -104,8 +104,8 @@ func (f *processorFile) parseTemplate() (prefix, suffix []int64, err error) {
 		default:
 			return nil, nil, errors.New("the template for one text may name only special tokens and the text, once; export the tokenizer again")
 		}
-		if len(prefix) > maxFrameIDs || len(suffix) > maxFrameIDs {
-			return nil, nil, fmt.Errorf("more than %d special tokens", maxFrameIDs)
+		if len(prefix) > maxSpecialTokensPerSide || len(suffix) > maxSpecialTokensPerSide {
+			return nil, nil, fmt.Errorf("more than %d special tokens", maxSpecialTokensPerSide)
 		}
 	}
 	if !seen {

@@ -37,9 +37,9 @@ type normalizerFile struct {
 	Charsmap string `json:"precompiled_charsmap"`
 }
 
-// normalizeFile runs a file's normalizer. A text that grows beyond maxUnpreparedBytes is
+// runNormalizerOnText runs a file's normalizer. A text that grows beyond maxUnnormalizedTextBytes is
 // returned as far as it came, which is too long in any case.
-func normalizeFile(n normalizer, text string) string {
+func runNormalizerOnText(n normalizer, text string) string {
 	return n(strings.ToValidUTF8(text, string(utf8.RuneError)))
 }
 
@@ -53,7 +53,7 @@ func parseNormalizer(raw jsontext.Value) (normalizer, error) {
 }
 
 func parseNormalizerAt(raw jsontext.Value, depth int, steps *int) (normalizer, error) {
-	if *steps++; depth > maxDepth || *steps > maxSequenceSteps {
+	if *steps++; depth > maxDepth || *steps > maxNormalizerOrSplitterSteps {
 		return nil, errors.New("the Sequence has too many steps")
 	}
 	var f normalizerFile
@@ -98,7 +98,7 @@ func (f *normalizerFile) newSequence(depth int, steps *int) (normalizer, error) 
 	}
 	return func(text string) string {
 		for _, n := range all {
-			if len(text) > maxUnpreparedBytes {
+			if len(text) > maxUnnormalizedTextBytes {
 				break
 			}
 			text = n(text)

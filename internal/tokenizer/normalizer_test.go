@@ -43,7 +43,7 @@ func TestNormalizerParity(t *testing.T) {
 			}
 			got := 0
 			for _, text := range row.Texts {
-				if out := normalizeFile(n, text.In); out != text.Out {
+				if out := runNormalizerOnText(n, text.In); out != text.Out {
 					got++
 					if !strings.ContainsAny(text.In, newer) {
 						t.Errorf("%.200q\n got  %.200q\n want %.200q", text.In, out, text.Out)
@@ -72,7 +72,7 @@ func TestNormalizers(t *testing.T) {
 		n, err := parseNormalizer(jsontext.Value(tt.json))
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
-		} else if got := normalizeFile(n, tt.in); got != tt.want {
+		} else if got := runNormalizerOnText(n, tt.in); got != tt.want {
 			t.Errorf("%s: %q becomes %q, want %q", tt.name, tt.in, got, tt.want)
 		}
 	}
@@ -106,7 +106,7 @@ func TestCharsmapGrows(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.text = bytes.Repeat([]byte("x"), 1<<20)
-	if got := m.normalize(strings.Repeat("Ａ", MaxBytes/3)); len(got) <= MaxBytes || len(got) > maxUnpreparedBytes+1<<20 {
+	if got := m.normalize(strings.Repeat("Ａ", MaxBytes/3)); len(got) <= MaxBytes || len(got) > maxUnnormalizedTextBytes+1<<20 {
 		t.Errorf("%d bytes", len(got))
 	}
 }
@@ -122,7 +122,7 @@ func FuzzCharsmap(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if got := m.normalize(text); len(got) > maxUnpreparedBytes+len(m.text)+len(text) {
+		if got := m.normalize(text); len(got) > maxUnnormalizedTextBytes+len(m.text)+len(text) {
 			t.Errorf("%d bytes became %d", len(text), len(got))
 		}
 	})

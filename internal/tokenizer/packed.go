@@ -13,23 +13,23 @@ import (
 // A packedHeader is the first line of a packed tokenizer, in JSON. The hash slots and the entries
 // of its [packedVocab] follow.
 type packedHeader struct {
-	Size          int            `json:"size"`
-	Pad           int64          `json:"pad"`
-	PrefixIDs     []int64        `json:"before"`
-	SuffixIDs     []int64        `json:"after"`
-	Normalizer    jsontext.Value `json:"normalizer"`
-	Splitter      jsontext.Value `json:"splitter"`
-	UnknownID     int64          `json:"unknown"`
-	Prefix        string         `json:"prefix"`
-	MaxTokenBytes int            `json:"longest"`
-	MaxChars      int            `json:"max_chars"`
-	SlotBytes     int            `json:"slots"` // bytes
+	VocabSize          int            `json:"size"`
+	PadTokenID         int64          `json:"pad"`
+	PrefixIDs          []int64        `json:"before"`
+	SuffixIDs          []int64        `json:"after"`
+	Normalizer         jsontext.Value `json:"normalizer"`
+	Splitter           jsontext.Value `json:"splitter"`
+	UnknownID          int64          `json:"unknown"`
+	ContinuationPrefix string         `json:"prefix"`
+	MaxTokenBytes      int            `json:"longest"`
+	MaxChars           int            `json:"max_chars"`
+	HashSlotTableBytes int            `json:"slots"` // bytes
 }
 
 // Pack returns a tokenizer.json in the form that [OpenPacked] opens. Only WordPiece
 // has one.
 func Pack(data []byte) ([]byte, error) {
-	t, err := Open(data)
+	t, err := OpenBuiltinModel(data)
 	if err != nil {
 		return nil, err
 	}
@@ -54,16 +54,16 @@ func OpenPacked(data string) (*Tokenizer, error) {
 	if err := json.Unmarshal([]byte(line), &p); err != nil {
 		return nil, fmt.Errorf("packed tokenizer: %w", decodeError(err))
 	}
-	if p.SlotBytes <= 0 || p.SlotBytes > len(rest) || p.SlotBytes&(p.SlotBytes-1) != 0 {
+	if p.HashSlotTableBytes <= 0 || p.HashSlotTableBytes > len(rest) || p.HashSlotTableBytes&(p.HashSlotTableBytes-1) != 0 {
 		return nil, errors.New("packed tokenizer: the file is truncated")
 	}
-	t := &Tokenizer{idCount: p.Size, padID: p.Pad, prefixIDs: p.PrefixIDs, suffixIDs: p.SuffixIDs}
+	t := &Tokenizer{idCount: p.VocabSize, padID: p.PadTokenID, prefixIDs: p.PrefixIDs, suffixIDs: p.SuffixIDs}
 	var err, also error
 	t.normalize, err = parseNormalizer(p.Normalizer)
 	t.split, also = parseSplitter(p.Splitter)
 	if err = errors.Join(err, also); err != nil {
 		return nil, fmt.Errorf("packed tokenizer: %w", err)
 	}
-	t.model = &wordPiece{wordTable: packedVocab{rest[:p.SlotBytes], rest[p.SlotBytes:]}, continuationPrefix: p.Prefix, prefixHash: hashText(emptyHash, p.Prefix), maxTokenBytes: p.MaxTokenBytes, maxChars: p.MaxChars, unknownID: p.UnknownID}
+	t.model = &wordPiece{wordTable: packedVocab{rest[:p.HashSlotTableBytes], rest[p.HashSlotTableBytes:]}, continuationPrefix: p.ContinuationPrefix, prefixHash: hashText(emptyHash, p.ContinuationPrefix), maxTokenBytes: p.MaxTokenBytes, maxChars: p.MaxChars, unknownID: p.UnknownID}
 	return t, nil
 }

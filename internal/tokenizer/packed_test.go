@@ -24,8 +24,8 @@ func openPacked(t testing.TB, name string) *Tokenizer {
 func TestPacked(t *testing.T) {
 	t.Parallel()
 	file, packed := openModel(t, "bert"), openPacked(t, "bert")
-	if packed.Size() != file.Size() || packed.PadID() != file.PadID() || !slices.Equal(packed.AddSpecialTokens(nil, nil), file.AddSpecialTokens(nil, nil)) {
-		t.Errorf("size %d, padding %d, frame %v", packed.Size(), packed.PadID(), packed.AddSpecialTokens(nil, nil))
+	if packed.VocabSize() != file.VocabSize() || packed.PadID() != file.PadID() || !slices.Equal(packed.AddSpecialTokens(nil, nil), file.AddSpecialTokens(nil, nil)) {
+		t.Errorf("size %d, padding %d, frame %v", packed.VocabSize(), packed.PadID(), packed.AddSpecialTokens(nil, nil))
 	}
 	for _, row := range readReferences(t, "bert") {
 		if got, err := packed.Encode(t.Context(), row.Text); err != nil || !slices.Equal(got, row.IDs) {

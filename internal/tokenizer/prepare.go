@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Prepare is the normaliser of shield's own models, for the text they were
+// NormalizeForOwnModels is the normaliser of shield's own models, for the text they were
 // trained on and for the text they judge alike. It works in one pass of
 // linear time and changes nothing the second time.
 //
@@ -24,8 +24,8 @@ import (
 //     "curl😀" would hide curl.
 //   - White space of any kind and length becomes one space, and none is left at
 //     either end.
-func Prepare(text string) string {
-	i := preparedPrefix(text)
+func NormalizeForOwnModels(text string) string {
+	i := normalizedASCIIPrefixLen(text)
 	if i == len(text) {
 		return text
 	}
@@ -36,17 +36,17 @@ func Prepare(text string) string {
 	for ; i < len(text); i++ {
 		c := text[i]
 		if c >= utf8.RuneSelf {
-			return prepareRunes(text[i:], &w)
+			return completeNormalizedText(text[i:], &w)
 		}
 		w.writeASCII(c)
 	}
 	return strings.TrimSuffix(b.String(), " ")
 }
 
-// preparedPrefix returns the length of the beginning of text that [Prepare] leaves unchanged: ASCII
+// normalizedASCIIPrefixLen returns the length of the beginning of text that [Prepare] leaves unchanged: ASCII
 // characters without upper case, control characters and repeated spaces. A space at the end of text
 // is not included, since Prepare removes it.
-func preparedPrefix(text string) int {
+func normalizedASCIIPrefixLen(text string) int {
 	space := true
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -85,21 +85,21 @@ func (w *spacedWriter) writeSpace() {
 	}
 }
 
-// prepareRunes writes the rest of a text, from its first rune beyond ASCII, and
+// completeNormalizedText writes the rest of a text, from its first rune beyond ASCII, and
 // returns all that was written.
 //
 // Composing last makes the result stable: Hangul syllables and the vowel signs
 // of Indic scripts, which have a width, come together again.
-func prepareRunes(rest string, w *spacedWriter) string {
-	decomposed := norm.NFKD.String(strings.ToValidUTF8(rest, ""))
+func completeNormalizedText(unnormalizedRest string, w *spacedWriter) string {
+	decomposed := norm.NFKD.String(strings.ToValidUTF8(unnormalizedRest, ""))
 	for _, r := range decomposed {
 		switch {
 		case r < utf8.RuneSelf:
 			w.writeASCII(byte(r))
 		case unicode.IsSpace(r):
 			w.writeSpace()
-		case isDropped(r):
-		case isStandalone(r):
+		case isRemovedByNormalization(r):
+		case mustSurroundWithSpaces(r):
 			w.writeSpace()
 			w.b.WriteRune(unicode.ToLower(r))
 			w.endsWithSpace = false
@@ -112,8 +112,8 @@ func prepareRunes(rest string, w *spacedWriter) string {
 	return norm.NFC.String(strings.TrimSuffix(w.b.String(), " "))
 }
 
-// isDropped reports whether [Prepare] removes a character that is not white space.
-func isDropped(r rune) bool {
+// isRemovedByNormalization reports whether [Prepare] removes a character that is not white space.
+func isRemovedByNormalization(r rune) bool {
 	if unicode.IsLetter(r) || unicode.IsPunct(r) || unicode.IsNumber(r) || unicode.IsSymbol(r) {
 		// Fillers are letters without ink.
 		return r == '\u115F' || r == '\u1160' || r == '\u3164' || r == '\uFFA0' || r == utf8.RuneError
@@ -121,8 +121,8 @@ func isDropped(r rune) bool {
 	return !unicode.Is(unicode.Mc, r)
 }
 
-// isStandalone reports whether [Prepare] puts spaces around a character.
-func isStandalone(r rune) bool {
+// mustSurroundWithSpaces reports whether [Prepare] puts spaces around a character.
+func mustSurroundWithSpaces(r rune) bool {
 	return r > 0xFFFF || isIdeograph(r) || unicode.Is(unicode.So, r)
 }
 

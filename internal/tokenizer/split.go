@@ -36,7 +36,7 @@ func parseSplitter(raw jsontext.Value) (splitter, error) {
 }
 
 func parseSplitterAt(raw jsontext.Value, depth int, steps *int) (splitter, error) {
-	if *steps++; depth > maxDepth || *steps > maxSequenceSteps {
+	if *steps++; depth > maxDepth || *steps > maxNormalizerOrSplitterSteps {
 		return nil, errors.New("the Sequence has too many steps")
 	}
 	if raw.Kind() == 'n' || raw.Kind() == 0 {
@@ -96,13 +96,13 @@ func splitNothing(dst []textPart, w textPart) []textPart {
 }
 
 // splitSpace divides at white space and drops it.
-func splitSpace(dst []textPart, w textPart) []textPart { return splitAt(dst, w, false) }
+func splitSpace(dst []textPart, w textPart) []textPart { return splitTextAtSpaces(dst, w, false) }
 
 // splitBert divides at white space, which it drops, and around each punctuation
 // mark.
-func splitBert(dst []textPart, w textPart) []textPart { return splitAt(dst, w, true) }
+func splitBert(dst []textPart, w textPart) []textPart { return splitTextAtSpaces(dst, w, true) }
 
-func splitAt(dst []textPart, w textPart, punctuation bool) []textPart {
+func splitTextAtSpaces(dst []textPart, w textPart, alsoAtPunctuation bool) []textPart {
 	start := 0
 	take := func(from, to int) {
 		if from < to {
@@ -114,7 +114,7 @@ func splitAt(dst []textPart, w textPart, punctuation bool) []textPart {
 		case unicode.IsSpace(r):
 			take(start, i)
 			start = i + utf8.RuneLen(r)
-		case punctuation && isPunctuation(r):
+		case alsoAtPunctuation && isPunctuation(r):
 			take(start, i)
 			start = i + utf8.RuneLen(r)
 			take(i, start)
@@ -177,11 +177,11 @@ func newMetaspace(f *splitterFile) (splitter, error) {
 		}
 		first := w.atTextStart
 		for apart && text != "" {
-			next := strings.Index(text[len(leadingMark(text, mark)):], mark)
+			next := strings.Index(text[len(prefixIfPresent(text, mark)):], mark)
 			if next < 0 {
 				break
 			}
-			next += len(leadingMark(text, mark))
+			next += len(prefixIfPresent(text, mark))
 			dst = append(dst, textPart{text[:next], first})
 			text, first = text[next:], false
 		}
@@ -189,10 +189,10 @@ func newMetaspace(f *splitterFile) (splitter, error) {
 	}, nil
 }
 
-// leadingMark returns mark if text begins with it.
-func leadingMark(text, mark string) string {
-	if strings.HasPrefix(text, mark) {
-		return mark
+// prefixIfPresent returns mark if text begins with it.
+func prefixIfPresent(text, prefix string) string {
+	if strings.HasPrefix(text, prefix) {
+		return prefix
 	}
 	return ""
 }

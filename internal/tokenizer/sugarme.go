@@ -22,10 +22,10 @@ type libraryWordPiece struct {
 	maxChars int
 }
 
-// useLibrary returns a model that does the same by the library. It is given the
+// libraryWordPieceModelOrSelf returns a model that does the same by the library. It is given the
 // vocabulary that was read here, since its own reading ignores the prefix of
 // tokens within a word.
-func (w *wordPiece) useLibrary() wordModel {
+func (w *wordPiece) libraryWordPieceModelOrSelf() wordModel {
 	// A text cannot spell the unknown token: it is valid UTF-8 when it is divided.
 	const unknown = "\xff"
 	vocab := library.Vocab{}

@@ -2,5 +2,5 @@
 
 package tokenizer
 
-// useLibrary returns the model itself: the library needs integers of 64 bits.
-func (w *wordPiece) useLibrary() wordModel { return w }
+// libraryWordPieceModelOrSelf returns the model itself: the library needs integers of 64 bits.
+func (w *wordPiece) libraryWordPieceModelOrSelf() wordModel { return w }

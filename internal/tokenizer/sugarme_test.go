@@ -15,7 +15,7 @@ import (
 
 func openForeign(t testing.TB, name string) *Tokenizer {
 	t.Helper()
-	tok, err := OpenUserModel(readModel(t, name))
+	tok, err := OpenUserSuppliedModel(readModel(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,11 +50,11 @@ func TestForeignSettings(t *testing.T) {
 	t.Parallel()
 	file := `{"model":{"type":"WordPiece","unk_token":"<u>","continuing_subword_prefix":"@@","max_input_chars_per_word":6,
 		"vocab":{"<u>":0,"a":1,"@@b":2,"@@a":3,"\ufffd":4,"ab":5}},"pre_tokenizer":{"type":"WhitespaceSplit"}}`
-	own, err := Open([]byte(file))
+	own, err := OpenBuiltinModel([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, err := OpenUserModel([]byte(file))
+	foreign, err := OpenUserSuppliedModel([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@
 //
 // # Whose code runs
 //
-// [Open] is for the model that comes with shield, and [OpenUserModel] for one that
+// [Open] is for the model that comes with shield, and [OpenUserSuppliedModel] for one that
 // a user names. There, words of WordPiece are divided by
 // github.com/sugarme/tokenizer v0.3.0; reading the file, normalizing and
 // splitting into words, and Unigram, are this package's own in both cases. That
@@ -55,10 +55,10 @@ import (
 // bytes.
 const MaxBytes = 64 << 10
 
-// maxUnpreparedBytes is the length of a text, in bytes, beyond which it is not prepared
+// maxUnnormalizedTextBytes is the length of a text, in bytes, beyond which it is not prepared
 // either. Preparing may shorten a text, but honest text does not have four
 // times as many invisible characters as others.
-const maxUnpreparedBytes = 4 * MaxBytes
+const maxUnnormalizedTextBytes = 4 * MaxBytes
 
 // ErrTooLong means that a text was too long to be read to its end.
 var ErrTooLong = errors.New("text is too long for the tokenizer")
@@ -80,19 +80,19 @@ type wordModel interface {
 	appendTokens(dst []int64, word string) []int64
 }
 
-// A boundedModel reports whether it can divide words without exceeding its limit of vocabulary
+// A vocabularyLookupLimitChecker reports whether it can divide words without exceeding its limit of vocabulary
 // lookups.
-type boundedModel interface{ fitsLookupLimit(words []textPart) bool }
+type vocabularyLookupLimitChecker interface{ fitsLookupLimit(words []textPart) bool }
 
-// Open reads a tokenizer.json of at most 64 MiB. What it cannot follow exactly,
+// OpenBuiltinModel reads a tokenizer.json of at most 64 MiB. What it cannot follow exactly,
 // such as an unknown normalizer, is an error that names it.
-func Open(data []byte) (*Tokenizer, error) { return openTokenizer(data, false) }
+func OpenBuiltinModel(data []byte) (*Tokenizer, error) { return openTokenizer(data, false) }
 
-// OpenUserModel is [Open] for the tokenizer of a model that the user names. There the library
+// OpenUserSuppliedModel is [Open] for the tokenizer of a model that the user names. There the library
 // sugarme divides the words of a WordPiece tokenizer, see the package documentation.
-func OpenUserModel(data []byte) (*Tokenizer, error) { return openTokenizer(data, true) }
+func OpenUserSuppliedModel(data []byte) (*Tokenizer, error) { return openTokenizer(data, true) }
 
-func openTokenizer(data []byte, foreign bool) (t *Tokenizer, err error) {
+func openTokenizer(data []byte, isUserSupplied bool) (t *Tokenizer, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			t, err = nil, fmt.Errorf("tokenizer.json: panic: %.200v", r)
@@ -100,7 +100,7 @@ func openTokenizer(data []byte, foreign bool) (t *Tokenizer, err error) {
 	}()
 	f, err := parseFile(data)
 	if err == nil {
-		t, err = f.buildTokenizer(foreign)
+		t, err = f.buildTokenizer(isUserSupplied)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer.json: %w", err)
@@ -108,9 +108,9 @@ func openTokenizer(data []byte, foreign bool) (t *Tokenizer, err error) {
 	return t, nil
 }
 
-// Size returns 1 + the largest id, which is how many rows the model's table of
+// VocabSize returns 1 + the largest id, which is how many rows the model's table of
 // embeddings needs.
-func (t *Tokenizer) Size() int { return t.idCount }
+func (t *Tokenizer) VocabSize() int { return t.idCount }
 
 // PadID returns the id that fills up short texts among longer ones: the one
 // that the file names, or 0.
@@ -126,13 +126,13 @@ func (t *Tokenizer) AddSpecialTokens(dst, ids []int64) []int64 {
 	return append(dst, t.suffixIDs...)
 }
 
-// Prepare returns the text as the model was trained to see it. The result for a
+// NormalizeText returns the text as the model was trained to see it. The result for a
 // text above 256 KiB is only good for [ErrTooLong].
-func (t *Tokenizer) Prepare(text string) string {
+func (t *Tokenizer) NormalizeText(text string) string {
 	if t.normalize == nil {
-		return Prepare(text)
+		return NormalizeForOwnModels(text)
 	}
-	return normalizeFile(t.normalize, text)
+	return runNormalizerOnText(t.normalize, text)
 }
 
 // Encode prepares a text and returns its tokens, without those that
@@ -144,15 +144,15 @@ func (t *Tokenizer) Encode(ctx context.Context, text string) (ids []int64, err e
 			ids, err = nil, fmt.Errorf("tokenize: panic: %.200v", r)
 		}
 	}()
-	if len(text) > maxUnpreparedBytes {
+	if len(text) > maxUnnormalizedTextBytes {
 		return nil, ErrTooLong
 	}
-	text = t.Prepare(text)
+	text = t.NormalizeText(text)
 	if len(text) > MaxBytes {
 		return nil, ErrTooLong
 	}
 	words := t.split(nil, textPart{text, true})
-	if b, ok := t.model.(boundedModel); ok && !b.fitsLookupLimit(words) {
+	if b, ok := t.model.(vocabularyLookupLimitChecker); ok && !b.fitsLookupLimit(words) {
 		return nil, ErrTooLong
 	}
 	ids = make([]int64, 0, len(text)/3+1)

@@ -27,10 +27,10 @@ func TestFrame(t *testing.T) {
 			t.Errorf("%s: Overhead %d, PadID %d", name, tok.SpecialTokenCount(), tok.PadID())
 		}
 	}
-	if got := openModel(t, "bert").Size(); got != 4000 {
+	if got := openModel(t, "bert").VocabSize(); got != 4000 {
 		t.Errorf("bert has %d ids", got)
 	}
-	if got := openModel(t, "deberta").Size(); got != 4001 { // [MASK] is added
+	if got := openModel(t, "deberta").VocabSize(); got != 4001 { // [MASK] is added
 		t.Errorf("deberta has %d ids", got)
 	}
 }
@@ -161,7 +161,7 @@ func TestLiterals(t *testing.T) {
 		{"bytes", fmt.Sprintf(roberta, true, bytes.String()), "é<0x41>", []int64{4, 10 + 0xc3, 10 + 0xa9, 5, 10 + '0', 10 + 'x', 10 + '4', 10 + '1', 7}},
 	}
 	for _, tt := range tests {
-		tok, err := Open([]byte(tt.file))
+		tok, err := OpenBuiltinModel([]byte(tt.file))
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -191,11 +191,11 @@ func FuzzEncode(f *testing.F) {
 				continue
 			}
 			for _, id := range ids {
-				if id < 0 || id >= int64(tok.Size()) || id < 5 && text != "" && special(i, id) {
+				if id < 0 || id >= int64(tok.VocabSize()) || id < 5 && text != "" && special(i, id) {
 					t.Errorf("%q has the id %d", text, id)
 				}
 			}
-			if again, err := tok.Encode(t.Context(), tok.Prepare(text)); i == 0 && (err != nil || !slices.Equal(ids, again)) {
+			if again, err := tok.Encode(t.Context(), tok.NormalizeText(text)); i == 0 && (err != nil || !slices.Equal(ids, again)) {
 				t.Errorf("%q: %v, prepared before: %v, %v", text, ids, again, err)
 			}
 		}
@@ -250,7 +250,7 @@ func BenchmarkOpen(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Open(data); err != nil {
+				if _, err := OpenBuiltinModel(data); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attach shows a server of tmux on a terminal of 150 columns and as many lines as its
+// AttachTmuxClient shows a server of tmux on a terminal of 150 columns and as many lines as its
 // windows have, as a person's emulator does. It ends with the test.
-func Attach(t *testing.T, sock string, lines int) {
+func AttachTmuxClient(t *testing.T, sock string, terminalRows int) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -25,7 +25,7 @@ func Attach(t *testing.T, sock string, lines int) {
 		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
 	}
 	if err == nil {
-		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(lines) + 1, Col: 150}) // tmux takes a line
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(terminalRows) + 1, Col: 150}) // tmux takes a line
 	}
 	if err != nil {
 		t.Fatal(err)

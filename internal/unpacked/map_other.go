@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// mapped reads a file.
-func mapped(f *os.File, size int64) ([]byte, error) {
+// mapOrReadFile reads a file.
+func mapOrReadFile(f *os.File, size int64) ([]byte, error) {
 	data := make([]byte, size)
 	_, err := io.ReadFull(f, data)
 	return data, err

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapped maps a file for reading. It is never unmapped.
-func mapped(f *os.File, size int64) ([]byte, error) {
+// mapOrReadFile maps a file for reading. It is never unmapped.
+func mapOrReadFile(f *os.File, size int64) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_PRIVATE)
 }

@@ -51,13 +51,13 @@ func (f *File) Extract(dir string) (string, error) {
 		return fail(err)
 	}
 	path := filepath.Join(dir, f.Sum[:16]+"-"+f.Name)
-	if f.at(path) {
+	if f.isIntactAt(path) {
 		return path, nil
 	}
 	if err := f.write(dir, path); err != nil {
 		return fail(err)
 	}
-	if !f.at(path) {
+	if !f.isIntactAt(path) {
 		return fail(errChanged)
 	}
 	return path, nil
@@ -80,7 +80,7 @@ func (f *File) Read(dir string) ([]byte, error) {
 // load maps an unpacked file, which is checked again and hashed: between the check of a path and its use another file
 // can take its place, and programs of the same user can change it.
 func (f *File) load(path string) ([]byte, error) {
-	file, err := owner.Open(path)
+	file, err := owner.OpenNoFollow(path)
 	if err != nil {
 		return nil, err
 	}
@@ -92,21 +92,21 @@ func (f *File) load(path string) ([]byte, error) {
 	if !f.intact(info) {
 		return nil, errChanged
 	}
-	data, err := mapped(file, f.Size)
-	if err == nil && !f.isContent(data) {
+	data, err := mapOrReadFile(file, f.Size)
+	if err == nil && !f.matchesSizeAndSHA256(data) {
 		return nil, errChanged
 	}
 	return data, err
 }
 
-// isContent reports whether data is the content of the file.
-func (f *File) isContent(data []byte) bool {
+// matchesSizeAndSHA256 reports whether data is the content of the file.
+func (f *File) matchesSizeAndSHA256(data []byte) bool {
 	sum := sha256.Sum256(data)
 	return int64(len(data)) == f.Size && hex.EncodeToString(sum[:]) == f.Sum
 }
 
-// at reports whether path is the unpacked file, without following a link.
-func (f *File) at(path string) bool {
+// isIntactAt reports whether path is the unpacked file, without following a link.
+func (f *File) isIntactAt(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && f.intact(info)
 }
@@ -114,7 +114,7 @@ func (f *File) at(path string) bool {
 // intact reports whether info is of a regular file of the right size that other users cannot change. The content is
 // not read.
 func (f *File) intact(info fs.FileInfo) bool {
-	return info.Mode().IsRegular() && info.Size() == f.Size && owner.Check(info, 0o022) == nil
+	return info.Mode().IsRegular() && info.Size() == f.Size && owner.CheckOwnerAndDeniedModeBits(info, 0o022) == nil
 }
 
 func (f *File) write(dir, path string) error {
@@ -143,7 +143,7 @@ func (f *File) write(dir, path string) error {
 		return err
 	}
 	// Another process may have been first: both files are the same.
-	if err := os.Rename(tmp.Name(), path); err != nil && !f.at(path) {
+	if err := os.Rename(tmp.Name(), path); err != nil && !f.isIntactAt(path) {
 		return err
 	}
 	debug.FreeOSMemory() // return the memory used for unpacking, which a long-running process would keep
@@ -156,17 +156,17 @@ func (f *File) content() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !f.isContent(data) {
+	if !f.matchesSizeAndSHA256(data) {
 		return nil, fmt.Errorf("the %s in this program is damaged; install shield again", f.Name)
 	}
 	return data, nil
 }
 
-const maxWindow = 1 << 27 // memory limit for decompressing, in bytes; zstd --long=27 compresses with it
+const maxZstdWindowBytes = 1 << 27 // memory limit for decompressing, in bytes; zstd --long=27 compresses with it
 
 // Decompress returns the content of a zstd archive, which is of about size bytes.
 func Decompress(packed string, size int64) ([]byte, error) {
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxWindow), zstd.WithDecoderMaxWindow(maxWindow))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxZstdWindowBytes), zstd.WithDecoderMaxWindow(maxZstdWindowBytes))
 	if err != nil {
 		return nil, err
 	}

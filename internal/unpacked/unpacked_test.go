@@ -89,8 +89,8 @@ func TestExtractMends(t *testing.T) {
 				t.Fatal(err)
 			}
 			again, err := l.Extract(dir)
-			if err != nil || again != path || !l.at(path) {
-				t.Errorf("%s, %v; intact %v", again, err, l.at(path))
+			if err != nil || again != path || !l.isIntactAt(path) {
+				t.Errorf("%s, %v; intact %v", again, err, l.isIntactAt(path))
 			}
 		})
 	}

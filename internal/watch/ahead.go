@@ -7,15 +7,15 @@ import (
 )
 
 // A Host is an agent host whose hook events are handled before the rest of shield is initialized.
-// NeutralResponse is the response, one JSON text, that leaves an action to the host's own
-// permissions; the action's id replaces [IDPlaceholder] in it.
-type Host struct{ Name, NeutralResponse string }
+// DeferToHostJSON is the response, one JSON text, that leaves an action to the host's own
+// permissions; the action's id replaces [ActionIDPlaceholder] in it.
+type Host struct{ Name, DeferToHostJSON string }
 
-// IDPlaceholder is the placeholder for an action's id.
-const IDPlaceholder = "@"
+// ActionIDPlaceholder is the placeholder for an action's id.
+const ActionIDPlaceholder = "@"
 
 // answerWithID is the answer that contains the action's id.
-const answerWithID = `{"decision":"allow","id":"` + IDPlaceholder + `"}`
+const answerWithID = `{"decision":"allow","id":"` + ActionIDPlaceholder + `"}`
 
 // Hosts are all hosts that shield has a hook for.
 var Hosts = []Host{
@@ -38,28 +38,28 @@ var Hosts = []Host{
 	{"windsurf", `{}`},
 }
 
-// AllowedAnswer returns the judge's answer for which the host gets the neutral response.
-func AllowedAnswer(neutral string) string {
-	return `{"allow":true,"failed":false,"answer":` + neutral + "}\n"
+// JudgeAllowAnswerLine returns the judge's answer for which the host gets the neutral response.
+func JudgeAllowAnswerLine(deferToHostJSON string) string {
+	return `{"allow":true,"failed":false,"answer":` + deferToHostJSON + "}\n"
 }
 
-// finalAnswer returns the response for the host, and whether nothing else has to be done: the judge's
+// deferToHostResponse returns the response for the host, and whether nothing else has to be done: the judge's
 // answer is exactly the neutral one.
-func finalAnswer(host string, got judgeReply) (answer string, ok bool) {
-	i := slices.IndexFunc(Hosts, func(h Host) bool { return h.Name == host })
+func deferToHostResponse(hostName string, got judgeReply) (answer string, judgeDeferred bool) {
+	i := slices.IndexFunc(Hosts, func(h Host) bool { return h.Name == hostName })
 	if i < 0 || got.err != nil {
 		return "", false
 	}
-	neutral, line := Hosts[i].NeutralResponse, string(got.line)
-	if begin, end, names := strings.Cut(AllowedAnswer(neutral), IDPlaceholder); names {
+	neutral, line := Hosts[i].DeferToHostJSON, string(got.line)
+	if begin, end, names := strings.Cut(JudgeAllowAnswerLine(neutral), ActionIDPlaceholder); names {
 		id, begins := strings.CutPrefix(line, begin)
 		id, ends := strings.CutSuffix(id, end)
 		if !begins || !ends || id == "" || strings.ContainsFunc(id, isEscapedInID) {
 			return "", false
 		}
-		neutral = strings.Replace(neutral, IDPlaceholder, id, 1)
+		neutral = strings.Replace(neutral, ActionIDPlaceholder, id, 1)
 	}
-	if line != AllowedAnswer(neutral) {
+	if line != JudgeAllowAnswerLine(neutral) {
 		return "", false
 	}
 	return neutral + "\n", true
@@ -71,14 +71,14 @@ func isEscapedInID(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("_-.:|", c)
 }
 
-var earlyWatch *EventWatch
+var watchStartedInInit *EventWatch
 
-// EarlyWatch returns the watch that this process started before the rest of shield was initialized; nil if
+// WatchStartedInInit returns the watch that this process started before the rest of shield was initialized; nil if
 // there is none.
-func EarlyWatch() *EventWatch { return earlyWatch }
+func WatchStartedInInit() *EventWatch { return watchStartedInInit }
 
-// isInstalledLine reports whether a command line is one that hook install writes.
-func isInstalledLine(args []string) bool {
+// isInstalledHookCommand reports whether a command line is one that hook install writes.
+func isInstalledHookCommand(args []string) bool {
 	if len(args) < 2 || args[0] != "hook" || !slices.ContainsFunc(Hosts, func(h Host) bool { return h.Name == args[1] }) {
 		return false
 	}
@@ -97,7 +97,7 @@ func isInstalledLine(args []string) bool {
 
 // judgesInProcess reports whether an installed command line judges in its own process.
 func judgesInProcess(args []string) bool {
-	return len(args) == 5 && args[4] == "--"+InProcessFlag || len(args) == 6 && args[4] == "--"+InstalledLineFlag && AskingPID(args) != 0
+	return len(args) == 5 && args[4] == "--"+InProcessFlag || len(args) == 6 && args[4] == "--"+HookShellPIDFlag && ParseInvokerPID(args) != 0
 }
 
 // judgeArgs returns the judge's command line for an installed command line.

@@ -11,22 +11,22 @@ import (
 	"github.com/shieldcli/shield/internal/peer"
 )
 
-// earlyWait is how long a hook process waits for its judge during package initialization. If the
+// maxJudgeWaitInInit is how long a hook process waits for its judge during package initialization. If the
 // judge asks a person or a language model, the fully initialized program continues to wait.
-const earlyWait = 250 * time.Millisecond
+const maxJudgeWaitInInit = 250 * time.Millisecond
 
 // init handles a hook event before the other packages of shield are initialized, because an allowed
 // action needs none of them in this process. A process that judges by itself only asks the running
 // service here. For any other answer, a signal or a timeout, the main program continues with
-// [EarlyWatch].
+// [WatchStartedInInit].
 func init() {
 	program, err := os.Executable()
-	if err != nil || len(os.Args) == 0 || !isInstalledLine(os.Args[1:]) || onTerminal(os.Stdin) {
+	if err != nil || len(os.Args) == 0 || !isInstalledHookCommand(os.Args[1:]) || onTerminal(os.Stdin) {
 		return
 	}
 	args := judgeArgs(os.Args[1:])
 	dir, _ := os.Getwd()
-	parent := AskingPID(args)
+	parent := ParseInvokerPID(args)
 	lined := parent != 0
 	if !lined {
 		parent = os.Getppid()
@@ -41,18 +41,18 @@ func init() {
 		}
 		dial = func() ServiceCall { return ask }
 	}
-	earlyWatch = Start(os.Stdin, parent, dial, func() (*Judge, error) { return startJudge(program, args) })
-	earlyWatch.earlySignals = make(chan os.Signal, 1)
+	watchStartedInInit = Start(os.Stdin, parent, dial, func() (*Judge, error) { return startJudge(program, args) })
+	watchStartedInInit.signalsDuringInit = make(chan os.Signal, 1)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		ends = append(ends, syscall.SIGHUP)
 	}
-	signal.Notify(earlyWatch.earlySignals, ends...)
-	late := time.NewTimer(earlyWait)
+	signal.Notify(watchStartedInInit.signalsDuringInit, ends...)
+	late := time.NewTimer(maxJudgeWaitInInit)
 	defer late.Stop()
 	select {
-	case got := <-earlyWatch.replies:
-		if answer, ok := finalAnswer(os.Args[2], got); ok {
+	case got := <-watchStartedInInit.replies:
+		if answer, ok := deferToHostResponse(os.Args[2], got); ok {
 			if lined {
 				answer = "0" + answer
 			}
@@ -61,14 +61,14 @@ func init() {
 			// denies the action.
 			if n, err := syscall.Write(1, []byte(answer)); n == len(answer) && err == nil {
 				if lined {
-					WaitUntilRead(1, AskingPID(os.Args))
+					WaitForPipeFDReaderThenPIDExit(1, ParseInvokerPID(os.Args))
 				}
 				os.Exit(0)
 			}
 		}
-		earlyWatch.replies <- got
-	case sig := <-earlyWatch.earlySignals:
-		earlyWatch.earlySignals <- sig
+		watchStartedInInit.replies <- got
+	case sig := <-watchStartedInInit.signalsDuringInit:
+		watchStartedInInit.signalsDuringInit <- sig
 	case <-late.C:
 	}
 }

@@ -2,5 +2,5 @@
 
 package watch
 
-// WaitUntilRead does nothing: no command line with [InstalledLineFlag] is installed on this system.
-func WaitUntilRead(int, int) {}
+// WaitForPipeFDReaderThenPIDExit does nothing: no command line with [HookShellPIDFlag] is installed on this system.
+func WaitForPipeFDReaderThenPIDExit(int, int) {}

@@ -12,29 +12,29 @@ import (
 // often it is continued then, and for how long.
 const (
 	readerStopTimeout = 200 * time.Millisecond
-	continueInterval  = 20 * time.Millisecond
-	giveUpAfter       = time.Minute
+	sigcontInterval   = 20 * time.Millisecond
+	maxPipeReaderWait = time.Minute
 	shellEndTimeout   = 2 * time.Second // for the shell that the host waits for, once its reader has ended
 )
 
-// WaitUntilRead waits until the process that reads the pipe has exited. Then it waits up to two
+// WaitForPipeFDReaderThenPIDExit waits until the process that reads the pipe has exited. Then it waits up to two
 // seconds until the process with the PID asker has exited, which is the shell that the host waits
 // for. Meanwhile it sends SIGCONT to the process group, so that stopped processes continue, since
 // the host treats a hook that does not exit as permission.
-func WaitUntilRead(pipe, asker int) {
+func WaitForPipeFDReaderThenPIDExit(pipeFD, shellPID int) {
 	var info unix.Stat_t
-	if unix.Fstat(pipe, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {
+	if unix.Fstat(pipeFD, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return
 	}
-	for wait, waited := readerStopTimeout, time.Duration(0); waited < giveUpAfter; wait, waited = continueInterval, waited+wait {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pipe)}}, int(wait.Milliseconds()))
+	for wait, waited := readerStopTimeout, time.Duration(0); waited < maxPipeReaderWait; wait, waited = sigcontInterval, waited+wait {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pipeFD)}}, int(wait.Milliseconds()))
 		if n > 0 || err != nil && err != unix.EINTR {
 			break
 		}
 		_ = unix.Kill(0, unix.SIGCONT) // no error: this process is in the group
 	}
-	for waited := time.Duration(0); waited < shellEndTimeout && unix.Kill(asker, 0) == nil; waited += continueInterval {
-		time.Sleep(continueInterval)
+	for waited := time.Duration(0); waited < shellEndTimeout && unix.Kill(shellPID, 0) == nil; waited += sigcontInterval {
+		time.Sleep(sigcontInterval)
 		_ = unix.Kill(0, unix.SIGCONT)
 	}
 }

@@ -4,7 +4,7 @@
 //
 // A host starts a hook for each action, and start time delays the agent. Hence this package imports
 // little of the standard library, and package peer: Go initializes packages in the order of their
-// paths after their imports, so this one is initialized before most of shield, and [EarlyWatch] starts
+// paths after their imports, so this one is initialized before most of shield, and [WatchStartedInInit] starts
 // there.
 package watch
 
@@ -25,32 +25,32 @@ import (
 
 // Limits of forwarded data, in bytes.
 const (
-	MaxEvent  = 4 << 20
-	MaxAnswer = 2 * MaxEvent // it may hold the event's result
+	MaxEventBytes  = 4 << 20
+	MaxAnswerBytes = 2 * MaxEventBytes // it may hold the event's result
 )
 
 // How long after a hook's deadline each process waits for another: the judge for the verdict due at
 // the deadline, the watchdog for the judge, and the finished judge for the watchdog to exit.
 const (
-	JudgeGrace    = time.Second
-	WatchdogGrace = 2 * time.Second
-	GuardGrace    = 4 * time.Second
+	JudgeGraceAfterDeadline    = time.Second
+	WatchdogGraceAfterDeadline = 2 * time.Second
+	WatchdogKillGrace          = 4 * time.Second
 )
 
-// [JudgeFlag] marks a process as the judge that its watchdog started. With [InstalledLineFlag],
+// [JudgeFlag] marks a process as the judge that its watchdog started. With [HookShellPIDFlag],
 // shield judges in the process that an installed command line started, whose shell has the PID that
 // follows the flag, and answers in [LineOutput]. Older versions installed [InProcessFlag]: shield
 // judges in the process that the host waits for, limited by timeout(1).
 const (
-	JudgeFlag         = "judge"
-	InProcessFlag     = "alone"
-	InstalledLineFlag = "line"
+	JudgeFlag        = "judge"
+	InProcessFlag    = "alone"
+	HookShellPIDFlag = "line"
 )
 
-// AskingPID returns the PID of the asking process from a command line with [InstalledLineFlag]; 0 if it names none.
-func AskingPID(args []string) int {
+// ParseInvokerPID returns the PID of the asking process from a command line with [HookShellPIDFlag]; 0 if it names none.
+func ParseInvokerPID(args []string) int {
 	for i, arg := range args {
-		if arg == "--"+InstalledLineFlag && i+1 < len(args) {
+		if arg == "--"+HookShellPIDFlag && i+1 < len(args) {
 			pid, err := strconv.Atoi(args[i+1])
 			if err == nil && pid > 0 {
 				return pid
@@ -76,7 +76,7 @@ func (j *Judge) Ask(event []byte, parent int) (line []byte, err error) {
 	if _, err := j.In.Write(append(question, event...)); err != nil {
 		return nil, fmt.Errorf("hook: the second shield process ended before it read the call: %w; run 'shield doctor'", err)
 	}
-	if line, err = bufio.NewReader(io.LimitReader(j.Out, MaxAnswer)).ReadBytes('\n'); err != nil {
+	if line, err = bufio.NewReader(io.LimitReader(j.Out, MaxAnswerBytes)).ReadBytes('\n'); err != nil {
 		return nil, errors.New("hook: the second shield process ended without an answer; run 'shield doctor'")
 	}
 	return line, nil
@@ -84,11 +84,11 @@ func (j *Judge) Ask(event []byte, parent int) (line []byte, err error) {
 
 // An EventWatch is one event being judged.
 type EventWatch struct {
-	judge           atomic.Pointer[Judge] // nil until it has started
-	eventIncomplete atomic.Bool           // the judge has started, but the event is incomplete
-	replies         chan judgeReply
-	askingPID       int            // PID of the asking process
-	earlySignals    chan os.Signal // signals received during package initialization; nil if judging started only after it
+	judge             atomic.Pointer[Judge] // nil until it has started
+	eventIncomplete   atomic.Bool           // the judge has started, but the event is incomplete
+	replies           chan judgeReply
+	invokerPID        int            // PID of the asking process
+	signalsDuringInit chan os.Signal // signals received during package initialization; nil if judging started only after it
 }
 
 type judgeReply struct {
@@ -106,7 +106,7 @@ type ServiceCall func(event []byte) (line []byte, ok bool)
 // Start sends the event read from in to the service that dial finds, or else to a judge that start
 // starts. parent is the PID of the asking process. It does not block.
 func Start(in io.Reader, parent int, dial func() ServiceCall, start func() (*Judge, error)) *EventWatch {
-	w := &EventWatch{replies: make(chan judgeReply, 1), askingPID: parent}
+	w := &EventWatch{replies: make(chan judgeReply, 1), invokerPID: parent}
 	go func() {
 		line, err := w.judgeEvent(in, dial(), start)
 		w.replies <- judgeReply{line, err}
@@ -142,19 +142,19 @@ func (w *EventWatch) judgeEvent(in io.Reader, ask ServiceCall, start func() (*Ju
 			return nil, err
 		}
 	}
-	return judge.Ask(event, w.askingPID)
+	return judge.Ask(event, w.invokerPID)
 }
 
 // ReadEvent reads a host's event.
 func ReadEvent(in io.Reader) ([]byte, error) {
-	event, err := io.ReadAll(io.LimitReader(in, MaxEvent+1))
+	event, err := io.ReadAll(io.LimitReader(in, MaxEventBytes+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("hook: read standard input: %w; check that the host writes the whole call", err)
 	case len(bytes.TrimSpace(event)) == 0:
 		return nil, errors.New("hook: standard input is empty; the host must write one JSON object to it")
-	case len(event) > MaxEvent:
-		return nil, fmt.Errorf("hook: the call is larger than %d MiB; split it", MaxEvent>>20)
+	case len(event) > MaxEventBytes:
+		return nil, fmt.Errorf("hook: the call is larger than %d MiB; split it", MaxEventBytes>>20)
 	}
 	return event, nil
 }
@@ -179,10 +179,10 @@ func DialService(state string, q peer.Question) ServiceCall {
 // ErrUnread is the error for an event without an end.
 var ErrUnread = errors.New("hook: the host did not close standard input in time; run 'shield hook status'")
 
-// Wait returns the judge's answer line, at the latest [WatchdogGrace] after the hook's deadline. If ctx ends,
+// Wait returns the judge's answer line, at the latest [WatchdogGraceAfterDeadline] after the hook's deadline. If ctx ends,
 // the judge has a second to withdraw a question from the screen.
 func (w *EventWatch) Wait(ctx context.Context, deadline time.Duration) (line []byte, err error) {
-	unread, late := time.NewTimer(deadline), time.NewTimer(deadline+WatchdogGrace)
+	unread, late := time.NewTimer(deadline), time.NewTimer(deadline+WatchdogGraceAfterDeadline)
 	defer unread.Stop()
 	defer late.Stop()
 	ended, interrupted := ctx.Done(), false
@@ -202,14 +202,14 @@ func (w *EventWatch) Wait(ctx context.Context, deadline time.Duration) (line []b
 			return nil, errors.New("hook: no verdict in time; raise hook.timeout, or run 'shield doctor'")
 		case <-ended:
 			ended = nil
-		case <-w.earlySignals:
+		case <-w.signalsDuringInit:
 		}
 		if w.eventIncomplete.Load() {
 			return nil, ErrUnread
 		}
 		interrupted = true
 		w.closeJudgeInput()
-		late.Reset(JudgeGrace)
+		late.Reset(JudgeGraceAfterDeadline)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestInstalled(t *testing.T) {
 		"hook claude-code --timeout 1s --timeout 2": false,
 	} {
 		args := strings.Fields(line)
-		if got := isInstalledLine(args); got != want {
+		if got := isInstalledHookCommand(args); got != want {
 			t.Errorf("%q: %v, want %v", line, got, want)
 		}
 		if want && strings.Join(judgeArgs(args), " ") != strings.Replace(line, args[1], args[1]+" --judge", 1) {
@@ -67,13 +67,13 @@ func TestInstalled(t *testing.T) {
 func TestSettled(t *testing.T) {
 	t.Parallel()
 	for _, h := range Hosts {
-		neutral := strings.Replace(h.NeutralResponse, IDPlaceholder, "call_1", 1)
+		neutral := strings.Replace(h.DeferToHostJSON, ActionIDPlaceholder, "call_1", 1)
 		want := neutral + "\n"
-		if answer, ok := finalAnswer(h.Name, judgeReply{line: []byte(AllowedAnswer(neutral))}); answer != want || !ok {
+		if answer, ok := deferToHostResponse(h.Name, judgeReply{line: []byte(JudgeAllowAnswerLine(neutral))}); answer != want || !ok {
 			t.Errorf("%s: %q, %v; want %q", h.Name, answer, ok, want)
 		}
 	}
-	neutral := AllowedAnswer("{}")
+	neutral := JudgeAllowAnswerLine("{}")
 	for _, tt := range []struct {
 		host, line string
 		err        error
@@ -87,24 +87,24 @@ func TestSettled(t *testing.T) {
 		{"claude-code", `{"allow":true,"failed":true,"answer":{}}` + "\n", nil},
 		{"claude-code", `{"allow":false,"failed":false,"answer":{}}` + "\n", nil},
 		{"claude-code", `{"allow":true,"failed":false,"answer":{},"reason":"x"}` + "\n", nil},
-		{"claude-code", AllowedAnswer(`{"hookSpecificOutput":{"permissionDecision":"allow"}}`), nil},
-		{"claude-code", AllowedAnswer(`{"permission":"allow"}`), nil},
+		{"claude-code", JudgeAllowAnswerLine(`{"hookSpecificOutput":{"permissionDecision":"allow"}}`), nil},
+		{"claude-code", JudgeAllowAnswerLine(`{"permission":"allow"}`), nil},
 		{"claude-code", neutral, errors.New("late")},
 		{"cursor", neutral, nil},
 		{"opencode", neutral, nil},
-		{"opencode", AllowedAnswer(`{"decision":"allow","id":"1"}`), errors.New("late")},
-		{"opencode", AllowedAnswer(`{"decision":"allow","id":""}`), nil},
-		{"opencode", AllowedAnswer(`{"decision":"allow","id":"@"}`), nil},
-		{"opencode", AllowedAnswer(`{"decision":"allow","id":"1\u0022"}`), nil},
-		{"opencode", AllowedAnswer(`{"decision":"allow","id":"1","decision":"deny"}`), nil},
-		{"opencode", AllowedAnswer(`{"decision":"allow","id":"é"}`), nil},
-		{"opencode", AllowedAnswer(`{"decision":"allow","id":"1"}`) + AllowedAnswer(`{"decision":"allow","id":"1"}`), nil},
-		{"opencode", AllowedAnswer(`{"decision":"replace","id":"1"}`), nil},
+		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":"1"}`), errors.New("late")},
+		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":""}`), nil},
+		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":"@"}`), nil},
+		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":"1\u0022"}`), nil},
+		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":"1","decision":"deny"}`), nil},
+		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":"é"}`), nil},
+		{"opencode", JudgeAllowAnswerLine(`{"decision":"allow","id":"1"}`) + JudgeAllowAnswerLine(`{"decision":"allow","id":"1"}`), nil},
+		{"opencode", JudgeAllowAnswerLine(`{"decision":"replace","id":"1"}`), nil},
 		{"opencode", `{"allow":true,"failed":true,"answer":{"decision":"allow","id":"1"}}` + "\n", nil},
-		{"claude-code", AllowedAnswer(`{"decision":"allow","id":"1"}`), nil},
+		{"claude-code", JudgeAllowAnswerLine(`{"decision":"allow","id":"1"}`), nil},
 		{"nobody", neutral, nil},
 	} {
-		if answer, ok := finalAnswer(tt.host, judgeReply{[]byte(tt.line), tt.err}); answer != "" || ok {
+		if answer, ok := deferToHostResponse(tt.host, judgeReply{[]byte(tt.line), tt.err}); answer != "" || ok {
 			t.Errorf("%s, %q, %v: settled with %q", tt.host, tt.line, tt.err, answer)
 		}
 	}
@@ -146,8 +146,8 @@ func TestWaitGivesUp(t *testing.T) {
 	}{
 		"silent":          {in: strings.NewReader("{}"), out: blocked, late: true, want: "no verdict in time"},
 		"dead":            {in: strings.NewReader("{}"), out: strings.NewReader(""), want: "ended without an answer"},
-		"half a line":     {in: strings.NewReader("{}"), out: strings.NewReader(AllowedAnswer("{}")[:10]), want: "ended without an answer"},
-		"too much":        {in: strings.NewReader("{}"), out: io.LimitReader(endless{}, 2*MaxAnswer), want: "ended without an answer"},
+		"half a line":     {in: strings.NewReader("{}"), out: strings.NewReader(JudgeAllowAnswerLine("{}")[:10]), want: "ended without an answer"},
+		"too much":        {in: strings.NewReader("{}"), out: io.LimitReader(endless{}, 2*MaxAnswerBytes), want: "ended without an answer"},
 		"not started":     {in: strings.NewReader("{}"), start: io.ErrUnexpectedEOF, want: "hook: the second shield process does not start:"},
 		"no end of input": {in: blocked, out: blocked, late: true, want: "hook: the host did not close standard input in time; run 'shield hook status'"},
 		"no input":        {in: strings.NewReader(" \n"), out: blocked, want: "is empty"},
@@ -162,7 +162,7 @@ func TestWaitGivesUp(t *testing.T) {
 			w := Start(tt.in, 1, noService, func() (*Judge, error) {
 				return &Judge{closer{io.Discard, ended}, tt.out, func() { close(killed) }}, tt.start
 			})
-			w.earlySignals = tt.signals
+			w.signalsDuringInit = tt.signals
 			for tt.start == nil && w.judge.Load() == nil || tt.want == "interrupted" && w.eventIncomplete.Load() {
 				time.Sleep(time.Millisecond)
 			}
@@ -194,12 +194,12 @@ func TestWaitAnswers(t *testing.T) {
 	var asked strings.Builder
 	ended := make(chan struct{})
 	w := Start(strings.NewReader("{ }\n"), 1, noService, func() (*Judge, error) {
-		return &Judge{closer{&asked, ended}, strings.NewReader(AllowedAnswer("{}") + "more"), func() { t.Error("killed") }}, nil
+		return &Judge{closer{&asked, ended}, strings.NewReader(JudgeAllowAnswerLine("{}") + "more"), func() { t.Error("killed") }}, nil
 	})
 	line, err := w.Wait(t.Context(), time.Minute)
 	w.End(true)
 	<-ended
-	if string(line) != AllowedAnswer("{}") || err != nil || !strings.HasPrefix(asked.String(), `{"bytes":4,"parent":`) || !strings.HasSuffix(asked.String(), "}\n{ }\n") {
+	if string(line) != JudgeAllowAnswerLine("{}") || err != nil || !strings.HasPrefix(asked.String(), `{"bytes":4,"parent":`) || !strings.HasSuffix(asked.String(), "}\n{ }\n") {
 		t.Errorf("%q, %v to %q", line, err, asked.String())
 	}
 }

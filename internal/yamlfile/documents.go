@@ -11,9 +11,9 @@ import (
 
 // Limits of third-party files, in which anchors, tags and several documents are common.
 const (
-	maxDocumentTokens = 60_000
-	maxBracketDepth   = 24  // nesting of brackets
-	maxDocumentColumn = 160 // column of a key or list entry
+	maxThirdPartyFileTokens    = 60_000
+	maxBracketDepth            = 24  // nesting of brackets
+	maxThirdPartyFileKeyColumn = 160 // column of a key or list entry
 )
 
 // ErrTooLarge is the error for a third-party file that exceeds a limit.
@@ -25,7 +25,7 @@ func Documents(data []byte) ([]ast.Node, error) {
 	if len(data) > MaxBytes {
 		return nil, ErrTooLarge
 	}
-	if err := checkText(data); err != nil {
+	if err := checkUTF8WithoutControlChars(data); err != nil {
 		return nil, err
 	}
 	var s scanner.Scanner
@@ -47,7 +47,7 @@ func Documents(data []byte) ([]ast.Node, error) {
 			case token.SequenceEndType, token.MappingEndType:
 				depth--
 			case token.SequenceEntryType, token.MappingKeyType:
-				if entries++; tk.Position.Column > maxDocumentColumn || entries > maxBracketDepth {
+				if entries++; tk.Position.Column > maxThirdPartyFileKeyColumn || entries > maxBracketDepth {
 					return nil, ErrTooLarge
 				}
 			case token.AnchorType, token.TagType:
@@ -62,7 +62,7 @@ func Documents(data []byte) ([]ast.Node, error) {
 				return nil, ErrTooLarge
 			}
 		}
-		if all.Add(found...); len(all) > maxDocumentTokens {
+		if all.Add(found...); len(all) > maxThirdPartyFileTokens {
 			return nil, ErrTooLarge
 		}
 	}

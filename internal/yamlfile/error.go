@@ -21,15 +21,15 @@ func (p Pos) Errorf(format string, args ...any) *Error {
 
 // An Error says what is wrong with a file, and where.
 type Error struct {
-	Kind string // kind of the file, as in "policy"
-	Name string // name of the file
+	FileKind string // kind of the file, as in "policy"
+	FileName string // name of the file
 	Pos
 	Msg string
 }
 
 // Error returns "KIND NAME:LINE:COLUMN: what is wrong", as far as that is known.
 func (e *Error) Error() string {
-	where := strings.TrimSpace(e.Kind + " " + e.Name)
+	where := strings.TrimSpace(e.FileKind + " " + e.FileName)
 	if e.Line > 0 {
 		where += fmt.Sprintf(":%d:%d", e.Line, e.Column)
 	}
@@ -84,12 +84,12 @@ func (e Errors) Err() error {
 	}
 	rank := map[string]int{}
 	for _, one := range e {
-		if _, ok := rank[one.Name]; !ok {
-			rank[one.Name] = len(rank)
+		if _, ok := rank[one.FileName]; !ok {
+			rank[one.FileName] = len(rank)
 		}
 	}
 	sorted.By(e, func(a, b *Error) int {
-		return cmp.Or(cmp.Compare(rank[a.Name], rank[b.Name]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(rank[a.FileName], rank[b.FileName]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return e
 }
@@ -100,7 +100,7 @@ func WithFile(kind, name string, err error) error {
 	var e Errors
 	e.Add(err)
 	for _, one := range e {
-		one.Kind, one.Name = kind, name
+		one.FileKind, one.FileName = kind, name
 	}
 	return e.Err()
 }
@@ -108,13 +108,13 @@ func WithFile(kind, name string, err error) error {
 // Quote returns text from a file as it may be shown: quoted, without control
 // characters, at most 80 runes.
 func Quote(s string) string {
-	return strconv.QuoteToGraphic(brief.Text(s, 80))
+	return strconv.QuoteToGraphic(brief.TruncateWithEllipsis(s, 80))
 }
 
 // printableMessage returns a message of the YAML parser on one line, short, and
 // without the control characters that it may quote.
 func printableMessage(s string) string {
-	return brief.Text(strings.Map(func(r rune) rune {
+	return brief.TruncateWithEllipsis(strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
 			return ' '
 		}

@@ -11,11 +11,11 @@ import (
 // Limits of a file. They are checked before parsing, since the parser is recursive and copies the
 // content of aliases.
 const (
-	MaxBytes  = 256 << 10 // size of a file
-	maxDepth  = 16        // nesting of lists and mappings
-	maxColumn = 64        // last column in which a key or list entry can start
-	maxTokens = 50_000
-	maxLines  = 20_000
+	MaxBytes               = 256 << 10 // size of a file
+	maxDepth               = 16        // nesting of lists and mappings
+	maxShieldFileKeyColumn = 64        // last column in which a key or list entry can start
+	maxShieldFileTokens    = 50_000
+	maxLines               = 20_000
 )
 
 // tokenizeFile splits a file into tokens and rejects YAML features that policies do not use.
@@ -23,10 +23,10 @@ func tokenizeFile(data []byte, what string) (token.Tokens, error) {
 	if len(data) > MaxBytes {
 		return nil, Pos{}.Errorf("the file is larger than %d KiB; shorten it", MaxBytes>>10)
 	}
-	if err := checkText(data); err != nil {
+	if err := checkUTF8WithoutControlChars(data); err != nil {
 		return nil, err
 	}
-	if tab := indentedByTab(data, true); tab != nil {
+	if tab := tabIndentationError(data, true); tab != nil {
 		return nil, tab
 	}
 	var s scanner.Scanner
@@ -44,24 +44,24 @@ func tokenizeFile(data []byte, what string) (token.Tokens, error) {
 			}
 		}
 		all.Add(found...)
-		if len(all) > maxTokens {
-			return nil, Pos{}.Errorf("the file has more than %d words; shorten it", maxTokens)
+		if len(all) > maxShieldFileTokens {
+			return nil, Pos{}.Errorf("the file has more than %d words; shorten it", maxShieldFileTokens)
 		}
 	}
 }
 
 // A tokenChecker checks tokens one by one, so that a hostile file is rejected before all of it is read.
 type tokenChecker struct {
-	fileKind     string // kind of file
-	bracketDepth int    // nesting of brackets
-	line         int
-	lineEntries  int // number of entries in this line
+	fileKind           string // kind of file
+	bracketDepth       int    // nesting of brackets
+	line               int
+	keysAndItemsInLine int // number of entries in this line
 }
 
 func (g *tokenChecker) check(tk *token.Token) error {
 	at := Pos{tk.Position.Line, tk.Position.Column}
 	if at.Line != g.line {
-		g.line, g.lineEntries = at.Line, 0
+		g.line, g.keysAndItemsInLine = at.Line, 0
 	}
 	switch tk.Type {
 	case token.AnchorType, token.AliasType, token.MergeKeyType:
@@ -77,22 +77,22 @@ func (g *tokenChecker) check(tk *token.Token) error {
 	case token.SequenceEndType, token.MappingEndType:
 		g.bracketDepth--
 	case token.SequenceEntryType, token.MappingKeyType:
-		g.lineEntries++
-		if at.Column > maxColumn {
+		g.keysAndItemsInLine++
+		if at.Column > maxShieldFileKeyColumn {
 			return at.Errorf("the line is indented too far; remove spaces")
 		}
 	case token.MappingValueType:
-		g.lineEntries++
+		g.keysAndItemsInLine++
 	default: // other tokens do not change the nesting
 	}
-	if g.bracketDepth > maxDepth || g.lineEntries > maxDepth && g.bracketDepth == 0 {
+	if g.bracketDepth > maxDepth || g.keysAndItemsInLine > maxDepth && g.bracketDepth == 0 {
 		return at.Errorf("the YAML is nested deeper than %d levels; flatten it", maxDepth)
 	}
 	return nil
 }
 
-// checkText returns an error for bytes that are not text.
-func checkText(data []byte) error {
+// checkUTF8WithoutControlChars returns an error for bytes that are not text.
+func checkUTF8WithoutControlChars(data []byte) error {
 	line, start := 1, 0
 	for i := 0; i < len(data); {
 		r, size := rune(data[i]), 1
@@ -116,17 +116,17 @@ func checkText(data []byte) error {
 	return nil
 }
 
-// indentedByTab returns an error for the first line indented by a tab; nil if there is none. The
+// tabIndentationError returns an error for the first line indented by a tab; nil if there is none. The
 // parser's own message for such a file is misleading. Block text can contain tabs after its
 // indentation; with atStart only tabs in the first column count.
-func indentedByTab(data []byte, atStart bool) error {
+func tabIndentationError(data []byte, onlyFirstColumn bool) error {
 	line := 0
 	for text := range bytes.Lines(data) {
 		line++
 		body := bytes.TrimLeft(text, " \t")
 		indent := text[:len(text)-len(body)]
 		tab := bytes.IndexByte(indent, '\t')
-		if tab < 0 || tab > 0 && atStart || len(bytes.TrimSpace(body)) == 0 || body[0] == '#' {
+		if tab < 0 || tab > 0 && onlyFirstColumn || len(bytes.TrimSpace(body)) == 0 || body[0] == '#' {
 			continue
 		}
 		return Pos{line, tab + 1}.Errorf("the line is indented by a tab; use spaces")

@@ -119,7 +119,7 @@ func TestErrorsAreBounded(t *testing.T) {
 		t.Errorf("%d errors of two lists", len(all))
 	}
 	var sorted Errors
-	if err := WithFile("policy", "p.yaml", errs); !errors.As(err, &sorted) || sorted[0].Line > sorted[1].Line || sorted[0].Name != "p.yaml" {
+	if err := WithFile("policy", "p.yaml", errs); !errors.As(err, &sorted) || sorted[0].Line > sorted[1].Line || sorted[0].FileName != "p.yaml" {
 		t.Errorf("%v", err)
 	}
 	if len(sorted.Unwrap()) != maxErrors {

@@ -20,7 +20,7 @@ import (
 func Parse(data []byte, what string) (ast.Node, error) {
 	top, err := parse(data, what)
 	if err != nil || top == nil {
-		if tab := indentedByTab(data, false); tab != nil {
+		if tab := tabIndentationError(data, false); tab != nil {
 			return nil, tab
 		}
 	}
@@ -116,7 +116,7 @@ func Fields(n ast.Node, known []string) ([]Field, error) {
 		case err != nil:
 			errs.Add(err)
 		case known != nil && !containsString(known, key):
-			errs.Add(At(v.Key).Errorf("unknown key %s%s", Quote(key), suggest.Question(key, known)))
+			errs.Add(At(v.Key).Errorf("unknown key %s%s", Quote(key), suggest.DidYouMeanSuffix(key, known)))
 		default:
 			out = append(out, Field{key, v.Value, At(v.Key)})
 		}

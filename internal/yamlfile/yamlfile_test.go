@@ -104,7 +104,7 @@ func TestSuggest(t *testing.T) {
 	for word, want := range map[string]string{
 		"denny": `; did you mean "deny"?`, "Allow": `; did you mean "allow"?`, "xyz": "", "": "", strings.Repeat("a", 1<<16): "",
 	} {
-		if got := suggest.Question(word, known); got != want {
+		if got := suggest.DidYouMeanSuffix(word, known); got != want {
 			t.Errorf("%.20s: %q, want %q", word, got, want)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // are those of the files which ship, and that the packed graph holds their weights.
 func TestFresh(t *testing.T) {
 	gentest.CheckUpToDate(t, func() {
-		if err := run(""); err != nil {
+		if err := writeEmbeddedModelFiles(""); err != nil {
 			t.Error(err)
 		}
 	}, []string{"default"}, []string{"digest_gen.go", "tokenizer_gen.bin"})
@@ -38,15 +38,15 @@ func TestOtherGraph(t *testing.T) {
 		{"no table", "", string(packed), "no initializer"},
 	} {
 		t.Chdir(gentest.WriteFolder(t, map[string]string{"default/model.onnx": test.model}))
-		_, _, err := table([]byte(test.packed))
-		gentest.CheckErrorNames(t, test.name, err, test.want)
+		_, _, err := findNGramWeightTable([]byte(test.packed))
+		gentest.CheckErrorMentions(t, test.name, err, test.want)
 	}
 }
 
 // TestRefuses holds that no digest is written where there is no model.
 func TestRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
-	gentest.CheckErrorNames(t, "no model", run(""), "no such file")
+	gentest.CheckErrorMentions(t, "no model", writeEmbeddedModelFiles(""), "no such file")
 	if _, err := os.Stat("digest_gen.go"); err == nil {
 		t.Error("a digest was written")
 	}

@@ -6,32 +6,32 @@ import (
 )
 
 // A Code is a one-word reason why a record is not an action. It becomes the error field of a verdict.
-type Code string
+type ErrorCode string
 
 // The codes of [Error].
 const (
-	InvalidJSON    Code = "invalid_json"    // not JSON, incomplete, or not an object
-	InvalidUTF8    Code = "invalid_utf8"    // bytes that are not UTF-8
-	LoneSurrogate  Code = "lone_surrogate"  // an escaped half of a surrogate pair
-	DuplicateKey   Code = "duplicate_key"   // keys of one object equal, or different only in case
-	MissingField   Code = "missing_field"   // a required field is missing
-	WrongType      Code = "wrong_type"      // a field does not have the required type
-	InvalidValue   Code = "invalid_value"   // an empty type, a min_tier beyond 0–3, a cwd that is not absolute, a NUL in a name
-	TooDeep        Code = "too_deep"        // nested deeper than [MaxDepth]
-	TooLarge       Code = "too_large"       // a record or field is too long
-	AliasCollision Code = "alias_collision" // two payload fields with the same meaning, such as command and cmd
-	IsVerdict      Code = "verdict"         // a top-level decision or seal: the record looks like a verdict
+	InvalidJSON           ErrorCode = "invalid_json"    // not JSON, incomplete, or not an object
+	InvalidUTF8           ErrorCode = "invalid_utf8"    // bytes that are not UTF-8
+	LoneSurrogate         ErrorCode = "lone_surrogate"  // an escaped half of a surrogate pair
+	DuplicateKey          ErrorCode = "duplicate_key"   // keys of one object equal, or different only in case
+	MissingField          ErrorCode = "missing_field"   // a required field is missing
+	WrongType             ErrorCode = "wrong_type"      // a field does not have the required type
+	InvalidValue          ErrorCode = "invalid_value"   // an empty type, a min_tier beyond 0–3, a cwd that is not absolute, a NUL in a name
+	TooDeep               ErrorCode = "too_deep"        // nested deeper than [MaxDepth]
+	TooLarge              ErrorCode = "too_large"       // a record or field is too long
+	AliasCollision        ErrorCode = "alias_collision" // two payload fields with the same meaning, such as command and cmd
+	ForbiddenVerdictField ErrorCode = "verdict"         // a top-level decision or seal: the record looks like a verdict
 )
 
 // An Error says why a record is not an action.
 type Error struct {
-	Code  Code
+	Code  ErrorCode
 	Field string // such as "payload.command", safe to show; may be empty
 	Err   error  // what was expected; does not quote values of the record
 }
 
 // CodeOf returns the code of the [*Error] in err, or "input" if there is none.
-func CodeOf(err error) Code {
+func CodeOf(err error) ErrorCode {
 	var e *Error
 	if errors.As(err, &e) {
 		return e.Code

@@ -27,7 +27,7 @@ func read(t *testing.T, name string, raw []byte) error {
 	return rec.Err
 }
 
-func check(t *testing.T, name string, raw []byte, want action.Code) {
+func check(t *testing.T, name string, raw []byte, want action.ErrorCode) {
 	t.Helper()
 	err := read(t, name, raw)
 	var e *action.Error

@@ -59,8 +59,8 @@ func (w *leafWalk) walkValue(path, name string, v any) bool {
 
 func (w *leafWalk) walkObject(prefix string, m map[string]any) bool {
 	for _, name := range sorted.Keys(m) {
-		path := prefix + brief.Text(name, maxPathName)
-		if !isWord(name) && !w.addLeaf(Leaf{Path: path, Name: name, Text: name, IsFieldName: true}) {
+		path := prefix + brief.TruncateWithEllipsis(name, maxFieldNameBytesInLeafPath)
+		if !isIdentifierLikeFieldName(name) && !w.addLeaf(Leaf{Path: path, Name: name, Text: name, IsFieldName: true}) {
 			return false
 		}
 		if !w.walkValue(path, name, m[name]) {
@@ -70,14 +70,14 @@ func (w *leafWalk) walkObject(prefix string, m map[string]any) bool {
 	return true
 }
 
-// maxPathName is the maximum length of a name in a path, in bytes. Longer names are
+// maxFieldNameBytesInLeafPath is the maximum length of a name in a path, in bytes. Longer names are
 // shortened: paths of sixty names of a megabyte would not fit into memory.
-const maxPathName = 64
+const maxFieldNameBytesInLeafPath = 64
 
-// isWord reports whether a field's name is a plain word. Other names are returned as texts, because an attack
+// isIdentifierLikeFieldName reports whether a field's name is a plain word. Other names are returned as texts, because an attack
 // can be in a name as well as in a value.
-func isWord(name string) bool {
-	if len(name) > maxPathName {
+func isIdentifierLikeFieldName(name string) bool {
+	if len(name) > maxFieldNameBytesInLeafPath {
 		return false
 	}
 	for i := range len(name) {

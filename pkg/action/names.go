@@ -65,10 +65,10 @@ func normalizeName(dst []byte, name string) []byte {
 func (a *Action) canonicalize() error {
 	typ := CanonicalType(a.Type)
 	if typ == "" {
-		if !a.isGenericCommand() {
+		if !a.hasGenericCommandTypeAndPayload() {
 			return nil
 		}
-		typ, a.GivenType = "execute_command", a.Type
+		typ, a.ReceivedType = "execute_command", a.Type
 	}
 	required, touches := requiredFields(typ)
 	for _, field := range required {
@@ -85,9 +85,9 @@ func (a *Action) canonicalize() error {
 	if err := a.renameFields(); err != nil || !touches {
 		return err
 	}
-	a.PowerShell = typ == "execute_command" && isPowerShellName(given)
+	a.IsPowerShellCommand = typ == "execute_command" && isPowerShellName(given)
 	for _, field := range [...]string{"command", "path", "source", "destination", "url"} {
-		if err := checkText(field, a.Payload[field]); err != nil {
+		if err := checkStringOrStringList(field, a.Payload[field]); err != nil {
 			return err
 		}
 	}
@@ -97,9 +97,9 @@ func (a *Action) canonicalize() error {
 	return nil
 }
 
-// isGenericCommand reports whether an action of unknown type is a command: its type is a name that other tools
+// hasGenericCommandTypeAndPayload reports whether an action of unknown type is a command: its type is a name that other tools
 // have as well, and the payload has one command and otherwise only a folder and plain fields.
-func (a *Action) isGenericCommand() bool {
+func (a *Action) hasGenericCommandTypeAndPayload() bool {
 	name := a.Type
 	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 		_, name, _ = strings.Cut(rest, "__")
@@ -126,7 +126,7 @@ func (a *Action) isGenericCommand() bool {
 	return commands == 1
 }
 
-// isPowerShellName reports whether a tool's name says that its commands are PowerShell.
+// isPowerShellName reports whether a tool's name says that its commands are IsPowerShellCommand.
 func isPowerShellName(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "powershell") || strings.Contains(name, "pwsh")
@@ -179,20 +179,20 @@ func (a *Action) renameFields() error {
 	return nil
 }
 
-// checkText returns an error unless a value is a string, a list of strings, or nil: tools interpret numbers
+// checkStringOrStringList returns an error unless a value is a string, a list of strings, or nil: tools interpret numbers
 // and objects differently, so shield cannot judge them.
-func checkText(field string, v any) error {
+func checkStringOrStringList(fieldName string, v any) error {
 	switch v := v.(type) {
 	case nil, string:
 		return nil
 	case []any:
 		for i, e := range v {
 			if _, ok := e.(string); !ok {
-				return wrongTypeError("payload."+field+"["+strconv.Itoa(i)+"]", "a string", e)
+				return wrongTypeError("payload."+fieldName+"["+strconv.Itoa(i)+"]", "a string", e)
 			}
 		}
 		return nil
 	default:
-		return wrongTypeError("payload."+field, "a string", v)
+		return wrongTypeError("payload."+fieldName, "a string", v)
 	}
 }

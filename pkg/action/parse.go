@@ -19,19 +19,19 @@ const MaxDepth = 64
 
 // Maximum lengths of the fields other than the payload, in bytes.
 const (
-	maxType = 256
-	maxID   = 1024 // also the limit for the session ID
-	maxCWD  = 4096
+	maxTypeBytes = 256
+	maxIDBytes   = 1024 // also the limit for the session ID
+	maxCWDBytes  = 4096
 )
 
 // Parse parses one record. Its errors have type [*Error]. The Action keeps raw, which the caller must not
 // change afterwards.
 //
-// For a record with a top-level key decision or seal, in any case, the error is [IsVerdict]. Other unknown
+// For a record with a top-level key decision or seal, in any case, the error is [ForbiddenVerdictField]. Other unknown
 // keys are ignored.
 func Parse(raw []byte) (*Action, error) {
 	var few [8]canonjson.Member
-	members, err := canonjson.Object(few[:0], raw, MaxDepth)
+	members, err := canonjson.ParseObjectMembers(few[:0], raw, MaxDepth)
 	if err != nil {
 		return nil, convertJSONError(err)
 	}
@@ -45,7 +45,7 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 	hasPayload, hasType := false, false
 	for _, m := range members {
 		if strings.EqualFold(m.Name, "decision") || strings.EqualFold(m.Name, "seal") {
-			return nil, &Error{Code: IsVerdict, Field: canonjson.Quote(m.Name), Err: errors.New("an action must not have this field; remove it")}
+			return nil, &Error{Code: ForbiddenVerdictField, Field: canonjson.Quote(m.Name), Err: errors.New("an action must not have this field; remove it")}
 		}
 	}
 	for _, m := range members {
@@ -53,7 +53,7 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 		switch m.Name {
 		case "type":
 			kind, hasType = m.Value, true
-			a.Type, err = memberText(m, maxType)
+			a.Type, err = memberText(m, maxTypeBytes)
 			if err == nil && strings.TrimSpace(a.Type) == "" {
 				err = invalidValueError("type", "empty")
 			}
@@ -64,11 +64,11 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 				err = wrongTypeError("payload", "an object", m.Value)
 			}
 		case "id":
-			a.ID, err = memberText(m, maxID)
+			a.ID, err = memberText(m, maxIDBytes)
 		case "session":
-			a.Session, err = memberText(m, maxID)
+			a.Session, err = memberText(m, maxIDBytes)
 		case "cwd":
-			a.CWD, err = memberText(m, maxCWD)
+			a.CWD, err = memberText(m, maxCWDBytes)
 			if err == nil && !isAbsolute(a.CWD) {
 				err = invalidValueError("cwd", "expected an absolute path; write it in full")
 			}
@@ -103,13 +103,13 @@ const maxCanonicalBytes = 64 << 10
 
 // setHash sets the action's hash, over the canonical JSON of type and payload, and stores the canonical form of
 // the whole record, which contains the payload's.
-func (a *Action) setHash(members []canonjson.Member, payload, kind any) {
+func (a *Action) setHash(members []canonjson.Member, payload, actionType any) {
 	buf := hashBuffers.Get().(*[]byte)
 	b := append((*buf)[:0], `{"payload":`...)
 	start := len(b)
 	b = canonjson.AppendValue(b, payload)
 	end := len(b)
-	b = append(canonjson.AppendValue(append(b, `,"type":`...), kind), '}')
+	b = append(canonjson.AppendValue(append(b, `,"type":`...), actionType), '}')
 	sum := sha256.Sum256(b)
 	const prefix = "sha256:"
 	var out [len(prefix) + 2*sha256.Size]byte
@@ -176,17 +176,17 @@ func convertJSONError(err error) error {
 	}
 	out := &Error{Code: InvalidJSON, Field: e.Field, Err: e.Err}
 	switch e.Kind {
-	case canonjson.Syntax:
-	case canonjson.UTF8:
+	case canonjson.ErrorKindSyntax:
+	case canonjson.ErrorKindInvalidUTF8:
 		out.Code = InvalidUTF8
-	case canonjson.Surrogate:
+	case canonjson.ErrorKindUnpairedSurrogate:
 		out.Code = LoneSurrogate
-	case canonjson.Duplicate:
+	case canonjson.ErrorKindDuplicateName:
 		out.Code = DuplicateKey
-	case canonjson.Depth:
+	case canonjson.ErrorKindTooDeep:
 		out.Code = TooDeep
 		out.Field = "" // a path of sixty names is no help in a message
-	case canonjson.NoObject:
+	case canonjson.ErrorKindNotObject:
 		out.Code = WrongType
 	}
 	return out

@@ -44,8 +44,8 @@ type Reader struct {
 	pos        int // index in buf up to which the record has been scanned
 	line       int // line number at pos
 
-	skipping    bool // after an error, skipping to the next line that starts with "{"
-	markChecked bool // the check for a byte order mark is done
+	skipping               bool // after an error, skipping to the next line that starts with "{"
+	isByteOrderMarkChecked bool // the check for a byte order mark is done
 }
 
 // NewReader returns a reader of r.
@@ -119,7 +119,7 @@ func (r *Reader) brokenRecord(line int, cause error, why string) (Record, error)
 
 // seekRecord moves to the first byte of the next record.
 func (r *Reader) seekRecord() error {
-	if !r.markChecked {
+	if !r.isByteOrderMarkChecked {
 		if err := r.skipByteOrderMark(); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (r *Reader) skipByteOrderMark() error {
 	if err := r.ensureBytes(1); err != nil {
 		return err
 	}
-	r.markChecked = true
+	r.isByteOrderMarkChecked = true
 	if r.buf[r.pos] != mark[0] {
 		return nil
 	}

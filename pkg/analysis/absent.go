@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// absenceCache remembers files that did not exist when looked up. Each entry holds the deepest existing
+// missingFileCache remembers files that did not exist when looked up. Each entry holds the deepest existing
 // parent folder and its stamp: while the stamp is unchanged, the file still does not exist. Sessions look up
 // the same files before each action. Goroutines may share it.
-type absenceCache struct {
+type missingFileCache struct {
 	mu       sync.Mutex
-	byPath   map[string]absence
+	byPath   map[string]missingFileEvidence
 	lastList absentList
 }
 
 // An absentList is the list of files that was looked up last, with the few folders whose stamps
 // prove that these files still do not exist. The list is identified by its address in memory.
 type absentList struct {
-	paths          []string
-	folders        []absence
-	provingFolder  []int8 // index into folders, for each path; -1 if no folder proves that it is absent
-	recheckIndexes []int  // indexes of paths to look up again
+	paths                 []string
+	existingParents       []missingFileEvidence
+	existingParentIndexes []int8 // index into folders, for each path; -1 if no folder proves that it is absent
+	pathIndexesToRecheck  []int  // indexes of paths to look up again
 }
 
-type absence struct {
+type missingFileEvidence struct {
 	folder string // the deepest existing parent folder
 	stamp  folderStamp
 }
@@ -39,19 +39,19 @@ type folderStamp struct {
 
 // Limits of the cache: files, and folders of a list.
 const (
-	maxAbsences       = 1 << 14
-	maxProvingFolders = 64
+	maxAbsences              = 1 << 14
+	maxExistingParentFolders = 64
 )
 
-// isSettled reports whether a stamp of an age can be trusted: a file created in the same clock tick
+// isOlderThanClockTick reports whether a stamp of an age can be trusted: a file created in the same clock tick
 // of the file system does not change the stamp. A tick of Linux is at most 10 ms; for file systems
 // with times in whole seconds, isSettled assumes a tick of 2 s.
-func (s folderStamp) isSettled(age time.Duration) bool {
+func (s folderStamp) isOlderThanClockTick(stampAge time.Duration) bool {
 	tick := 2 * time.Second
 	if s.changedAtNanos%int64(time.Millisecond) != 0 {
 		tick = 100 * time.Millisecond
 	}
-	return age >= tick
+	return stampAge >= tick
 }
 
 // folderStamps caches the stamps of folders during one action.
@@ -59,22 +59,22 @@ type folderStamps map[string]cachedFolder
 
 type cachedFolder struct {
 	folderStamp
-	isFolder  bool // it is a folder
-	isSettled bool // the stamp is old enough to be trusted, see [folderStamp.isSettled]
+	isFolder             bool // it is a folder
+	isStampOlderThanTick bool // the stamp is old enough to be trusted, see [folderStamp.isOlderThanClockTick]
 }
 
 func (s folderStamps) cachedStamp(folder string) cachedFolder {
 	f, ok := s[folder]
 	if !ok {
 		f.folderStamp, f.isFolder = folderStampOf(folder)
-		f.isSettled = f.isFolder && f.folderStamp.isSettled(time.Since(time.Unix(0, f.changedAtNanos)))
+		f.isStampOlderThanTick = f.isFolder && f.folderStamp.isOlderThanClockTick(time.Since(time.Unix(0, f.changedAtNanos)))
 		s[folder] = f
 	}
 	return f
 }
 
 // stillAbsent reports whether a file is still not there.
-func (a *absenceCache) stillAbsent(name string, seen folderStamps) bool {
+func (a *missingFileCache) stillAbsent(name string, seen folderStamps) bool {
 	a.mu.Lock()
 	was, ok := a.byPath[name]
 	a.mu.Unlock()
@@ -83,23 +83,23 @@ func (a *absenceCache) stillAbsent(name string, seen folderStamps) bool {
 
 // possiblyPresent returns the files of a list that may exist. Sessions pass the same list, action after
 // action, until it has grown.
-func (a *absenceCache) possiblyPresent(paths []string, seen folderStamps) (out []string) {
+func (a *missingFileCache) possiblyPresent(paths []string, seen folderStamps) (out []string) {
 	if len(paths) == 0 {
 		return nil
 	}
 	list := a.foldersProvingAbsence(paths)
-	changed := make([]bool, len(list.folders))
-	for i, was := range list.folders {
+	changed := make([]bool, len(list.existingParents))
+	for i, was := range list.existingParents {
 		changed[i] = seen.cachedStamp(was.folder).folderStamp != was.stamp
 	}
 	var again []int
 	for i, path := range paths {
-		if f := list.provingFolder[i]; f < 0 || changed[f] {
+		if f := list.existingParentIndexes[i]; f < 0 || changed[f] {
 			out, again = append(out, path), append(again, i)
 		}
 	}
 	if len(again) > 0 {
-		list.recheckIndexes = again
+		list.pathIndexesToRecheck = again
 		a.mu.Lock()
 		a.lastList = list
 		a.mu.Unlock()
@@ -108,54 +108,54 @@ func (a *absenceCache) possiblyPresent(paths []string, seen folderStamps) (out [
 }
 
 // foldersProvingAbsence returns the folders whose stamps prove that files of a list do not exist.
-func (a *absenceCache) foldersProvingAbsence(paths []string) absentList {
+func (a *missingFileCache) foldersProvingAbsence(paths []string) absentList {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := a.lastList
-	if len(list.paths) != len(paths) || &list.paths[0] != &paths[0] || len(list.folders) == maxProvingFolders {
-		list = absentList{paths: paths, provingFolder: make([]int8, len(paths))}
+	if len(list.paths) != len(paths) || &list.paths[0] != &paths[0] || len(list.existingParents) == maxExistingParentFolders {
+		list = absentList{paths: paths, existingParentIndexes: make([]int8, len(paths))}
 		for i := range paths {
-			list.recordProvingFolder(i, a.byPath)
+			list.recordExistingParentFolder(i, a.byPath)
 		}
-	} else if len(list.recheckIndexes) > 0 {
-		list.provingFolder, list.folders = slices.Clone(list.provingFolder), slices.Clip(list.folders) // other goroutines may read them
-		for _, i := range list.recheckIndexes {
-			list.recordProvingFolder(i, a.byPath)
+	} else if len(list.pathIndexesToRecheck) > 0 {
+		list.existingParentIndexes, list.existingParents = slices.Clone(list.existingParentIndexes), slices.Clip(list.existingParents) // other goroutines may read them
+		for _, i := range list.pathIndexesToRecheck {
+			list.recordExistingParentFolder(i, a.byPath)
 		}
 	}
-	list.recheckIndexes = nil
+	list.pathIndexesToRecheck = nil
 	a.lastList = list
 	return list
 }
 
-// recordProvingFolder records the folder that proves that file i of the list does not exist.
-func (l *absentList) recordProvingFolder(i int, of map[string]absence) {
-	was, ok := of[l.paths[i]]
-	f := slices.Index(l.folders, was)
-	if ok && f < 0 && len(l.folders) < maxProvingFolders {
-		f = len(l.folders)
-		l.folders = append(l.folders, was)
+// recordExistingParentFolder records the folder that proves that file i of the list does not exist.
+func (l *absentList) recordExistingParentFolder(pathIndex int, missingFileByPath map[string]missingFileEvidence) {
+	was, ok := missingFileByPath[l.paths[pathIndex]]
+	f := slices.Index(l.existingParents, was)
+	if ok && f < 0 && len(l.existingParents) < maxExistingParentFolders {
+		f = len(l.existingParents)
+		l.existingParents = append(l.existingParents, was)
 	}
 	if !ok {
 		f = -1
 	}
-	l.provingFolder[i] = int8(f)
+	l.existingParentIndexes[pathIndex] = int8(f)
 }
 
 // noteAbsence remembers that a file does not exist, unless a symbolic link is in its path.
-func (a *absenceCache) noteAbsence(name string, seen folderStamps) {
+func (a *missingFileCache) noteAbsence(name string, seen folderStamps) {
 	folder := path.Dir(name)
 	for !seen.cachedStamp(folder).isFolder && folder != path.Dir(folder) {
 		folder = path.Dir(folder)
 	}
 	f := seen.cachedStamp(folder)
-	if !f.isSettled {
+	if !f.isStampOlderThanTick {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.byPath == nil || len(a.byPath) >= maxAbsences {
-		a.byPath = map[string]absence{}
+		a.byPath = map[string]missingFileEvidence{}
 	}
-	a.byPath[name] = absence{folder, f.folderStamp}
+	a.byPath[name] = missingFileEvidence{folder, f.folderStamp}
 }

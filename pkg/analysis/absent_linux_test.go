@@ -39,8 +39,8 @@ func TestAbsent(t *testing.T) {
 			if !ok {
 				t.Fatal("no stamp")
 			}
-			var a absenceCache
-			a.byPath = map[string]absence{folder + "/x/y": {folder, st}}
+			var a missingFileCache
+			a.byPath = map[string]missingFileEvidence{folder + "/x/y": {folder, st}}
 			if !a.stillAbsent(folder+"/x/y", folderStamps{}) {
 				t.Error("forgotten though nothing changed")
 			}
@@ -82,7 +82,7 @@ func TestSettled(t *testing.T) {
 		{2 * time.Second, true},
 		{-time.Hour, false}, // a clock that was set back
 	} {
-		if got := (folderStamp{changedAtNanos: now.Add(-tt.since).UnixNano()}).isSettled(tt.since); got != tt.want {
+		if got := (folderStamp{changedAtNanos: now.Add(-tt.since).UnixNano()}).isOlderThanClockTick(tt.since); got != tt.want {
 			t.Errorf("changed %v ago: settled %v", tt.since, got)
 		}
 	}

@@ -10,108 +10,108 @@ import (
 
 // A Case is one action with everything that the tiers know about it. Only one
 // goroutine at a time may use it.
-type Case struct {
+type ActionCase struct {
 	Action        *action.Action
 	Effects       []effect.Effect
 	EarlierSteps  []verdict.Step // the results of earlier tiers and classifiers
 	MinTier       int            // lowest tier that may allow: the strictest of action, type and policy, 0–3
-	Memory        Memory         // earlier actions of the action's session; nil: none are known
+	SessionState  SessionState   // earlier actions of the action's session; nil: none are known
 	LabelledFiles []effect.File  // files that the action leaves behind and that carry labels
 
-	// TextsWithoutEffect are the words, inputs and fields that no effect covers and that no table declares to be
+	// TextsCoveredByNoEffect are the words, inputs and fields that no effect covers and that no table declares to be
 	// without effect.
-	TextsWithoutEffect []string
+	TextsCoveredByNoEffect []string
 
-	// Unexamined says why part of the action was not analysed or scanned; "" if
+	// UnexaminedReason says why part of the action was not analysed or scanned; "" if
 	// everything was. Only a person or an evaluator can allow such a case.
 	// [Case.Views] may set it.
-	Unexamined string
+	UnexaminedReason string
 
 	// MatchedRules has, for each of Effects, the rules that match it. The tiers record them with [Case.RecordMatch].
 	// nil means that nothing is recorded.
 	MatchedRules [][]RuleMatch
 
-	// UserMentions are the objects of the action that the user of the session has mentioned.
-	UserMentions []UserMention
+	// UserMentionedObjects are the objects of the action that the user of the session has mentioned.
+	UserMentionedObjects []UserMention
 
 	// Evidence is filled by Tier 1 if it is not nil.
 	Evidence *Evidence
 
-	shell             Shell
-	fileAnalyzer      FileAnalyzer
-	place             effect.Place
-	commandWords      string    // the resolved words of the command
-	askedVerbList     string    // for an unknown tool without a verb in its name: the list of the verb in its payload
-	class             ToolClass // class that the user has given to the tool; "" if none
-	views             []View
-	fieldViewCache    []fieldViews
-	writtenFiles      []effect.FileText // files that the command writes
-	filesRead         []effect.FileText // files that the analysis read
-	decodedCache      []decodedText
-	foldedCache       []foldedText
-	statedEffectCount int           // number of leading Effects that the action itself states; the rest come from symbolic links or repeat one
-	files             *fileAccess   // nil: no file is looked at
-	inputs            *inputsDigest // nil until [Case.InputsDigest] is called
+	shell                          ShellCommandAnalyzer
+	fileAnalyzer                   FileAnalyzer
+	executionContext               effect.PathContext
+	resolvedCommandText            string    // the resolved words of the command
+	unknownToolPayloadVerbCategory string    // for an unknown tool without a verb in its name: the list of the verb in its payload
+	class                          ToolClass // class that the user has given to the tool; "" if none
+	cachedTextViews                []PayloadTextVariant
+	fieldViewCache                 []fieldViews
+	writtenFiles                   []effect.FileText // files that the command writes
+	filesRead                      []effect.FileText // files that the analysis read
+	decodedCache                   []decodedText
+	foldedCache                    []foldedText
+	directEffectCount              int                     // number of leading Effects that the action itself states; the rest come from symbolic links or repeat one
+	files                          *fileAccess             // nil: no file is looked at
+	inputs                         *cachedInputFilesDigest // nil until [Case.InputFilesDigest] is called
 
 	expansions map[expansionKey]Expansion
 }
 
 // An UserMention is an object of an action that the user of the session has mentioned.
 type UserMention struct {
-	Name     string // as written in the action
-	Unwanted bool   // true: the user does not want it done; false: the user asked for it
+	MentionedObjectName string // as written in the action
+	IsForbiddenByUser   bool   // true: the user does not want it done; false: the user asked for it
 }
 
-// Place returns the place in which the action is judged; its CWD is the action's.
-func (c *Case) Place() *effect.Place { return &c.place }
+// ExecutionContext returns the place in which the action is judged; its CWD is the action's.
+func (c *ActionCase) ExecutionContext() *effect.PathContext { return &c.executionContext }
 
 // setUnexamined records why part of the action was not read. Only the first reason is kept.
-func (c *Case) setUnexamined(why string) {
-	if c.Unexamined == "" {
-		c.Unexamined = why
+func (c *ActionCase) setUnexamined(why string) {
+	if c.UnexaminedReason == "" {
+		c.UnexaminedReason = why
 	}
 }
 
 // addUnknownEffect adds an effect that cannot be resolved.
 //
 //go:noinline
-func (c *Case) addUnknownEffect(cause effect.Cause, why string) {
+func (c *ActionCase) addUnknownEffect(cause effect.EffectCause, why string) {
 	c.Effects = append(c.Effects, effect.Effect{Certainty: effect.Unknown, Cause: cause, Reason: why})
 }
 
 // A Shell returns what a shell command would do in a place, like shell.Analyze. Text that it cannot parse has
 // an Unknown effect. Goroutines share it.
-type Shell func(text string, at *effect.Place) effect.Result
+type ShellCommandAnalyzer func(text string, at *effect.PathContext) effect.CommandAnalysis
 
 // FileAnalyzer returns the effects that a file with a text would have when it runs, as shell.AnalyzeWrittenFile does. The
 // path is canonical. Goroutines share it.
-type FileAnalyzer func(file, text string, at *effect.Place) []effect.Effect
+type FileAnalyzer func(file, text string, at *effect.PathContext) []effect.Effect
 
 // A Replay returns the case of the last of a list of actions of one session, as if all earlier ones had run.
 // events are the kinds of effects and the action types to remember; counts says whether the number of actions
 // is remembered too.
-type Replay func(an *Analyzer, events []string, counts bool, actions []*action.Action) *Case
+type LastReplayedActionAnalyzer func(an *Analyzer, events []string, counts bool, actions []*action.Action) *ActionCase
 
 // An Analyzer makes Cases. Goroutines may share it. The zero Analyzer knows no
 // folders, does not read files, and treats every command as unknown.
 type Analyzer struct {
-	Shell        Shell
-	FileAnalyzer FileAnalyzer // analyses content written to files; nil: not analysed
-	Replay       Replay       // analyses an action after earlier ones; nil: not possible
-	Place        effect.Place // place of actions without a folder; CWD is the first root
+	Shell                   ShellCommandAnalyzer
+	FileAnalyzer            FileAnalyzer               // analyses content written to files; nil: not analysed
+	ReplaySession           LastReplayedActionAnalyzer // analyses an action after earlier ones; nil: not possible
+	DefaultExecutionContext effect.PathContext         // place of actions without a folder; CWD is the first root
 
-	trust        *trustMatcher // nil trusts only this machine
-	files        *fileAccess   // nil: no file is looked at
-	approvalPage ApprovalPage  // nil: no approval page is known
+	trust        *trustMatcher      // nil trusts only this machine
+	files        *fileAccess        // nil: no file is looked at
+	approvalPage ApprovalPageStatus // nil: no approval page is known
 
 	container Container // container in which actions run; nil for none
 }
 
-// Limits of one analysis. If a case exceeds them, it gets an unknown effect ([effect.Dynamic]) or
+// Limits of one analysis. If a case exceeds them, it gets an unknown effect ([effect.UnknownEffect]) or
 // is marked as unexamined.
 const (
 	maxCommandBytes  = 64 << 10 // bytes
-	maxDepth         = 200      // nested brackets
+	maxBracketDepth  = 200      // nested brackets
 	maxEffects       = 512
 	maxResolvedPaths = 64 // paths whose symbolic links are resolved
 	maxPayloadTexts  = 256
@@ -119,21 +119,21 @@ const (
 )
 
 // Case returns the analysed action.
-func (an *Analyzer) Case(a *action.Action) *Case {
-	c := &Case{Action: a, shell: an.Shell, fileAnalyzer: an.FileAnalyzer, place: an.Place, files: an.files, MinTier: max(a.MinTier, MinTier(a.Type))}
+func (an *Analyzer) Case(a *action.Action) *ActionCase {
+	c := &ActionCase{Action: a, shell: an.Shell, fileAnalyzer: an.FileAnalyzer, executionContext: an.DefaultExecutionContext, files: an.files, MinTier: max(a.MinTier, MinTierForActionType(a.Type))}
 	if a.CWD != "" {
 		// The agent chooses the folder; it does not become part of the workspace, whose roots come from the
 		// user.
-		cwd, isPattern := (&effect.Place{Home: an.Place.Home}).Path(a.CWD, false)
-		if c.place.CWD = cwd; isPattern {
-			c.place.CWD = ""
+		cwd, isPattern := (&effect.PathContext{Home: an.DefaultExecutionContext.Home}).Path(a.CWD, false)
+		if c.executionContext.CWD = cwd; isPattern {
+			c.executionContext.CWD = ""
 		}
-		if c.place.ResolveLinks != nil {
-			c.place.ReadScript = readRelativeTo(c.place.CWD, c.place.ReadScript)
+		if c.executionContext.ResolveLinks != nil {
+			c.executionContext.ReadScript = readRelativeTo(c.executionContext.CWD, c.executionContext.ReadScript)
 		}
 	}
-	if read := c.place.ReadScript; read != nil {
-		c.place.ReadScript = func(path string) ([]byte, error) {
+	if read := c.executionContext.ReadScript; read != nil {
+		c.executionContext.ReadScript = func(path string) ([]byte, error) {
 			text, err := read(path)
 			if err == nil && len(c.filesRead) < maxFilesRead {
 				c.filesRead = append(c.filesRead, effect.FileText{Path: path, Text: string(text)})
@@ -145,32 +145,32 @@ func (an *Analyzer) Case(a *action.Action) *Case {
 	c.addLabelledFiles()
 	c.truncateEffects()
 	c.addContentEffects()
-	c.statedEffectCount = len(c.Effects)
+	c.directEffectCount = len(c.Effects)
 	c.resolveLinks()
 	c.addPersistence()
 	c.addURLCredentials()
 	c.addPublishedCredentials()
-	c.addWeakenedChecks()
+	c.markSecurityWeakenings()
 	c.addApprovalPageAccess(an.approvalPage)
 	an.trust.markTrusted(c.Effects, c.Action.Text("command"))
 	c.markContained(an.container)
-	c.markRestorable(an.files)
+	c.markRestorableDeletions(an.files)
 	return c
 }
 
 // truncateEffects truncates the effects if there are too many to judge.
-func (c *Case) truncateEffects() {
+func (c *ActionCase) truncateEffects() {
 	if len(c.Effects) > maxEffects {
 		c.Effects = c.Effects[:maxEffects]
-		c.addUnknownEffect(effect.CauseLimit, "the action has more than 512 effects")
+		c.addUnknownEffect(effect.CauseAnalysisLimitExceeded, "the action has more than 512 effects")
 		c.setUnexamined("the action has more than 512 effects")
 	}
 }
 
 // resolveLinks adds the targets of symbolic links that effects touch. The original
 // path stays: rules may refer to a file by either path.
-func (c *Case) resolveLinks() {
-	links := c.place.ResolveLinks
+func (c *ActionCase) resolveLinks() {
+	links := c.executionContext.ResolveLinks
 	if links == nil {
 		return
 	}
@@ -181,10 +181,10 @@ func (c *Case) resolveLinks() {
 			continue
 		}
 		if asked++; asked > maxResolvedPaths {
-			c.addUnknownEffect(effect.CauseLimit, "the action has more than 64 paths to resolve")
+			c.addUnknownEffect(effect.CauseAnalysisLimitExceeded, "the action has more than 64 paths to resolve")
 			return
 		}
-		if path, ok := resolveLinks(e.Path, e.Pattern, links); ok {
+		if path, ok := resolveSymlinks(e.Path, e.PathIsPattern, links); ok {
 			e.Path = path
 			c.Effects = append(c.Effects, e)
 		}
@@ -192,7 +192,7 @@ func (c *Case) resolveLinks() {
 }
 
 // addPersistence adds an effect for each written file that runs code later.
-func (c *Case) addPersistence() {
+func (c *ActionCase) addPersistence() {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := c.Effects[i]
 		switch e.Kind {
@@ -203,12 +203,12 @@ func (c *Case) addPersistence() {
 		if e.Path == "" || e.Path == "/dev/null" {
 			continue
 		}
-		if class := c.place.PersistenceClass(e.Path, e.Pattern, e.Recursive); class != "" && !(class == "agent_config" && c.isAgentScratch(&e)) {
+		if class := c.executionContext.PersistenceClassName(e.Path, e.PathIsPattern, e.Recursive); class != "" && !(class == "agent_config" && c.isAgentScratch(&e)) {
 			c.Effects = append(c.Effects, effect.Effect{
-				Kind: effect.Persist, Path: e.Path, Pattern: e.Pattern, Recursive: e.Recursive, Reason: class, Span: e.Span, Certainty: e.Certainty,
+				Kind: effect.Persist, Path: e.Path, PathIsPattern: e.PathIsPattern, Recursive: e.Recursive, Reason: class, Span: e.Span, Certainty: e.Certainty,
 			})
 			if c.Action.Type == "download_file" {
-				c.Effects = append(c.Effects, effect.Effect{Kind: effect.RunCode, Cause: effect.CauseDeferred, Path: e.Path, Labels: []effect.Label{effect.LabelNetwork}, Reason: "a downloaded file that runs later"})
+				c.Effects = append(c.Effects, effect.Effect{Kind: effect.RunCode, Cause: effect.CauseWrittenCodeRunsLater, Path: e.Path, Labels: []effect.Label{effect.LabelNetwork}, Reason: "a downloaded file that runs later"})
 			}
 		}
 	}

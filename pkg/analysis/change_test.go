@@ -27,7 +27,7 @@ func TestChange(t *testing.T) {
 		{"sed that removes", "execute_command", obj{"command": "sed -i 's/check(x)//' b"}, "-check(x)\n"},
 	} {
 		var got strings.Builder
-		read := func(one *Case) {
+		read := func(one *ActionCase) {
 			for _, v := range one.FieldViews("change") {
 				got.WriteString(v.Text)
 			}

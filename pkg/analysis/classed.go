@@ -11,60 +11,60 @@ type ToolClass string
 
 // The classes of tools.
 const (
-	ClassReads     ToolClass = "reads"     // changes nothing
-	ClassWorkspace ToolClass = "workspace" // changes only files of the workspace
-	ClassOutside   ToolClass = "elsewhere" // changes something outside the workspace, or sends data there
-	ClassNever     ToolClass = "never"     // must not be used
+	ToolClassReadOnly         ToolClass = "reads"     // changes nothing
+	ToolClassChangesWorkspace ToolClass = "workspace" // changes only files of the workspace
+	ToolClassChangesOutside   ToolClass = "elsewhere" // changes something outside the workspace, or sends data there
+	ToolClassForbidden        ToolClass = "never"     // must not be used
 )
 
 // ToolClasses are the classes of tools, from the least to the most dangerous.
-var ToolClasses = []ToolClass{ClassReads, ClassWorkspace, ClassOutside, ClassNever}
+var ToolClasses = []ToolClass{ToolClassReadOnly, ToolClassChangesWorkspace, ToolClassChangesOutside, ToolClassForbidden}
 
 // CallsUnknownTool reports whether a case is a call of a tool whose type shield does not know.
-func (c *Case) CallsUnknownTool() bool {
+func (c *ActionCase) CallsUnknownTool() bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return c.IsUnknownToolEffect(&e) })
 }
 
-// Classify replaces the unknown effect of a tool by the effects of a class. Effects from its payload stay:
+// ApplyToolClass replaces the unknown effect of a tool by the effects of a class. Effects from its payload stay:
 // files, addresses, commands, credentials, and verbs that destroy, pay or grant. If remote, the host of the
 // tool's server, is not "", the arguments are sent there.
-func (c *Case) Classify(class ToolClass, server, remote string) {
-	if !c.CallsUnknownTool() || class == ClassNever || class == "" {
+func (c *ActionCase) ApplyToolClass(class ToolClass, serverName, remoteHost string) {
+	if !c.CallsUnknownTool() || class == ToolClassForbidden || class == "" {
 		return
 	}
 	changes, before := false, len(c.Effects)
 	c.Effects = slices.DeleteFunc(slices.Clone(c.Effects), func(e effect.Effect) bool {
-		byName := e.Kind == effect.ChangeRemote && e.Target == c.Action.Type && !e.Destroys() && !e.HasHarm(effect.GrantsAccess)
+		byName := e.Kind == effect.ChangeRemoteSystem && e.RemoteTargetName == c.Action.Type && !e.DestroysRemoteResource() && !e.HasHarm(effect.GrantsAccess)
 		changes = changes || byName
-		return c.IsUnknownToolEffect(&e) || byName && class != ClassOutside
+		return c.IsUnknownToolEffect(&e) || byName && class != ToolClassChangesOutside
 	})
-	c.statedEffectCount -= before - len(c.Effects)
-	if slices.Contains([]string{"destroys", "pays", "grants"}, c.askedVerbList) {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Service: server, Target: c.Action.Type, Reason: "the arguments delete, pay or grant access, which the approval of this tool does not include"})
+	c.directEffectCount -= before - len(c.Effects)
+	if slices.Contains([]string{"destroys", "pays", "grants"}, c.unknownToolPayloadVerbCategory) {
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, RemoteServiceName: serverName, RemoteTargetName: c.Action.Type, Reason: "the arguments delete, pay or grant access, which the approval of this tool does not include"})
 	}
-	if class == ClassOutside && !changes {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Verb: "change", Service: server, Target: c.Action.Type, Reason: "this tool is classified as changing remote resources"})
+	if class == ToolClassChangesOutside && !changes {
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "change", RemoteServiceName: serverName, RemoteTargetName: c.Action.Type, Reason: "this tool is classified as changing remote resources"})
 	}
-	if remote != "" && len(c.Action.Payload) > 0 {
+	if remoteHost != "" && len(c.Action.Payload) > 0 {
 		c.Effects = append(c.Effects, effect.Effect{
-			Kind: effect.SendData, Program: c.Action.Type, Host: remote, Trusted: !c.mayHoldPrivateData(), Reason: "the tool's server receives the arguments",
+			Kind: effect.SendData, Program: c.Action.Type, Host: remoteHost, Trusted: !c.mayHoldPrivateData(), Reason: "the tool's server receives the arguments",
 		})
 	}
 	c.class = class
 }
 
 // Class returns the class that the user has given to the case's tool; "" if none.
-func (c *Case) Class() ToolClass { return c.class }
+func (c *ActionCase) Class() ToolClass { return c.class }
 
 // mayHoldPrivateData reports whether a payload may contain data that the user has not allowed to leave the machine: it
 // holds a credential, or the session has read secret or private data, whatever the payload holds.
-func (c *Case) mayHoldPrivateData() bool {
-	if c.Memory != nil && slices.ContainsFunc(c.Memory.Labels(), func(l effect.Label) bool {
+func (c *ActionCase) mayHoldPrivateData() bool {
+	if c.SessionState != nil && slices.ContainsFunc(c.SessionState.Labels(), func(l effect.Label) bool {
 		return l == effect.LabelSecret || l == effect.LabelCredential || l == effect.LabelPrivate
 	}) {
 		return true
 	}
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return e.HasLabel(effect.LabelSecret) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPrivate) || e.Kind == effect.ReadSecret || e.RuleKind() == effect.SendSecret
+		return e.HasLabel(effect.LabelSecret) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPrivate) || e.Kind == effect.ReadSecret || e.KindForPolicies() == effect.SendSecret
 	})
 }

@@ -16,80 +16,80 @@ import (
 // addCommandEffects adds the effects of a command: text for a shell, or a program with
 // arguments, together with the folder, environment and standard input in the
 // payload.
-func (c *Case) addCommandEffects() {
+func (c *ActionCase) addCommandEffects() {
 	text, ok := commandText(c.Action.Payload)
 	if !ok || strings.TrimSpace(text) == "" {
 		c.addUnknownEffect(effect.CauseInvalidField, "the command is missing")
 		return
 	}
 	c.setWorkingFolder()
-	place := c.place
-	if inner, ok := strings.CutPrefix(text, powerShell); ok && inner == command.QuoteWord(c.Action.Text("command")) {
+	place := c.executionContext
+	if inner, ok := strings.CutPrefix(text, powerShell); ok && inner == command.QuoteWordIfNeeded(c.Action.Text("command")) {
 		text, place.PowerShell = c.Action.Text("command"), true
 	}
-	place.PowerShell = place.PowerShell || c.Action.PowerShell && text == c.Action.Text("command")
+	place.PowerShell = place.PowerShell || c.Action.IsPowerShellCommand && text == c.Action.Text("command")
 	c.addShellEffects(text, &place, text == c.Action.Text("command"))
-	c.runInOtherFolders(text)
-	c.rerunWithListArgs(text)
+	c.addEffectsInOtherFolders(text)
+	c.addEffectsOfAppendedArgs(text)
 	c.addRemoteExecution()
 	if c.Action.Text("sandbox") == "off" || c.Action.Payload["dangerouslyDisableSandbox"] == true {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseOutsideSandbox, Reason: "sandbox: off"})
 	}
 	c.addElevation()
-	if c.Action.GivenType != "" && !c.startsOnlyKnownPrograms() {
-		c.addUnknownEffect(effect.CauseUnknownTool, toolReason)
+	if c.Action.ReceivedType != "" && !c.startsOnlyKnownPrograms() {
+		c.addUnknownEffect(effect.CauseUnknownTool, unknownToolReason)
 	}
 }
 
-// rerunWithListArgs analyses a command again with the words of a list in a field whose role is not known, since the
+// addEffectsOfAppendedArgs analyses a command again with the words of a list in a field whose role is not known, since the
 // tool may append them.
-func (c *Case) rerunWithListArgs(text string) {
+func (c *ActionCase) addEffectsOfAppendedArgs(shellCommand string) {
 	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		list, _ := c.Action.Payload[field].([]any)
-		if len(list) > 0 && len(list) <= maxPayloadTexts && commandField(field) == otherField && !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText }) {
-			c.addShellEffects(text+" "+quoteArgs(list), &c.place, false)
+		if len(list) > 0 && len(list) <= maxPayloadTexts && commandFieldRole(field) == otherField && !slices.ContainsFunc(list, func(v any) bool { _, isText := v.(string); return !isText }) {
+			c.addShellEffects(shellCommand+" "+quoteArgs(list), &c.executionContext, false)
 		}
 	}
 }
 
 // addElevation adds the effect of running with more privileges, if a field of the payload asks for them.
-func (c *Case) addElevation() {
+func (c *ActionCase) addElevation() {
 	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		v := fmt.Sprint(c.Action.Payload[field])
-		words := knowledge.Words(field)
+		words := knowledge.SplitNameWords(field)
 		switch {
 		case field == "sandbox" || c.Action.Payload["dangerouslyDisableSandbox"] == true && field == "dangerouslyDisableSandbox" || len(words) == 0 || slices.Contains([]string{"false", "0", "no", "", "never", "<nil>"}, v):
 		case slices.ContainsFunc(words, func(w string) bool {
 			return slices.Contains([]string{"sudo", "privileged", "elevated", "elevate", "escalated", "escalation", "escalate", "admin"}, w)
 		}), slices.Contains(words, "sandbox") && (strings.Contains(v, "escalat") || slices.ContainsFunc(words, func(w string) bool { return w == "no" || w == "disable" || w == "bypass" || w == "skip" })),
 			len(words) > 1 && slices.Contains(words, "as") && words[len(words)-1] == "root", v == "true" && field == "root", v == "root" && slices.Contains([]string{"user", "username", "as"}, words[len(words)-1]):
-			c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseOutsideSandbox, Reason: field + ": " + redact.Cut(v, 40)})
+			c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangePrivilege, Cause: effect.CauseOutsideSandbox, Reason: field + ": " + redact.TruncateBytes(v, 40)})
 		}
 	}
 }
 
 // addRemoteExecution adds the effect of running on another machine or in a container, if a field of the payload
 // asks for it.
-func (c *Case) addRemoteExecution() {
+func (c *ActionCase) addRemoteExecution() {
 	for _, field := range fieldsBesideCommand(c.Action.Payload) {
-		words := knowledge.Words(field)
+		words := knowledge.SplitNameWords(field)
 		if len(words) == 0 || c.Action.Text(field) == "" {
 			continue
 		}
 		switch v := c.Action.Text(field); words[len(words)-1] {
 		case "host", "hostname", "connection":
-			if strings.ContainsAny(v, ".@") && !effect.ThisMachine(effect.Host(v)) {
-				c.addUnknownEffect(effect.CauseUnknownTool, "the command runs on "+redact.Cut(v, 40)+", which is not this machine")
+			if strings.ContainsAny(v, ".@") && !effect.ThisMachine(effect.CanonicalHost(v)) {
+				c.addUnknownEffect(effect.CauseUnknownTool, "the command runs on "+redact.TruncateBytes(v, 40)+", which is not this machine")
 			}
 		case "container", "pod", "vm", "instance", "machine", "device", "ssh", "node", "cluster", "namespace", "remote":
-			c.addUnknownEffect(effect.CauseUnknownTool, "the command runs in "+redact.Cut(c.Action.Text(field), 40)+", which is not this machine")
+			c.addUnknownEffect(effect.CauseUnknownTool, "the command runs in "+redact.TruncateBytes(c.Action.Text(field), 40)+", which is not this machine")
 		}
 	}
 }
 
 // startsOnlyKnownPrograms reports whether a case starts programs and shield knows all of them. Otherwise a text that a
 // tool calls a command may be a command of a database or a game.
-func (c *Case) startsOnlyKnownPrograms() bool {
+func (c *ActionCase) startsOnlyKnownPrograms() bool {
 	starts := false
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.Execute {
@@ -103,27 +103,27 @@ func (c *Case) startsOnlyKnownPrograms() bool {
 }
 
 // setWorkingFolder makes the folder that the payload names the case's working directory.
-func (c *Case) setWorkingFolder() {
+func (c *ActionCase) setWorkingFolder() {
 	for _, field := range [...]string{"cwd", "workdir", "working_directory"} {
 		if dir := c.Action.Text(field); dir != "" {
-			c.place.CWD = c.place.In(dir).CWD
+			c.executionContext.CWD = c.executionContext.WithCWD(dir).CWD
 		}
 	}
 }
 
-// runInOtherFolders analyses a command again for each folder in another field of the payload that may be its
+// addEffectsInOtherFolders analyses a command again for each folder in another field of the payload that may be its
 // working directory.
-func (c *Case) runInOtherFolders(text string) {
-	own := c.place.CWD
+func (c *ActionCase) addEffectsInOtherFolders(shellCommand string) {
+	own := c.executionContext.CWD
 	for _, field := range fieldsBesideCommand(c.Action.Payload) {
 		dir := c.Action.Text(field)
-		if dir == "" || commandField(field) != folderField {
+		if dir == "" || commandFieldRole(field) != folderField {
 			continue
 		}
-		if c.place.CWD = c.place.In(dir).CWD; c.place.CWD != own {
-			c.addShellEffects(text, &c.place, false)
+		if c.executionContext.CWD = c.executionContext.WithCWD(dir).CWD; c.executionContext.CWD != own {
+			c.addShellEffects(shellCommand, &c.executionContext, false)
 		}
-		c.place.CWD = own
+		c.executionContext.CWD = own
 	}
 }
 
@@ -151,9 +151,9 @@ const (
 	folderField
 )
 
-// commandField returns the role of a field in an action that runs a command, by its name.
-func commandField(field string) fieldRole {
-	words := knowledge.Words(field)
+// commandFieldRole returns the role of a field in an action that runs a command, by its name.
+func commandFieldRole(fieldName string) fieldRole {
+	words := knowledge.SplitNameWords(fieldName)
 	if len(words) == 0 {
 		return otherField
 	}
@@ -162,7 +162,7 @@ func commandField(field string) fieldRole {
 		last = words[len(words)-2]
 	}
 	switch {
-	case field == "command" || field == "program" || field == "sandbox":
+	case fieldName == "command" || fieldName == "program" || fieldName == "sandbox":
 		return commandTextField
 	case slices.Contains([]string{"args", "arg", "argument", "arguments", "argv", "flag", "flags", "option", "options", "opt", "opts", "operand", "operands", "param", "params", "parameter", "parameters", "positional", "positionals"}, last):
 		return argumentsField
@@ -170,7 +170,7 @@ func commandField(field string) fieldRole {
 		return environmentField
 	case words[0] == "shell" || slices.Contains([]string{"interpreter", "executable"}, last):
 		return shellField
-	case words[0] == "stdin" || field == "input":
+	case words[0] == "stdin" || fieldName == "input":
 		return inputField
 	case slices.Contains([]string{"cwd", "workdir", "folder", "chdir", "cd", "dir", "directory", "root", "workspace"}, last):
 		return folderField
@@ -181,7 +181,7 @@ func commandField(field string) fieldRole {
 // addPayloadCode adds the effects of the code in the payload, which is Python unless the payload
 // names another language. If the payload also contains a command, it adds the effects of the
 // command.
-func (c *Case) addPayloadCode() {
+func (c *ActionCase) addPayloadCode() {
 	text := c.Action.Text("code")
 	if strings.TrimSpace(text) == "" {
 		c.addUnknownEffect(effect.CauseInvalidField, "the code is missing")
@@ -195,25 +195,25 @@ func (c *Case) addPayloadCode() {
 }
 
 // addPatchEffects adds the changes of a patch in the format of apply_patch or diff.
-func (c *Case) addPatchEffects() {
+func (c *ActionCase) addPatchEffects() {
 	text := c.Action.Text("patch")
 	if !strings.Contains(text, "*** ") && !strings.Contains(text, "+++ ") {
 		c.addUnknownEffect(effect.CauseInvalidField, "the patch names no file")
 		return
 	}
 	c.setWorkingFolder()
-	c.addShellEffects("apply_patch <<<"+command.QuoteWord(text), &c.place, false)
+	c.addShellEffects("apply_patch <<<"+command.QuoteWordIfNeeded(text), &c.executionContext, false)
 }
 
 // addShellEffects adds the effects of a shell command. spans says that their positions refer to the payload's own text.
-func (c *Case) addShellEffects(text string, at *effect.Place, spans bool) {
+func (c *ActionCase) addShellEffects(text string, at *effect.PathContext, spansReferToPayload bool) {
 	switch {
 	case len(text) > maxCommandBytes:
-		c.addUnknownEffect(effect.CauseLimit, "the command is longer than 64 KiB")
+		c.addUnknownEffect(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB")
 		c.setUnexamined("the command is longer than 64 KiB")
 		return
-	case bracketDepth(text) > maxDepth:
-		c.addUnknownEffect(effect.CauseLimit, "the command is nested deeper than 200 levels")
+	case bracketDepth(text) > maxBracketDepth:
+		c.addUnknownEffect(effect.CauseAnalysisLimitExceeded, "the command is nested deeper than 200 levels")
 		c.setUnexamined("the command is nested deeper than 200 levels")
 		return
 	}
@@ -231,28 +231,28 @@ func (c *Case) addShellEffects(text string, at *effect.Place, spans bool) {
 	}
 	c.LabelledFiles = append(c.LabelledFiles, result.Files...)
 	c.writtenFiles = append(c.writtenFiles, result.Writes...)
-	for _, text := range result.TextsWithoutEffect {
+	for _, text := range result.TextsCoveredByNoEffect {
 		c.addTextWithoutEffect(text)
 	}
 	for _, w := range result.Writes {
 		c.Effects = append(c.Effects, remoteShellEffects(w.Path, w.Text)...)
 	}
-	c.addRequestVerbs(from)
-	if !spans {
+	c.addChangesByURLVerbs(from)
+	if !spansReferToPayload {
 		for i := range c.Effects[from:] {
 			c.Effects[from+i].Span = effect.Span{}
 		}
 	}
-	if c.commandWords == "" {
-		c.commandWords = result.ResolvedWords
-	} else if len(c.commandWords)+len(result.ResolvedWords) < maxCommandBytes {
-		c.commandWords += "\n" + result.ResolvedWords
+	if c.resolvedCommandText == "" {
+		c.resolvedCommandText = result.ResolvedCommandText
+	} else if len(c.resolvedCommandText)+len(result.ResolvedCommandText) < maxCommandBytes {
+		c.resolvedCommandText += "\n" + result.ResolvedCommandText
 	}
 }
 
 // analyzeShell calls the shell analysis. It returns a panic as an error, because a failing parser must not affect
 // other actions.
-func (c *Case) analyzeShell(text string, at *effect.Place) (r effect.Result, err error) {
+func (c *ActionCase) analyzeShell(text string, at *effect.PathContext) (r effect.CommandAnalysis, err error) {
 	if c.shell == nil {
 		return r, errors.New("analyse command: the shell analysis is not configured; set Analyzer.Shell")
 	}
@@ -293,12 +293,12 @@ func commandText(payload map[string]any) (text string, ok bool) {
 	}
 	fields := fieldsBesideCommand(payload)
 	for _, field := range fields {
-		if commandField(field) == argumentsField {
+		if commandFieldRole(field) == argumentsField {
 			text = strings.TrimLeft(text+" "+argumentWords(payload[field]), " ")
 		}
 	}
 	for _, field := range fields {
-		switch commandField(field) {
+		switch commandFieldRole(field) {
 		case shellField:
 			if name, _ := payload[field].(string); name != "" {
 				text = wrapInShell(name, text)
@@ -307,7 +307,7 @@ func commandText(payload map[string]any) (text string, ok bool) {
 			text = withEnvironment(payload[field], text)
 		case inputField:
 			if in := joinTexts(payload[field]); in != "" {
-				text = "printf %s " + command.QuoteWord(in) + " | { " + text + "\n}"
+				text = "printf %s " + command.QuoteWordIfNeeded(in) + " | { " + text + "\n}"
 			}
 		}
 	}
@@ -332,23 +332,23 @@ const powerShell = "powershell -Command "
 func wrapInShell(name, text string) string {
 	if program, rest, ok := strings.Cut(name, " "); ok {
 		if last := name[strings.LastIndexByte(name, ' ')+1:]; strings.HasPrefix(last, "-") && strings.HasSuffix(last, "c") {
-			return name + " " + command.QuoteWord(text)
+			return name + " " + command.QuoteWordIfNeeded(text)
 		}
 		if strings.HasPrefix(strings.TrimSpace(rest), "-") {
-			return name + " -c " + command.QuoteWord(text)
+			return name + " -c " + command.QuoteWordIfNeeded(text)
 		}
-		return program + " " + rest + " " + command.QuoteWord(text) // a shell on another machine, as with ssh
+		return program + " " + rest + " " + command.QuoteWordIfNeeded(text) // a shell on another machine, as with ssh
 	}
 	base := strings.ToLower(name[strings.LastIndexAny(name, `/\`)+1:])
 	switch strings.TrimSuffix(base, ".exe") {
 	case "powershell", "pwsh":
-		return powerShell + command.QuoteWord(text)
+		return powerShell + command.QuoteWordIfNeeded(text)
 	case "cmd":
-		return "cmd /c " + command.QuoteWord(text)
+		return "cmd /c " + command.QuoteWordIfNeeded(text)
 	case "sh", "bash", "zsh", "dash", "ksh", "true", "default", "system":
 		return text
 	}
-	return command.QuoteWord(name) + " -c " + command.QuoteWord(text)
+	return command.QuoteWordIfNeeded(name) + " -c " + command.QuoteWordIfNeeded(text)
 }
 
 // withEnvironment prefixes a command with variables: an object of names and values, or a list of texts
@@ -357,7 +357,7 @@ func withEnvironment(env any, text string) string {
 	var b strings.Builder
 	set := func(name, value string) {
 		if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == "" && name != "" {
-			b.WriteString("export " + name + "=" + command.QuoteWord(value) + "\n")
+			b.WriteString("export " + name + "=" + command.QuoteWordIfNeeded(value) + "\n")
 		}
 	}
 	switch env := env.(type) {
@@ -409,7 +409,7 @@ func quoteArgs(list []any) string {
 		if !isText {
 			word = fmt.Sprint(v)
 		}
-		words[i] = command.QuoteWord(word)
+		words[i] = command.QuoteWordIfNeeded(word)
 	}
 	return strings.Join(words, " ")
 }

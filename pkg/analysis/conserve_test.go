@@ -32,7 +32,7 @@ func (d draw) pick(all []string) string { return all[d.IntN(len(all))] }
 
 // final reports whether an effect is a doubt that no model lifts.
 func final(e effect.Effect) bool {
-	return e.Certainty == effect.Unknown && !slices.Contains([]effect.Cause{effect.CauseMissingScript, effect.CauseSyntax, effect.CauseVariable, effect.CauseUnknownReadingTool}, e.Cause)
+	return e.Certainty == effect.Unknown && !slices.Contains([]effect.EffectCause{effect.CauseMissingScript, effect.CauseSyntax, effect.CauseVariable, effect.CauseUnknownReadingTool}, e.Cause)
 }
 
 // codeForms are, by language, statements that change a file, what does nothing, and contexts around either.
@@ -130,7 +130,7 @@ func FuzzFields(f *testing.F) {
 		for name, payload := range base {
 			for _, shape := range shapes {
 				path, field := d.outside(), d.word()
-				with := func(v any) *Case {
+				with := func(v any) *ActionCase {
 					p := obj{field: v}
 					for k, x := range payload {
 						p[k] = x
@@ -140,7 +140,7 @@ func FuzzFields(f *testing.F) {
 				if c := with(shape(path)); !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return final(e) || e.Path == path }) {
 					t.Errorf("seed %d: %s with %s: %v has no effect on it:\n%s", seed, name, field, shape(path), show(c.Effects))
 				}
-				doubts := func(c *Case) int {
+				doubts := func(c *ActionCase) int {
 					n := 0
 					for _, e := range c.Effects {
 						if e.Certainty == effect.Unknown {
@@ -214,13 +214,13 @@ func FuzzPowerShellRedirects(f *testing.F) {
 			for _, sign := range []string{">", ">>", "2>", "*>"} {
 				path := d.outside()
 				for _, target := range []string{path, `"` + path + `"`, `'` + path + `'`, `("` + path + `")`} {
-					c := testAnalyzer.Case(act("execute_command", obj{"command": fmt.Sprintf("pwsh -c %s", command.QuoteWord(element+" "+sign+" "+target))}))
+					c := testAnalyzer.Case(act("execute_command", obj{"command": fmt.Sprintf("pwsh -c %s", command.QuoteWordIfNeeded(element+" "+sign+" "+target))}))
 					if !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return final(e) || e.Path == path && e.Kind == effect.WriteFile }) {
 						t.Errorf("seed %d: %s %s %s writes nothing:\n%s", seed, element, sign, target, show(c.Effects))
 					}
 				}
 			}
-			honest := testAnalyzer.Case(act("execute_command", obj{"command": "pwsh -c " + command.QuoteWord(element+" > "+d.word()+".txt")}))
+			honest := testAnalyzer.Case(act("execute_command", obj{"command": "pwsh -c " + command.QuoteWordIfNeeded(element+" > "+d.word()+".txt")}))
 			if slices.ContainsFunc(honest.Effects, final) {
 				t.Errorf("seed %d: a doubt about %s > file:\n%s", seed, element, show(honest.Effects))
 			}

@@ -17,18 +17,18 @@ type Container interface {
 // markContained marks effects that stay in the container: packages installed by name from the configured sources,
 // and changes of files outside the home folders. Files that run code later, hold credentials or configure
 // package sources are excepted.
-func (c *Case) markContained(in Container) {
+func (c *ActionCase) markContained(in Container) {
 	if in == nil {
 		return
 	}
-	sources := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemote || e.Kind == effect.HTTPRequest })
-	kept, stated := c.Effects[:0], c.statedEffectCount
+	sources := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemoteSystem || e.Kind == effect.HTTPRequest })
+	kept, stated := c.Effects[:0], c.directEffectCount
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
 		case e.Cause == effect.CauseUnknownPackage && e.Certainty == effect.Unknown && !sources:
 			if i < stated {
-				c.statedEffectCount--
+				c.directEffectCount--
 			}
 			continue
 		case e.Certainty == effect.Unknown || len(e.Harms) > 0:
@@ -44,7 +44,7 @@ func (c *Case) markContained(in Container) {
 
 // onlyInstallsPackages reports whether a program changes the system, and does so only by installing
 // packages from its configured sources or by changes that vanish with the container.
-func (c *Case) onlyInstallsPackages(program *effect.Effect) (yes bool) {
+func (c *ActionCase) onlyInstallsPackages(program *effect.Effect) (yes bool) {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.ChangeSystem && e.Program == program.Program && e.Span == program.Span {
 			if e.Cause != effect.CausePackageInstall && e.Cause != effect.CauseInContainer {
@@ -66,26 +66,26 @@ func changesFiles(e *effect.Effect) bool {
 
 // isDisposable reports whether the files of an effect are on the container's own disk, and none is sensitive by
 // its path.
-func (c *Case) isDisposable(e *effect.Effect, in Container) bool {
+func (c *ActionCase) isDisposable(e *effect.Effect, in Container) bool {
 	path := e.Path
-	if e.Pattern {
+	if e.PathIsPattern {
 		at := strings.IndexAny(path, `*?[\`)
-		if strings.Contains(path, "**") && !e.Tree || at < 0 {
+		if strings.Contains(path, "**") && !e.DoubleStarExcludesDotDot || at < 0 {
 			return false
 		}
 		path = path[:strings.LastIndexByte(path[:at], '/')+1]
 		path = strings.TrimSuffix(path, "/")
 	}
-	if !strings.HasPrefix(path, "/") || !in.IsOnOwnDisk(path) || len(effect.PersistenceClass(e.Path, e.Pattern, e.Recursive)) > 0 || effect.SecretPath(e.Path, e.Pattern) {
+	if !strings.HasPrefix(path, "/") || !in.IsOnOwnDisk(path) || len(effect.PersistenceClassName(e.Path, e.PathIsPattern, e.Recursive)) > 0 || effect.IsSecretPath(e.Path, e.PathIsPattern) {
 		return false
 	}
-	for _, home := range [...]string{c.place.Home, "/root", "/home"} {
+	for _, home := range [...]string{c.executionContext.Home, "/root", "/home"} {
 		if home != "" && (path == home || strings.HasPrefix(path, home+"/") || strings.HasPrefix(home, path+"/")) {
 			return false
 		}
 	}
-	_, rights := permissionFiles().Touches(e.Path, e.Pattern, e.Recursive)
-	_, sources := packageSources().Touches(e.Path, e.Pattern, e.Recursive)
+	_, rights := permissionDefiningFiles().FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
+	_, sources := packageSources().FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
 	if rights || sources {
 		return false
 	}
@@ -97,8 +97,8 @@ func (c *Case) isDisposable(e *effect.Effect, in Container) bool {
 		}
 	}
 	single := e.Kind == effect.WriteFile || e.Kind == effect.CreateDirectory || e.Kind == effect.DeleteFile && !e.Recursive
-	return single && !e.Pattern && !e.Recursive && strings.Count(path, "/") >= 2 || strings.Count(path, "/") >= least
+	return single && !e.PathIsPattern && !e.Recursive && strings.Count(path, "/") >= 2 || strings.Count(path, "/") >= least
 }
 
 // packageSources are the files that configure package sources, name resolution and trusted keys.
-var packageSources = lazyListGlobs("package_sources")
+var packageSources = lazyKnowledgeListGlobs("package_sources")

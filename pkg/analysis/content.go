@@ -13,7 +13,7 @@ import (
 )
 
 // addContentEffects adds the effects that the files written by an action of a file tool would have when they run.
-func (c *Case) addContentEffects() {
+func (c *ActionCase) addContentEffects() {
 	if c.fileAnalyzer == nil || c.Action.Type == "execute_command" {
 		return
 	}
@@ -25,20 +25,20 @@ func (c *Case) addContentEffects() {
 }
 
 // addWrittenEffects adds the effects that the written files would have if they held a text.
-func (c *Case) addWrittenEffects(text string) {
+func (c *ActionCase) addWrittenEffects(text string) {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := &c.Effects[i]
-		if e.Kind != effect.WriteFile || e.Pattern || slices.ContainsFunc(c.Effects[:i], func(o effect.Effect) bool { return o.Kind == e.Kind && o.Path == e.Path }) {
+		if e.Kind != effect.WriteFile || e.PathIsPattern || slices.ContainsFunc(c.Effects[:i], func(o effect.Effect) bool { return o.Kind == e.Kind && o.Path == e.Path }) {
 			continue
 		}
-		c.Effects = append(c.Effects, c.fileAnalyzer(e.Path, text, &c.place)...)
+		c.Effects = append(c.Effects, c.fileAnalyzer(e.Path, text, &c.executionContext)...)
 		c.Effects = append(c.Effects, remoteShellEffects(e.Path, text)...)
 	}
 }
 
 // writtenTexts returns the texts that a written file may hold: the given text, its base64-decoded form if the
 // payload says that it is encoded, and the content of the file that the action copies.
-func (c *Case) writtenTexts(text string) []string {
+func (c *ActionCase) writtenTexts(text string) []string {
 	texts := []string{text}
 	for _, v := range c.Action.Payload {
 		if encoding, ok := v.(string); ok && strings.EqualFold(encoding, "base64") {
@@ -48,9 +48,9 @@ func (c *Case) writtenTexts(text string) []string {
 			break
 		}
 	}
-	if from := c.Action.Text("source"); from != "" && text == "" && c.place.ReadScript != nil {
-		if path, isPattern := c.place.Path(from, false); !isPattern {
-			if data, err := c.place.ReadScript(path); err == nil {
+	if from := c.Action.Text("source"); from != "" && text == "" && c.executionContext.ReadScript != nil {
+		if path, isPattern := c.executionContext.Path(from, false); !isPattern {
+			if data, err := c.executionContext.ReadScript(path); err == nil {
 				texts = append(texts, string(data))
 			}
 		}
@@ -60,49 +60,49 @@ func (c *Case) writtenTexts(text string) []string {
 
 // EachWrittenFile calls f once for each text that a command writes to a file, with the case of a file tool that writes
 // the same.
-func (c *Case) EachWrittenFile(f func(*Case)) {
+func (c *ActionCase) EachWrittenFile(f func(*ActionCase)) {
 	for _, w := range c.writtenFiles {
 		payload := map[string]any{"path": w.Path, "content": w.Text}
-		if w.Replaced != "" {
-			payload["old_string"] = w.Replaced
+		if w.OldText != "" {
+			payload["old_string"] = w.OldText
 		}
-		one := &Case{
-			Action:  &action.Action{Type: "write_file", Payload: payload},
-			Effects: []effect.Effect{{Kind: effect.WriteFile, Path: w.Path}},
-			place:   c.place,
+		one := &ActionCase{
+			Action:           &action.Action{Type: "write_file", Payload: payload},
+			Effects:          []effect.Effect{{Kind: effect.WriteFile, Path: w.Path}},
+			executionContext: c.executionContext,
 		}
 		f(one)
-		c.setUnexamined(one.Unexamined)
+		c.setUnexamined(one.UnexaminedReason)
 	}
 }
 
 // ReplacedText returns the text that an action of a file tool replaces; "" if the action does not name it.
-func (c *Case) ReplacedText() string { return replacedText(c.Action.Payload) }
+func (c *ActionCase) ReplacedText() string { return replacedText(c.Action.Payload) }
 
 // ContentAfterEdit returns the content of a file after an action of a file tool, given its old content.
-func (c *Case) ContentAfterEdit(old string) (text string, known bool) {
+func (c *ActionCase) ContentAfterEdit(old string) (text string, known bool) {
 	return contentAfterEdits(c.Action.Payload, old)
 }
 
-// onlyPrints matches code that does nothing except print literal texts.
-var onlyPrints = prefilter.Lazy(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\?php|\?>|['"]use strict['"];?|(?:console\.(?:log|info|warn|error)|print|puts|echo)[ (]\s*(?:"[^"\\$\x60{}\n]*"|'[^'\\\n]*')\s*\)?;?)[ \t\r]*(?:\n|\z))*\s*\z`)
+// literalPrintOnlyCodePattern matches code that does nothing except print literal texts.
+var literalPrintOnlyCodePattern = prefilter.Lazy(`\A(?:\s*(?:#[^\n]*|//[^\n]*|<\?php|\?>|['"]use strict['"];?|(?:console\.(?:log|info|warn|error)|print|puts|echo)[ (]\s*(?:"[^"\\$\x60{}\n]*"|'[^'\\\n]*')\s*\)?;?)[ \t\r]*(?:\n|\z))*\s*\z`)
 
 // ExecutedFiles returns the files of the workspace and of temporary folders that the case runs, and whose code is
 // analysed only as far as its calls are literal.
-func (c *Case) ExecutedFiles() (out []effect.FileText) {
+func (c *ActionCase) ExecutedFiles() (out []effect.FileText) {
 	for i := 1; i < len(c.Effects); i++ {
 		e, by := &c.Effects[i], &c.Effects[i-1]
-		if e.Kind != effect.ReadFile || e.Pattern || by.Kind != effect.Execute || by.Class != effect.UnknownClass && !compilesAndRuns(by) {
+		if e.Kind != effect.ReadFile || e.PathIsPattern || by.Kind != effect.Execute || by.Class != effect.UnknownClass && !compilesAndRuns(by) {
 			continue
 		}
 		at := slices.IndexFunc(c.filesRead, func(t effect.FileText) bool { return t.Path == e.Path })
 		switch {
 		case !c.isHarmlessEffect(e) && !isTemporaryFile(e):
-		case at >= 0 && onlyPrints().MatchString(c.filesRead[at].Text):
+		case at >= 0 && literalPrintOnlyCodePattern().MatchString(c.filesRead[at].Text):
 		case at >= 0:
 			out = append(out, c.filesRead[at])
-		case compilesAndRuns(by) && c.place.ReadScript != nil:
-			if text, err := c.place.ReadScript(e.Path); err == nil {
+		case compilesAndRuns(by) && c.executionContext.ReadScript != nil:
+			if text, err := c.executionContext.ReadScript(e.Path); err == nil {
 				out = append(out, effect.FileText{Path: e.Path, Text: string(text)})
 			}
 		}
@@ -126,7 +126,7 @@ func writtenText(payload map[string]any) string {
 	}
 	edited := editedText(payload)
 	if text == "" && edited == "" {
-		text = unlistedFieldsText(payload)
+		text = unknownFieldsText(payload)
 	}
 	if _, come, ok := patch.RemovedAndAdded(text); ok {
 		text += "\n" + come
@@ -137,8 +137,8 @@ func writtenText(payload map[string]any) string {
 	return text + "\n" + edited
 }
 
-// unlistedFieldsText returns the texts of fields that are neither known fields nor hold text to replace.
-func unlistedFieldsText(payload map[string]any) string {
+// unknownFieldsText returns the texts of fields that are neither known fields nor hold text to replace.
+func unknownFieldsText(payload map[string]any) string {
 	left := map[string]any{}
 	for name, v := range payload {
 		switch {

@@ -32,7 +32,7 @@ func TestWrittenFiles(t *testing.T) {
 	} {
 		var got []string
 		an := *testAnalyzer
-		an.FileAnalyzer = func(file, text string, at *effect.Place) []effect.Effect {
+		an.FileAnalyzer = func(file, text string, at *effect.PathContext) []effect.Effect {
 			got = append(got, file+" "+text)
 			if at.Home != "/home/me" {
 				t.Errorf("%s: home %q", c.name, at.Home)
@@ -76,7 +76,7 @@ func TestWrittenAttack(t *testing.T) {
 	} {
 		attack := false
 		for _, e := range an.Case(act(c.typ, c.payload)).Effects {
-			attack = attack || e.RuleKind() == effect.RunCode || e.RuleKind() == effect.RunDownload
+			attack = attack || e.KindForPolicies() == effect.RunCode || e.KindForPolicies() == effect.RunDownload
 		}
 		if attack != c.attack {
 			t.Errorf("%s: an attack is seen: %t", c.name, attack)
@@ -100,7 +100,7 @@ func TestEditsAreContent(t *testing.T) {
 	} {
 		var got []string
 		for _, v := range testAnalyzer.Case(act("write_file", c.payload)).FieldViews("content") {
-			if v.Name == "raw" && v.Field == "content" {
+			if v.TransformationName == "raw" && v.Field == "content" {
 				got = append(got, v.Text)
 			}
 		}

@@ -14,27 +14,27 @@ import (
 
 // A danger is a row of policies/dangers.yaml: who may allow an effect of some kinds under some conditions.
 type danger struct {
-	level              dangerLevel
-	name               string // "": the effect's kind or cause is the name
-	effects            []effect.Kind
-	allFacts, anyFacts []fact
-	minAuthority       verdict.Authority
-	minConfidence      float64
-	reason             string
+	level                             dangerLevel
+	name                              string // "": the effect's kind or cause is the name
+	effects                           []effect.Kind
+	requiredConditions, anyConditions []effectCondition
+	minAuthority                      verdict.ApprovalAuthority
+	minConfidence                     float64
+	reason                            string
 }
 
 // A dangerLevel is a section of policies/dangers.yaml.
 type dangerLevel uint8
 
 const (
-	doubtful dangerLevel = iota
-	harmless
-	ordinary
-	unusual
+	dangerLevelDoubtful dangerLevel = iota
+	dangerLevelHarmless
+	dangerLevelOrdinary
+	dangerLevelUnusual
 )
 
 // A fact is a condition that an effect must meet, or, with not, must not meet.
-type fact struct {
+type effectCondition struct {
 	negated     bool
 	name, value string
 }
@@ -56,10 +56,10 @@ var dangersByKind = sync.OnceValue(func() map[effect.Kind][]*danger {
 const kindUnexamined effect.Kind = "unexamined"
 
 // findDanger returns the first row of the table that applies to an effect of the case.
-func (c *Case) findDanger(e *effect.Effect) *danger {
-	holds := func(f fact) bool { return c.factHolds(e, f) != f.negated }
-	for _, d := range dangersByKind()[e.RuleKind()] {
-		if !slices.ContainsFunc(d.allFacts, func(f fact) bool { return !holds(f) }) && (len(d.anyFacts) == 0 || slices.ContainsFunc(d.anyFacts, holds)) {
+func (c *ActionCase) findDanger(e *effect.Effect) *danger {
+	holds := func(f effectCondition) bool { return c.factHolds(e, f) != f.negated }
+	for _, d := range dangersByKind()[e.KindForPolicies()] {
+		if !slices.ContainsFunc(d.requiredConditions, func(f effectCondition) bool { return !holds(f) }) && (len(d.anyConditions) == 0 || slices.ContainsFunc(d.anyConditions, holds)) {
 			return d
 		}
 	}
@@ -67,14 +67,14 @@ func (c *Case) findDanger(e *effect.Effect) *danger {
 }
 
 // factHolds reports whether a fact holds for an effect.
-func (c *Case) factHolds(e *effect.Effect, f fact) bool {
+func (c *ActionCase) factHolds(e *effect.Effect, f effectCondition) bool {
 	switch f.name {
 	case "label":
 		return e.HasLabel(effect.Label(f.value))
 	case "harm":
 		return f.value == "" && len(e.Harms) > 0 || e.HasHarm(effect.Harm(f.value))
 	case "cause":
-		return f.value == "" && e.Variant() != "" || f.value != "" && e.Variant() == f.value
+		return f.value == "" && e.CauseOrFirstHarm() != "" || f.value != "" && e.CauseOrFirstHarm() == f.value
 	case "class":
 		return f.value == "" && e.Class != effect.UnknownClass || f.value != "" && string(e.Class) == f.value
 	case "verb":
@@ -90,7 +90,7 @@ func (c *Case) factHolds(e *effect.Effect, f fact) bool {
 	case "nowhere":
 		return isNullOrStdStream(e)
 	case "workspace":
-		return c.place.Inside(e.Path, e.Pattern, e.Tree)
+		return c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot)
 	case "temporary":
 		return isTemporaryFile(e)
 	case "own-caches":
@@ -108,31 +108,31 @@ func (c *Case) factHolds(e *effect.Effect, f fact) bool {
 // A Doubt is the reason why a case is not allowed although no rule matched and the model answered SAFE. The
 // zero Doubt is no doubt.
 type Doubt struct {
-	Cause         string            // the name of the danger
-	Reason        string            // for people
-	MinAuthority  verdict.Authority // the lowest authority that may allow it
-	MinConfidence float64           // confidence of the model's SAFE that clears it, 0.0–1.0; 0 means the confidence required for the action's type
+	Cause         string                    // the name of the danger
+	Reason        string                    // for people
+	MinAuthority  verdict.ApprovalAuthority // the lowest authority that may allow it
+	MinConfidence float64                   // confidence of the model's SAFE that clears it, 0.0–1.0; 0 means the confidence required for the action's type
 
 	Unusual bool // the effect is known but not ordinary
 }
 
 // NeedsMoreThanModel reports whether no confidence of the model can clear a doubt.
-func (d Doubt) NeedsMoreThanModel() bool { return d.MinAuthority > verdict.Classifier }
+func (d Doubt) NeedsMoreThanModel() bool { return d.MinAuthority > verdict.AuthorityClassifier }
 
 // WorstDoubt returns the most severe doubt about the case; an unknown effect is more severe than an
 // unusual one. clears, from a model's card, maps causes of doubt [Doubt.Cause] to the confidence
 // from which the model's SAFE removes the doubt; it removes no doubt with another cause. If clears
 // is nil, the confidences in policies/dangers.yaml apply.
-func (c *Case) WorstDoubt(clears map[string]float64) (worst Doubt) {
-	if c.Unexamined != "" {
-		worst = c.doubtAbout(&effect.Effect{Kind: kindUnexamined, Reason: c.Unexamined}, clears)
+func (c *ActionCase) WorstDoubt(safeThresholdByDoubtCause map[string]float64) (worst Doubt) {
+	if c.UnexaminedReason != "" {
+		worst = c.doubtAbout(&effect.Effect{Kind: kindUnexamined, Reason: c.UnexaminedReason}, safeThresholdByDoubtCause)
 		c.Evidence.AddDoubt(worst)
 	}
 	for i := range c.Effects {
-		if worst.MinAuthority == verdict.NeverAllowed && c.Evidence == nil {
+		if worst.MinAuthority == verdict.AuthorityNeverAllowed && c.Evidence == nil {
 			break
 		}
-		d := c.doubtAbout(&c.Effects[i], clears)
+		d := c.doubtAbout(&c.Effects[i], safeThresholdByDoubtCause)
 		c.Evidence.AddDoubt(d)
 		if isMoreSevere(d, worst) {
 			worst = d
@@ -158,22 +158,22 @@ func isMoreSevere(d, than Doubt) bool {
 }
 
 // doubtAbout returns the doubt about an effect.
-func (c *Case) doubtAbout(e *effect.Effect, clears map[string]float64) Doubt {
+func (c *ActionCase) doubtAbout(e *effect.Effect, safeThresholdByDoubtCause map[string]float64) Doubt {
 	row := c.findDanger(e)
 	if row.reason == "" {
 		return Doubt{}
 	}
-	d := Doubt{Cause: row.name, MinAuthority: row.minAuthority, MinConfidence: row.minConfidence, Unusual: row.level == unusual}
+	d := Doubt{Cause: row.name, MinAuthority: row.minAuthority, MinConfidence: row.minConfidence, Unusual: row.level == dangerLevelUnusual}
 	if d.Cause == "" {
-		d.Cause = string(e.RuleKind())
+		d.Cause = string(e.KindForPolicies())
 		if e.Certainty == effect.Unknown {
 			d.Cause = string(e.Cause)
 		}
 	}
-	if clears != nil && row.minAuthority == verdict.Classifier {
-		least, ok := clears[d.Cause]
+	if safeThresholdByDoubtCause != nil && row.minAuthority == verdict.AuthorityClassifier {
+		least, ok := safeThresholdByDoubtCause[d.Cause]
 		if d.MinConfidence = least; !ok {
-			d.MinAuthority = verdict.Evaluator
+			d.MinAuthority = verdict.AuthorityEvaluator
 		}
 	}
 	d.Reason = c.expandReason(row.reason, e)
@@ -184,7 +184,7 @@ func (c *Case) doubtAbout(e *effect.Effect, clears map[string]float64) Doubt {
 const ownAdvice = "; instead: "
 
 // expandReason inserts the object of an effect into the reason of a row.
-func (c *Case) expandReason(text string, e *effect.Effect) string {
+func (c *ActionCase) expandReason(text string, e *effect.Effect) string {
 	before, rest, open := strings.Cut(text, "{")
 	if !open {
 		return text
@@ -192,42 +192,42 @@ func (c *Case) expandReason(text string, e *effect.Effect) string {
 	name, rest, _ := strings.Cut(rest, "}")
 	switch name {
 	case "object":
-		name = effectObject(e)
+		name = describeEffectObject(e)
 	case "reason":
 		if strings.Contains(e.Reason, ownAdvice) {
-			return before + redact.Clip(e.Reason, 200)
+			return before + redact.TruncateAndSanitize(e.Reason, 200)
 		}
-		name = redact.Clip(e.Reason, 120)
+		name = redact.TruncateAndSanitize(e.Reason, 120)
 	case "harm":
 		name = string(e.Harms[0])
 	case "program":
-		name = c.privilegedProgram(e)
+		name = c.describePrivilegedProgram(e)
 	}
 	return before + name + c.expandReason(rest, e)
 }
 
-// effectObject names the object of an effect.
-func effectObject(e *effect.Effect) string {
-	for _, s := range [...]string{e.Host, e.Target, e.Path, e.Program, e.Reason} {
+// describeEffectObject names the object of an effect.
+func describeEffectObject(e *effect.Effect) string {
+	for _, s := range [...]string{e.Host, e.RemoteTargetName, e.Path, e.Program, e.Reason} {
 		if s != "" {
-			return redact.Clip(s, 80)
+			return redact.TruncateAndSanitize(s, 80)
 		}
 	}
 	return "a remote host"
 }
 
-// privilegedProgram names the program that runs with the privileges of an effect.
-func (c *Case) privilegedProgram(e *effect.Effect) string {
+// describePrivilegedProgram names the program that runs with the privileges of an effect.
+func (c *ActionCase) describePrivilegedProgram(e *effect.Effect) string {
 	for _, x := range c.effectsAfter(e) {
 		if x.Kind == effect.Execute {
-			return redact.Clip(strings.Join(append([]string{x.Program}, x.Args...), " "), 80)
+			return redact.TruncateAndSanitize(strings.Join(append([]string{x.Program}, x.Args...), " "), 80)
 		}
 	}
-	return effectObject(e)
+	return describeEffectObject(e)
 }
 
 // effectsAfter returns the effects of the case that follow one of them.
-func (c *Case) effectsAfter(e *effect.Effect) []effect.Effect {
+func (c *ActionCase) effectsAfter(e *effect.Effect) []effect.Effect {
 	for i := range c.Effects {
 		if &c.Effects[i] == e {
 			return c.Effects[i+1:]
@@ -236,9 +236,9 @@ func (c *Case) effectsAfter(e *effect.Effect) []effect.Effect {
 	return nil
 }
 
-// ModelMayClear reports whether a model may clear the danger with a name.
-func ModelMayClear(name string) bool {
+// CanModelAllowDanger reports whether a model may clear the danger with a name.
+func CanModelAllowDanger(dangerName string) bool {
 	return slices.ContainsFunc(dangers[:], func(d danger) bool {
-		return d.minAuthority == verdict.Classifier && (d.name == name && name != "" || d.name == "" && slices.Contains(d.allFacts, fact{name: "cause", value: name}))
+		return d.minAuthority == verdict.AuthorityClassifier && (d.name == dangerName && dangerName != "" || d.name == "" && slices.Contains(d.requiredConditions, effectCondition{name: "cause", value: dangerName}))
 	})
 }

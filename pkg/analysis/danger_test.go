@@ -25,9 +25,9 @@ func TestDangers(t *testing.T) {
 	}
 	known["class"] = []string{string(effect.ReadOnly), string(effect.LocalWrite), string(effect.Network), string(effect.Destructive), string(effect.Privileged)}
 	known["verb"] = []string{"change"}
-	var c Case
+	var c ActionCase
 	for _, d := range dangers {
-		for _, f := range slices.Concat(d.allFacts, d.anyFacts) {
+		for _, f := range slices.Concat(d.requiredConditions, d.anyConditions) {
 			c.factHolds(&effect.Effect{}, f) // panics for a fact that is none
 			if words, ok := known[f.name]; f.value != "" && (!ok || !slices.Contains(words, f.value)) {
 				t.Errorf("%+v: no effect is %s=%s", d, f.name, f.value)
@@ -41,11 +41,11 @@ func TestDangers(t *testing.T) {
 	}
 	for word, rows := range dangersByKind() {
 		for i, d := range rows[:len(rows)-1] {
-			if len(d.allFacts)+len(d.anyFacts) == 0 && len(rows[i+1].effects) > 0 {
+			if len(d.requiredConditions)+len(d.anyConditions) == 0 && len(rows[i+1].effects) > 0 {
 				t.Errorf("%s: %+v is never read", word, *rows[i+1])
 			}
 		}
-		if last := rows[len(rows)-1]; len(last.allFacts)+len(last.anyFacts) > 0 || last.minAuthority == verdict.NoApproval {
+		if last := rows[len(rows)-1]; len(last.requiredConditions)+len(last.anyConditions) > 0 || last.minAuthority == verdict.AuthorityNotNeeded {
 			t.Errorf("%s: an effect that no row is about", word)
 		}
 	}
@@ -56,38 +56,38 @@ func TestDangers(t *testing.T) {
 func TestDoubt(t *testing.T) {
 	t.Parallel()
 	variable := effect.Effect{Kind: effect.Execute, Certainty: effect.Unknown, Cause: effect.CauseVariable, Reason: "$A"}
-	output := effect.Effect{Kind: effect.Execute, Certainty: effect.Unknown, Cause: effect.CauseOutput, Reason: "$(b)"}
+	output := effect.Effect{Kind: effect.Execute, Certainty: effect.Unknown, Cause: effect.CauseCommandOutput, Reason: "$(b)"}
 	outside := effect.Effect{Kind: effect.WriteFile, Path: "/srv/a"}
 	for name, tt := range map[string]struct {
 		effects []effect.Effect
 		clears  map[string]float64
 		cause   string
-		who     verdict.Authority
+		who     verdict.ApprovalAuthority
 		least   float64
 	}{
-		"none":                 {[]effect.Effect{{Kind: effect.WriteFile, Path: "/dev/null"}}, nil, "", verdict.NoApproval, 0},
-		"unusual":              {[]effect.Effect{outside}, nil, "outside", verdict.Classifier, 0},
-		"unknown":              {[]effect.Effect{outside, variable}, nil, "variable", verdict.Classifier, 0.75},
-		"final":                {[]effect.Effect{variable, output, outside}, nil, "output", verdict.Evaluator, 0},
-		"of a card":            {[]effect.Effect{outside, variable}, map[string]float64{"outside": 0.9, "variable": 0.6}, "outside", verdict.Classifier, 0.9},
-		"not on a card":        {[]effect.Effect{outside, variable}, map[string]float64{"outside": 0.9}, "variable", verdict.Evaluator, 0},
-		"final whatever it is": {[]effect.Effect{output}, map[string]float64{"output": 0.1}, "output", verdict.Evaluator, 0},
-		"final, behind one":    {[]effect.Effect{{Kind: effect.Listen}, output}, nil, "other", verdict.Evaluator, 0},
+		"none":                 {[]effect.Effect{{Kind: effect.WriteFile, Path: "/dev/null"}}, nil, "", verdict.AuthorityNotNeeded, 0},
+		"unusual":              {[]effect.Effect{outside}, nil, "outside", verdict.AuthorityClassifier, 0},
+		"unknown":              {[]effect.Effect{outside, variable}, nil, "variable", verdict.AuthorityClassifier, 0.75},
+		"final":                {[]effect.Effect{variable, output, outside}, nil, "output", verdict.AuthorityEvaluator, 0},
+		"of a card":            {[]effect.Effect{outside, variable}, map[string]float64{"outside": 0.9, "variable": 0.6}, "outside", verdict.AuthorityClassifier, 0.9},
+		"not on a card":        {[]effect.Effect{outside, variable}, map[string]float64{"outside": 0.9}, "variable", verdict.AuthorityEvaluator, 0},
+		"final whatever it is": {[]effect.Effect{output}, map[string]float64{"output": 0.1}, "output", verdict.AuthorityEvaluator, 0},
+		"final, behind one":    {[]effect.Effect{{Kind: effect.Listen}, output}, nil, "other", verdict.AuthorityEvaluator, 0},
 	} {
-		d := (&Case{Effects: tt.effects}).WorstDoubt(tt.clears)
-		if d.Cause != tt.cause || d.MinAuthority != tt.who || d.MinConfidence != tt.least || d.NeedsMoreThanModel() != (tt.who > verdict.Classifier) {
+		d := (&ActionCase{Effects: tt.effects}).WorstDoubt(tt.clears)
+		if d.Cause != tt.cause || d.MinAuthority != tt.who || d.MinConfidence != tt.least || d.NeedsMoreThanModel() != (tt.who > verdict.AuthorityClassifier) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	if d := (&Case{Unexamined: "too long"}).WorstDoubt(nil); d.Cause != "unexamined" || !d.NeedsMoreThanModel() {
+	if d := (&ActionCase{UnexaminedReason: "too long"}).WorstDoubt(nil); d.Cause != "unexamined" || !d.NeedsMoreThanModel() {
 		t.Errorf("unexamined: %+v", d)
 	}
-	evaluator, person := Doubt{Reason: "a", MinAuthority: verdict.Evaluator}, Doubt{Reason: "b", MinAuthority: verdict.Person}
+	evaluator, person := Doubt{Reason: "a", MinAuthority: verdict.AuthorityEvaluator}, Doubt{Reason: "b", MinAuthority: verdict.AuthorityPerson}
 	if !isMoreSevere(person, evaluator) || isMoreSevere(evaluator, person) || isMoreSevere(evaluator, evaluator) {
 		t.Error("of two final doubts, not the one counts that fewer may allow")
 	}
 	for name, want := range map[string]bool{"variable": true, "outside": true, "script": false, "output": false, "frob": false, "": false} {
-		if ModelMayClear(name) != want {
+		if CanModelAllowDanger(name) != want {
 			t.Errorf("Clears(%q) is not %t", name, want)
 		}
 	}

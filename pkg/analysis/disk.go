@@ -16,7 +16,7 @@ type disk struct{ files *fileAccess }
 func (d disk) checkFolder(dir string) error {
 	real, err := d.files.resolvePath(dir)
 	if err == nil && real != dir {
-		return errNotRead
+		return errPathNotInspected
 	}
 	return err
 }

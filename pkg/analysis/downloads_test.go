@@ -15,8 +15,8 @@ import (
 type fresh struct{}
 
 func (fresh) Labels() []effect.Label                            { return nil }
-func (fresh) Origin(string) []effect.Label                      { return nil }
-func (fresh) ImportedPaths() *effect.PathList                   { return nil }
+func (fresh) FileOriginLabels(string) []effect.Label            { return nil }
+func (fresh) DownloadedOrDecodedPaths() *effect.PathList        { return nil }
 func (fresh) HasCreated(string) bool                            { return false }
 func (fresh) HasRecentAction([]string, time.Duration, int) bool { return false }
 func (fresh) Err() error                                        { return nil }
@@ -25,7 +25,7 @@ func (fresh) Err() error                                        { return nil }
 // fetched them, and stay so where they are copied, linked or unpacked.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,9 +38,9 @@ func TestDownloads(t *testing.T) {
 		"ls ~/Downloads && bash scripts/x.sh":                      false,
 		"cp ~/Downloads/logo.png public/logo.png && bash build.sh": false,
 	} {
-		c := an.CaseWithMemory(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}, fresh{})
+		c := an.CaseWithSessionState(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}, fresh{})
 		got := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-			return e.Kind == effect.RunCode && e.HasLabel(effect.LabelNetwork) || e.RuleKind() == effect.RunDownload
+			return e.Kind == effect.RunCode && e.HasLabel(effect.LabelNetwork) || e.KindForPolicies() == effect.RunDownload
 		})
 		if got != want {
 			t.Errorf("%s: %t: %v", command, got, c.Effects)

@@ -15,7 +15,7 @@ func ExampleAnalyzer_Case() {
 	}
 	c := an.Case(&action.Action{Type: "move_file", Payload: map[string]any{"source": "notes", "destination": "~/.bashrc"}})
 	for _, e := range c.Effects {
-		fmt.Println(e.RuleKind(), e.Path)
+		fmt.Println(e.KindForPolicies(), e.Path)
 	}
 	fmt.Println(c.MinTier, c.HasOnlyHarmlessEffects())
 	// Output:

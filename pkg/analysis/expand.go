@@ -12,9 +12,9 @@ import (
 
 // An Expansion is the list of paths on the disk that the pattern of an effect matches.
 type Expansion struct {
-	Paths    []string // canonical, with symbolic links resolved
-	Hidden   []string // paths of Paths that a shell omits unless globs match leading dots
-	Complete bool     // Paths is complete, and the action itself does not change that
+	Paths        []string // canonical, with symbolic links resolved
+	DotFilePaths []string // paths of Paths that a shell omits unless globs match leading dots
+	Complete     bool     // Paths is complete, and the action itself does not change that
 }
 
 const (
@@ -23,21 +23,21 @@ const (
 )
 
 // Expand returns the paths on the disk that the pattern of an effect matches.
-func (c *Case) Expand(e *effect.Effect) Expansion {
-	if c.files == nil || !e.Pattern || strings.HasPrefix(e.Path, "*") {
+func (c *ActionCase) Expand(e *effect.Effect) Expansion {
+	if c.files == nil || !e.PathIsPattern || strings.HasPrefix(e.Path, "*") {
 		return Expansion{}
 	}
-	key := expansionKey{e.Path, e.Tree}
+	key := expansionKey{e.Path, e.DoubleStarExcludesDotDot}
 	if x, ok := c.expansions[key]; ok {
 		return x
 	}
 	if c.expansions == nil {
 		c.expansions = map[expansionKey]Expansion{}
 	}
-	w := expander{disk: disk{c.files}, foldCase: c.place.FoldCase, found: Expansion{Complete: true}, matchDotFiles: e.Tree}
+	w := expander{disk: disk{c.files}, foldCase: c.executionContext.FoldCase, found: Expansion{Complete: true}, matchDotFiles: e.DoubleStarExcludesDotDot}
 	wild := strings.IndexAny(e.Path, `*?[\`)
 	cut := strings.LastIndexByte(e.Path[:max(wild, 0)], '/')
-	if cut <= 0 || strings.Contains(e.Path, "**") && !e.Tree {
+	if cut <= 0 || strings.Contains(e.Path, "**") && !e.DoubleStarExcludesDotDot {
 		return Expansion{}
 	}
 	dir, err := c.files.resolvePath(e.Path[:cut])
@@ -47,24 +47,24 @@ func (c *Case) Expand(e *effect.Effect) Expansion {
 	case !errors.Is(err, fs.ErrNotExist):
 		w.found.Complete = false
 	}
-	w.found.Complete = w.found.Complete && !slices.ContainsFunc(c.Effects, makesHistoryUnknown) && !c.mayCreate(e)
+	w.found.Complete = w.found.Complete && !slices.ContainsFunc(c.Effects, mayRewriteGitHistory) && !c.mayCreate(e)
 	c.expansions[key] = w.found
 	return w.found
 }
 
 // An expansionKey identifies a pattern in the cache.
 type expansionKey struct {
-	path string
-	tree bool
+	path                   string
+	globStarMatchesFolders bool
 }
 
 // mayCreate reports whether the action may create a file that an effect's pattern matches, or a folder above
 // one.
-func (c *Case) mayCreate(e *effect.Effect) bool {
+func (c *ActionCase) mayCreate(e *effect.Effect) bool {
 	return slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
 		switch o.Kind {
 		case effect.WriteFile, effect.CreateDirectory, effect.MoveFile, effect.ChangePermissions, effect.Persist:
-			return o.Path == "" || effect.Overlap(strings.TrimSuffix(touchedPattern(&o), "/**")+"/**", touchedPattern(e), true)
+			return o.Path == "" || effect.Overlap(strings.TrimSuffix(effectPathPattern(&o), "/**")+"/**", effectPathPattern(e), true)
 		}
 		return false
 	})
@@ -136,12 +136,12 @@ func (w *expander) matchName(dir string, n fs.DirEntry, segments []string, hidde
 }
 
 func (w *expander) addPath(at string, hidden bool) {
-	if len(w.found.Paths)+len(w.found.Hidden) == maxExpandedPaths {
+	if len(w.found.Paths)+len(w.found.DotFilePaths) == maxExpandedPaths {
 		w.found.Complete = false
 		return
 	}
 	if hidden {
-		w.found.Hidden = append(w.found.Hidden, at)
+		w.found.DotFilePaths = append(w.found.DotFilePaths, at)
 	} else {
 		w.found.Paths = append(w.found.Paths, at)
 	}

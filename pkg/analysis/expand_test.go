@@ -32,7 +32,7 @@ func TestExpand(t *testing.T) {
 	for i := range maxExpandedPaths + 1 {
 		put(t, fmt.Sprintf("%s/%d.json", many, i), "")
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: home, Roots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: home, WorkspaceRoots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestExpand(t *testing.T) {
 		c := an.Case(act("execute_command", map[string]any{"command": command}))
 		var x Expansion
 		for i := range c.Effects {
-			if e := &c.Effects[i]; e.Kind == effect.ReadFile && e.Pattern && strings.HasPrefix(e.Path, top) {
+			if e := &c.Effects[i]; e.Kind == effect.ReadFile && e.PathIsPattern && strings.HasPrefix(e.Path, top) {
 				x = c.Expand(e)
 			}
 		}
@@ -73,7 +73,7 @@ func TestExpand(t *testing.T) {
 				got += " " + rel
 			}
 		}
-		for _, p := range x.Hidden {
+		for _, p := range x.DotFilePaths {
 			rel, _ := filepath.Rel(top, p)
 			got += " (" + rel + ")"
 		}
@@ -93,7 +93,7 @@ func TestExpandUnreadable(t *testing.T) {
 	if err := os.Chmod(top+"/src", 0o111); err != nil {
 		t.Fatal(err)
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", Roots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}

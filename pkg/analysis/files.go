@@ -16,14 +16,14 @@ import (
 type fileAccess struct {
 	trustedDevices []uint64 // file systems that are trusted whatever their type
 	resolvedRoots  []string // the workspace with links resolved once, each with a final slash
-	absences       absenceCache
+	absences       missingFileCache
 	overlay        FileOverlay // files that replace those on the disk; nil for none
 }
 
 const (
-	maxLookups     = 128 // names looked up for one path
-	maxSymlinks    = 40  // symbolic links on one path, as in Linux
-	maxScriptBytes = 64 << 10
+	maxLookupsPerPath = 128 // names looked up for one path
+	maxSymlinks       = 40  // symbolic links on one path, as in Linux
+	maxScriptBytes    = 64 << 10
 )
 
 // resolveLinks resolves the symbolic links of a canonical path as far as its names
@@ -43,8 +43,8 @@ func (f *fileAccess) newCachingResolver() func(path string) string {
 	}
 }
 
-// errNotRead says that shield does not look at a path.
-var errNotRead = errors.New("not read")
+// errPathNotInspected says that shield does not look at a path.
+var errPathNotInspected = errors.New("not read")
 
 // resolvePath returns a path with all symbolic links resolved. Its error is [fs.ErrNotExist] if a name on the path
 // certainly does not exist, and another error if that is unknown.
@@ -63,11 +63,11 @@ type lookupResult struct {
 // lookupCached looks up a name; a folder's result is cached.
 func (known folderCache) lookupCached(f *fileAccess, look *localLookup, path string, isFolder bool) (target string, err error) {
 	if known == nil || !isFolder {
-		return f.lookupName(look, path)
+		return f.overlayOrDiskLinkTarget(look, path)
 	}
 	d, ok := known[path]
 	if !ok {
-		d.linkTarget, d.err = f.lookupName(look, path)
+		d.linkTarget, d.err = f.overlayOrDiskLinkTarget(look, path)
 		known[path] = d
 	}
 	return d.linkTarget, d.err
@@ -75,8 +75,8 @@ func (known folderCache) lookupCached(f *fileAccess, look *localLookup, path str
 
 // resolvePathCached is [fileAccess.resolvePath] with a cache of the folders that were looked up.
 func (f *fileAccess) resolvePathCached(path string, known folderCache) (real string, err error) {
-	if !mayLookUp(path) {
-		return path, errNotRead
+	if !isPathSafeToInspect(path) {
+		return path, errPathNotInspected
 	}
 	root, rest := splitRoot(path)
 	at := root // the resolved part, without a final slash
@@ -107,8 +107,8 @@ func (f *fileAccess) resolvePathCached(path string, known folderCache) (real str
 		} else {
 			next = at + "/" + name
 		}
-		if lookups++; lookups > maxLookups || hops > 0 && !mayLookUp(next) {
-			return joinUnresolved(at, rest), errNotRead
+		if lookups++; lookups > maxLookupsPerPath || hops > 0 && !isPathSafeToInspect(next) {
+			return joinUnresolved(at, rest), errPathNotInspected
 		}
 		target, err := known.lookupCached(f, &look, next, more != "")
 		if err != nil {
@@ -119,7 +119,7 @@ func (f *fileAccess) resolvePathCached(path string, known folderCache) (real str
 			continue
 		}
 		if hops++; hops > maxSymlinks {
-			return joinUnresolved(at, rest), errNotRead
+			return joinUnresolved(at, rest), errPathNotInspected
 		}
 		if more != "" {
 			target += "/" + more
@@ -154,9 +154,9 @@ func joinUnresolved(at, rest string) string {
 	return at
 }
 
-// mayLookUp reports whether shield looks at a path: not on the network, not in folders where a lookup mounts
+// isPathSafeToInspect reports whether shield looks at a path: not on the network, not in folders where a lookup mounts
 // something (automount), and not in /proc, whose links would be those of this process.
-func mayLookUp(path string) bool {
+func isPathSafeToInspect(path string) bool {
 	if len(path) > 4096 {
 		return false
 	}
@@ -179,7 +179,7 @@ func (f *fileAccess) readScript(path string) ([]byte, error) {
 	}
 	if text, err, known := f.overlayText(real); known {
 		if len(text) > maxScriptBytes {
-			return nil, errNotRead
+			return nil, errPathNotInspected
 		}
 		return text, err
 	}
@@ -189,11 +189,11 @@ func (f *fileAccess) readScript(path string) ([]byte, error) {
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err != nil || info.Size() > maxScriptBytes {
-		return nil, errNotRead
+		return nil, errPathNotInspected
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxScriptBytes+1))
 	if err != nil || len(text) > maxScriptBytes {
-		return nil, errNotRead
+		return nil, errPathNotInspected
 	}
 	return text, nil
 }
@@ -205,7 +205,7 @@ func (f *fileAccess) listArchive(path string, q packed.Query) ([]packed.Member, 
 		return nil, err
 	}
 	if _, _, known := f.overlayText(real); known {
-		return nil, errNotRead
+		return nil, errPathNotInspected
 	}
 	file, err := f.open(real)
 	if err != nil {
@@ -214,20 +214,20 @@ func (f *fileAccess) listArchive(path string, q packed.Query) ([]packed.Member, 
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, errNotRead
+		return nil, errPathNotInspected
 	}
 	return packed.Members(file, info.Size(), q)
 }
 
-// noFile is an [effect.Place.ReadScript] for which no file exists.
-func noFile(string) ([]byte, error) { return nil, fs.ErrNotExist }
+// alwaysNotExistScriptReader is an [effect.Place.ReadScript] for which no file exists.
+func alwaysNotExistScriptReader(string) ([]byte, error) { return nil, fs.ErrNotExist }
 
 // readRelativeTo returns an [effect.Place.ReadScript] for an action that names its folder. If that folder does
 // not exist here, the action runs on another machine, and its files are unknown.
 func readRelativeTo(folder string, read func(string) ([]byte, error)) func(string) ([]byte, error) {
 	return func(path string) ([]byte, error) {
 		if _, err := read(folder); errors.Is(err, fs.ErrNotExist) {
-			return nil, errNotRead
+			return nil, errPathNotInspected
 		}
 		return read(path)
 	}

@@ -72,7 +72,7 @@ func (l *localLookup) linkTarget(path string) (target string, err error) {
 	}
 	if !l.hasDevice || uint64(st.Dev) != l.localDevice {
 		if !slices.Contains(l.files.trustedDevices, uint64(st.Dev)) && !isOnLocalDisk(path) {
-			return "", errNotRead
+			return "", errPathNotInspected
 		}
 		l.localDevice, l.hasDevice = uint64(st.Dev), true
 	}
@@ -80,7 +80,7 @@ func (l *localLookup) linkTarget(path string) (target string, err error) {
 		return "", nil
 	}
 	if target, err = os.Readlink(path); err == nil && target == "" {
-		err = errNotRead
+		err = errPathNotInspected
 	}
 	return target, err
 }
@@ -114,13 +114,13 @@ func (f *fileAccess) open(real string) (*os.File, error) {
 	// O_NONBLOCK: a FIFO or device must not block the analysis.
 	fd, err := unix.Open(real, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, errNotRead
+		return nil, errPathNotInspected
 	}
 	file := os.NewFile(uintptr(fd), real)
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		_ = file.Close()
-		return nil, errNotRead
+		return nil, errPathNotInspected
 	}
 	return file, nil
 }

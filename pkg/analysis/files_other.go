@@ -48,7 +48,7 @@ func (localLookup) linkTarget(path string) (target string, err error) {
 		target = target[2:]
 	}
 	if err == nil && target == "" {
-		err = errNotRead
+		err = errPathNotInspected
 	}
 	return target, err
 }
@@ -57,15 +57,15 @@ func (localLookup) linkTarget(path string) (target string, err error) {
 func (f *fileAccess) open(real string) (*os.File, error) {
 	// Opening a FIFO or device could block the analysis.
 	if info, err := os.Lstat(real); err != nil || !info.Mode().IsRegular() {
-		return nil, errNotRead
+		return nil, errPathNotInspected
 	}
 	file, err := os.Open(real)
 	if err != nil {
-		return nil, errNotRead
+		return nil, errPathNotInspected
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		_ = file.Close()
-		return nil, errNotRead
+		return nil, errPathNotInspected
 	}
 	return file, nil
 }

@@ -89,7 +89,7 @@ func TestLinker(t *testing.T) {
 	}
 	for _, to := range []string{"a", "b"} {
 		link(t, to, dir+"/to")
-		links := a.Place.NewCachedLinks()
+		links := a.DefaultExecutionContext.NewCachedLinks()
 		for range 2 {
 			if got, want := links(dir+"/to/x"), dir+"/"+to+"/x"; got != want {
 				t.Errorf("%s, want %s", got, want)
@@ -113,8 +113,8 @@ func TestLinksInCases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(an.Place.Roots) != 2 {
-		t.Errorf("Roots = %q", an.Place.Roots)
+	if len(an.DefaultExecutionContext.Roots) != 2 {
+		t.Errorf("Roots = %q", an.DefaultExecutionContext.Roots)
 	}
 	for _, tt := range []struct {
 		path     string
@@ -132,7 +132,7 @@ func TestLinksInCases(t *testing.T) {
 			t.Errorf("%s is read as %q, harmless %t:\n%s", tt.path, got, c.HasOnlyHarmlessEffects(), show(c.Effects))
 		}
 	}
-	if path, _ := resolveLinks(dir+"/app/out/*.pem", true, an.Place.ResolveLinks); path != dir+"/secret/*.pem" {
+	if path, _ := resolveSymlinks(dir+"/app/out/*.pem", true, an.DefaultExecutionContext.ResolveLinks); path != dir+"/secret/*.pem" {
 		t.Errorf("a pattern behind a link is %q", path)
 	}
 }
@@ -172,15 +172,15 @@ func TestNew(t *testing.T) {
 		{Options{CWD: "/home/me/app", Home: "/home/me"}, 1, true},
 		{Options{CWD: "/home/me", Home: "/home/me"}, 0, true},
 		{Options{CWD: "/", Home: "/home/me"}, 0, true},
-		{Options{CWD: "/etc", Roots: []string{"/srv/a", "/srv/b"}}, 2, true},
-		{Options{Roots: []string{"/"}}, 0, false},
-		{Options{Roots: []string{"/home/me"}, Home: "/home/me"}, 0, false},
-		{Options{Roots: []string{"relative"}}, 0, false},
+		{Options{CWD: "/etc", WorkspaceRoots: []string{"/srv/a", "/srv/b"}}, 2, true},
+		{Options{WorkspaceRoots: []string{"/"}}, 0, false},
+		{Options{WorkspaceRoots: []string{"/home/me"}, Home: "/home/me"}, 0, false},
+		{Options{WorkspaceRoots: []string{"relative"}}, 0, false},
 		{Options{CWD: "relative"}, 0, false},
 		{Options{Home: "~"}, 0, false},
 	} {
 		an, err := New(tt.o)
-		if (err == nil) != tt.ok || err == nil && len(an.Place.Roots) != tt.roots {
+		if (err == nil) != tt.ok || err == nil && len(an.DefaultExecutionContext.Roots) != tt.roots {
 			t.Errorf("New(%+v) = %+v, %v", tt.o, an, err)
 		}
 	}

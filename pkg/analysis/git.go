@@ -14,18 +14,18 @@ import (
 
 // addGitEffects adds the effects of the git command that a tool such as git_commit runs, in the repository that the
 // payload names.
-func (c *Case) addGitEffects() {
+func (c *ActionCase) addGitEffects() {
 	sub := strings.ReplaceAll(strings.TrimPrefix(c.Action.Type, "git_"), "_", "-")
 	g := gitCall{sub: sub}
 	g.addFields(c.Action.Payload)
-	if g.hasUnmappedValue {
+	if g.hasOmittedArgs {
 		c.addUnknownEffect(effect.CauseInvalidField, "the git tool call has more than "+strconv.Itoa(maxGitWords)+" field values")
 	}
 	from := len(c.Effects)
 	if sub == "set-working-dir" { // a command of the tool server, not of git
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.Execute, Program: "git", Args: []string{sub}, Class: effect.LocalWrite})
 	} else {
-		c.addShellEffects(g.shellText(), &c.place, false)
+		c.addShellEffects(g.shellText(), &c.executionContext, false)
 	}
 	kind := effect.ReadFile
 	if slices.ContainsFunc(c.Effects[from:], func(e effect.Effect) bool { return e.Kind == effect.Execute && e.Class != effect.ReadOnly }) {
@@ -35,7 +35,7 @@ func (c *Case) addGitEffects() {
 		c.addPathEffects(kind, repository, true)
 	}
 	for _, p := range g.paths {
-		if at, pattern := c.place.Path(p, false); !c.place.Inside(at, pattern, false) {
+		if at, pattern := c.executionContext.Path(p, false); !c.executionContext.IsInsideRoots(at, pattern, false) {
 			c.addPathEffects(kind, p, false)
 		}
 	}
@@ -46,19 +46,19 @@ func (c *Case) addGitEffects() {
 
 // A gitCall collects the arguments of a tool call as arguments of git.
 type gitCall struct {
-	sub              string
-	repositories     []string
-	verbs            []string // second-level subcommands, as add in git remote add
-	options          []string
-	operands         []gitOperand
-	paths            []string // texts that can only be paths
-	hasUnmappedValue bool     // a value could not be turned into an argument of git
+	sub            string
+	repositories   []string
+	verbs          []string // second-level subcommands, as add in git remote add
+	options        []string
+	operands       []gitOperand
+	paths          []string // texts that can only be paths
+	hasOmittedArgs bool     // a value could not be turned into an argument of git
 }
 
 // A gitOperand is an operand with its rank; operands are sorted by rank.
 type gitOperand struct {
-	rank int
-	text string
+	sortOrder int
+	text      string
 }
 
 // addFields adds the fields of an object.
@@ -73,10 +73,10 @@ const maxGitWords = 512
 
 func (g *gitCall) addField(field string, v any) {
 	if len(g.options)+len(g.operands) > maxGitWords {
-		g.hasUnmappedValue = true
+		g.hasOmittedArgs = true
 		return
 	}
-	words := knowledge.Words(field)
+	words := knowledge.SplitNameWords(field)
 	last := ""
 	if len(words) > 0 {
 		last = words[len(words)-1]
@@ -88,11 +88,11 @@ func (g *gitCall) addField(field string, v any) {
 			g.addFlag(words)
 		}
 	case string:
-		g.addText(strings.Join(words, "-"), last, v)
+		g.addFieldText(strings.Join(words, "-"), last, v)
 	case []any:
 		for _, item := range v {
 			if text, ok := item.(string); ok && field == "path" && !isGitOption(text) { // an option in a list of paths is kept as one
-				g.operands = append(g.operands, gitOperand{gitFileRank, text})
+				g.operands = append(g.operands, gitOperand{minGitFileOperandSortOrder, text})
 				if looksLikePath(text) {
 					g.paths = append(g.paths, text)
 				}
@@ -122,38 +122,38 @@ func (g *gitCall) addFlag(words []string) {
 	}
 }
 
-// addText adds the text of a field.
-func (g *gitCall) addText(name, last, text string) {
-	rank, operand := gitOperandRanks[last]
-	if looksLikePath(text) {
-		g.paths = append(g.paths, text)
+// addFieldText adds the text of a field.
+func (g *gitCall) addFieldText(fieldName, lastFieldWord, fieldText string) {
+	rank, operand := gitOperandSortOrders[lastFieldWord]
+	if looksLikePath(fieldText) {
+		g.paths = append(g.paths, fieldText)
 	}
-	switch lower := strings.ToLower(text); {
-	case text == "" || name == "command" && g.sub != "command":
-	case gitProseFields[last]:
+	switch lower := strings.ToLower(fieldText); {
+	case fieldText == "" || fieldName == "command" && g.sub != "command":
+	case gitProseFields[lastFieldWord]:
 		switch {
-		case isGitOption(text) && !strings.ContainsAny(text, " \t\n"):
-			g.options = append(g.options, text)
+		case isGitOption(fieldText) && !strings.ContainsAny(fieldText, " \t\n"):
+			g.options = append(g.options, fieldText)
 		case slices.Contains([]string{"commit", "tag", "merge", "stash", "notes"}, g.sub):
-			g.options = append(g.options, "-m", text)
+			g.options = append(g.options, "-m", fieldText)
 		}
 	case lower == "true" || lower == "yes":
-		g.addFlag(strings.Split(name, "-"))
+		g.addFlag(strings.Split(fieldName, "-"))
 	case lower == "false" || lower == "no":
-	case last == "args" || last == "arguments" || last == "options" || last == "flags":
-		g.options = append(g.options, strings.Fields(text)...)
-	case (last == "mode" || last == "type") && gitResetModes[text]:
-		g.options = append(g.options, "--"+text)
-	case last == "action" || last == "operation" || last == "subcommand" || last == "mode":
-		g.verbs = append(g.verbs, g.gitVerb(lower))
-	case isGitOption(text):
-		g.options = append(g.options, optionWords(text)...)
-	case gitRepositoryFields[name] && !(g.sub == "clone" || g.sub == "init") || name == "repo" || name == "repo-path":
-		g.repositories = append(g.repositories, text)
+	case lastFieldWord == "args" || lastFieldWord == "arguments" || lastFieldWord == "options" || lastFieldWord == "flags":
+		g.options = append(g.options, strings.Fields(fieldText)...)
+	case (lastFieldWord == "mode" || lastFieldWord == "type") && gitResetModes[fieldText]:
+		g.options = append(g.options, "--"+fieldText)
+	case lastFieldWord == "action" || lastFieldWord == "operation" || lastFieldWord == "subcommand" || lastFieldWord == "mode":
+		g.verbs = append(g.verbs, g.gitSubcommandOrOptionForVerb(lower))
+	case isGitOption(fieldText):
+		g.options = append(g.options, optionWords(fieldText)...)
+	case gitRepositoryFields[fieldName] && !(g.sub == "clone" || g.sub == "init") || fieldName == "repo" || fieldName == "repo-path":
+		g.repositories = append(g.repositories, fieldText)
 	case operand:
-		g.operands = append(g.operands, gitOperand{rank, text})
+		g.operands = append(g.operands, gitOperand{rank, fieldText})
 	default:
-		g.options = append(g.options, "--"+name+"="+text)
+		g.options = append(g.options, "--"+fieldName+"="+fieldText)
 	}
 }
 
@@ -166,10 +166,10 @@ func optionWords(text string) []string {
 	return strings.Fields(text)
 }
 
-// gitVerb returns git's subcommand or option for a verb that a tool applies to branches, tags and the like.
-func (g *gitCall) gitVerb(text string) string {
+// gitSubcommandOrOptionForVerb returns git's subcommand or option for a verb that a tool applies to branches, tags and the like.
+func (g *gitCall) gitSubcommandOrOptionForVerb(toolVerb string) string {
 	if g.sub == "branch" || g.sub == "tag" {
-		switch text {
+		switch toolVerb {
 		case "create", "add":
 			return ""
 		case "delete", "remove":
@@ -180,7 +180,7 @@ func (g *gitCall) gitVerb(text string) string {
 			return "--move"
 		}
 	}
-	return text
+	return toolVerb
 }
 
 // shellText returns the git command as shell text.
@@ -189,7 +189,7 @@ func (g *gitCall) shellText() string {
 	b.WriteString("git")
 	word := func(text string) {
 		if text != "" {
-			b.WriteString(" " + command.QuoteWord(text))
+			b.WriteString(" " + command.QuoteWordIfNeeded(text))
 		}
 	}
 	for _, repository := range g.repositories {
@@ -202,13 +202,13 @@ func (g *gitCall) shellText() string {
 	for _, w := range append(g.verbs, g.options...) {
 		word(w)
 	}
-	sorted.By(g.operands, func(a, b gitOperand) int { return a.rank - b.rank })
-	if g.sub == "push" && len(g.operands) > 0 && g.operands[0].rank > 1 && g.operands[0].rank < 6 {
+	sorted.By(g.operands, func(a, b gitOperand) int { return a.sortOrder - b.sortOrder })
+	if g.sub == "push" && len(g.operands) > 0 && g.operands[0].sortOrder > 1 && g.operands[0].sortOrder < 6 {
 		word("origin")
 	}
 	files := false
 	for _, o := range g.operands {
-		if o.rank >= gitFileRank && !files && g.sub != "clone" && g.sub != "init" && g.sub != "worktree" && !isGitOption(o.text) {
+		if o.sortOrder >= minGitFileOperandSortOrder && !files && g.sub != "clone" && g.sub != "init" && g.sub != "worktree" && !isGitOption(o.text) {
 			files = true
 			word("--")
 		}
@@ -217,14 +217,14 @@ func (g *gitCall) shellText() string {
 	return b.String()
 }
 
-// gitFileRank is the lowest rank of operands that are files.
-const gitFileRank = 8
+// minGitFileOperandSortOrder is the lowest rank of operands that are files.
+const minGitFileOperandSortOrder = 8
 
-// gitOperandRanks gives the rank of an operand by the name, or last word, of its field.
-var gitOperandRanks = map[string]int{
-	"remote": 1, "upstream": 1, "name": 2, "key": 2, "tag": 3, "path": gitFileRank, "branch": 3, "value": 3, "base": 4, "point": 4, "commit": 4, "commits": 4,
+// gitOperandSortOrders gives the rank of an operand by the name, or last word, of its field.
+var gitOperandSortOrders = map[string]int{
+	"remote": 1, "upstream": 1, "name": 2, "key": 2, "tag": 3, "path": minGitFileOperandSortOrder, "branch": 3, "value": 3, "base": 4, "point": 4, "commit": 4, "commits": 4,
 	"revision": 4, "rev": 4, "hash": 4, "ref": 4, "refs": 4, "refspec": 4, "target": 4, "source": 4, "from": 4, "to": 5, "stash": 4, "url": 6,
-	"uri": 6, "destination": gitFileRank, "directory": gitFileRank, "file": gitFileRank, "files": gitFileRank, "paths": gitFileRank, "pathspec": gitFileRank,
+	"uri": 6, "destination": minGitFileOperandSortOrder, "directory": minGitFileOperandSortOrder, "file": minGitFileOperandSortOrder, "files": minGitFileOperandSortOrder, "paths": minGitFileOperandSortOrder, "pathspec": minGitFileOperandSortOrder,
 }
 
 // gitRepositoryFields are the names of fields that name the repository.

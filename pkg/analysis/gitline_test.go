@@ -17,9 +17,9 @@ func TestGitOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	has := func(c *analysis.Case, e effect.Effect) bool {
+	has := func(c *analysis.ActionCase, e effect.Effect) bool {
 		for _, o := range c.Effects {
-			if o.RuleKind() == e.RuleKind() && o.Path == e.Path && o.Variant() == e.Variant() && o.Verb == e.Verb && o.URL == e.URL {
+			if o.KindForPolicies() == e.KindForPolicies() && o.Path == e.Path && o.CauseOrFirstHarm() == e.CauseOrFirstHarm() && o.Verb == e.Verb && o.URL == e.URL {
 				return true
 			}
 		}
@@ -56,7 +56,7 @@ func TestGitOptions(t *testing.T) {
 		c := an.Case(a)
 		for _, e := range an.Case(&action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}).Effects {
 			if e.Kind != effect.Execute && e.Certainty != effect.Unknown && !has(c, e) {
-				t.Errorf("%s lacks %s %s of %s", tool, e.RuleKind(), e.Path, command)
+				t.Errorf("%s lacks %s %s of %s", tool, e.KindForPolicies(), e.Path, command)
 			}
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 // HasOnlyHarmlessEffects reports whether the analysis shows that the case is harmless: every effect is known and listed as
 // harmless in policies/dangers.yaml.
-func (c *Case) HasOnlyHarmlessEffects() bool {
-	if c.Unexamined != "" || !c.hasHarmlessType() {
+func (c *ActionCase) HasOnlyHarmlessEffects() bool {
+	if c.UnexaminedReason != "" || !c.hasHarmlessType() {
 		return false
 	}
 	for i := range c.Effects {
@@ -27,7 +27,7 @@ func (c *Case) HasOnlyHarmlessEffects() bool {
 
 // hasHarmlessType reports whether an action of this type can be harmless. A command can if it has effects:
 // without effects it was not analysed.
-func (c *Case) hasHarmlessType() bool {
+func (c *ActionCase) hasHarmlessType() bool {
 	switch name := c.Action.Type; {
 	case name == "execute_command", strings.HasPrefix(name, "git_"):
 		return len(c.Effects) > 0
@@ -38,48 +38,50 @@ func (c *Case) hasHarmlessType() bool {
 }
 
 // isHarmlessEffect reports whether an effect changes nothing and needs no approval.
-func (c *Case) isHarmlessEffect(e *effect.Effect) bool { return c.findDanger(e).level == harmless }
+func (c *ActionCase) isHarmlessEffect(e *effect.Effect) bool {
+	return c.findDanger(e).level == dangerLevelHarmless
+}
 
 // HasOnlyOrdinaryEffects reports whether the analysis shows that the case is ordinary: all effects are known and certain,
 // shield parses the arguments of each program, and only files of the workspace and temporary files change.
 // Whether it reads sensitive files is decided by rules.
-func (c *Case) HasOnlyOrdinaryEffects() bool {
-	if c.Unexamined != "" || len(c.Effects) == 0 && c.class == "" || !c.hasKnownType() {
+func (c *ActionCase) HasOnlyOrdinaryEffects() bool {
+	if c.UnexaminedReason != "" || len(c.Effects) == 0 && c.class == "" || !c.hasKnownType() {
 		return false
 	}
 	for i := range c.Effects {
-		if c.IsNotable(&c.Effects[i]) {
+		if c.HasDoubtfulOrUnusualDangerLevel(&c.Effects[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// DecidedByEffects reports whether the case is ordinary and can be decided by its effects alone: all are known,
+// CanDecideByEffectsAlone reports whether the case is ordinary and can be decided by its effects alone: all are known,
 // certain and local, each program's changes and contacts are among them, and no part of the case is text for
 // a model, a person or a service. A case that contacts another machine may read only the workspace.
-func (c *Case) DecidedByEffects() bool {
+func (c *ActionCase) CanDecideByEffectsAlone() bool {
 	if !c.hasFileOrCommandType() || !c.HasOnlyOrdinaryEffects() || c.setsEnvironment() || c.addressesModel() {
 		return false
 	}
 	outside, leaves := false, false
 	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.RuleKind() {
+		switch e := &c.Effects[i]; e.KindForPolicies() {
 		case effect.Execute:
-			local := e.Class == effect.ReadOnly || e.Class == effect.LocalWrite && (e.Program == "git" || e.Program == "kill" || len(command.Loaders(e.Program, e.Args)) > 0)
+			local := e.Class == effect.ReadOnly || e.Class == effect.LocalWrite && (e.Program == "git" || e.Program == "kill" || len(command.CodeFileLoaders(e.Program, e.Args)) > 0)
 			open := e.Class != effect.ReadOnly && e.Program != "kill" && slices.ContainsFunc(e.Args, func(arg string) bool { return strings.Contains(arg, "$") })
-			if !local && !c.hasOwnEffects(e) || open || cmdletName().MatchString(e.Program) {
+			if !local && !c.hasEffectBesidesReading(e) || open || cmdletName().MatchString(e.Program) {
 				return false
 			}
 		case effect.ReadFile, effect.ListDirectory:
 			if !c.isHarmlessEffect(e) {
 				outside = true
-				if e.Kind == effect.ListDirectory && !e.Pattern && !e.Recursive && (strings.HasPrefix(e.Path, "/") || len(e.Path) > 2 && e.Path[1:3] == ":/") {
+				if e.Kind == effect.ListDirectory && !e.PathIsPattern && !e.Recursive && (strings.HasPrefix(e.Path, "/") || len(e.Path) > 2 && e.Path[1:3] == ":/") {
 					continue // a listing shows only names; rules judge listings of folders with credentials
 				}
-				_, open := publicFiles().Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
-				_, rights := permissionFiles().Touches(e.Path, e.Pattern, e.Recursive)
-				if rights || !open && !isTemporaryFile(e) && c.Action.Type != "read_file" && !c.isAgentScratch(e) && !c.isHomeFileOn(agentTranscripts(), e) {
+				_, open := nonSecretSystemFiles().FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive)
+				_, rights := permissionDefiningFiles().FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
+				if rights || !open && !isTemporaryFile(e) && c.Action.Type != "read_file" && !c.isAgentScratch(e) && !c.isCoveredByHomeGlobs(agentTranscripts(), e) {
 					return false
 				}
 			}
@@ -88,10 +90,10 @@ func (c *Case) DecidedByEffects() bool {
 				return false // a script's effects are those of its content, and anyone may run it later
 			}
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
-			if isTemporaryFile(e) && !isNamedTempEntry(e) {
+			if isTemporaryFile(e) && !hasLiteralNonHiddenTempName(e) {
 				return false
 			}
-		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote:
+		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemoteSystem:
 			leaves = leaves || !effect.Loopback(e.Host)
 			if e.Verb != "" && e.Kind == effect.HTTPRequest || e.Kind == effect.Connect && effect.Loopback(e.Host) {
 				return false // the effect depends on the message sent to the service
@@ -102,19 +104,19 @@ func (c *Case) DecidedByEffects() bool {
 }
 
 // addressesModel reports whether a text that the case writes addresses a model that may read it.
-func (c *Case) addressesModel() bool {
+func (c *ActionCase) addressesModel() bool {
 	if c.Action.Type != "execute_command" {
-		return modelAddress().MatchString(writtenText(c.Action.Payload))
+		return textAddressingModelPattern().MatchString(writtenText(c.Action.Payload))
 	}
-	return slices.ContainsFunc(c.writtenFiles, func(w effect.FileText) bool { return modelAddress().MatchString(w.Text) })
+	return slices.ContainsFunc(c.writtenFiles, func(w effect.FileText) bool { return textAddressingModelPattern().MatchString(w.Text) })
 }
 
-var modelAddress = prefilter.Lazy(`(?i)\b(?:note|message|instructions?|notice|attention|reminder)\s+(?:for|to)\s+(?:all\s+|any\s+|the\s+)?(?:(?:coding|ai|llm|automated)\s+)?(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\b` +
+var textAddressingModelPattern = prefilter.Lazy(`(?i)\b(?:note|message|instructions?|notice|attention|reminder)\s+(?:for|to)\s+(?:all\s+|any\s+|the\s+)?(?:(?:coding|ai|llm|automated)\s+)?(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\b` +
 	`|\b(?:agents?|assistants?|ais?|bots?|llms?|language models?|chatbots?)\s+(?:that|who|which)\s+(?:reads?|process(?:es)?|summari[sz]es?|sees?|parses?)\b` +
 	`|\bif you are an? (?:ai|llm|language model|assistant|coding agent|bot)\b`)
 
 // hasFileOrCommandType reports whether the action is of a file tool, git, a request or a command.
-func (c *Case) hasFileOrCommandType() bool {
+func (c *ActionCase) hasFileOrCommandType() bool {
 	name := c.Action.Type
 	i, known := slices.BinarySearchFunc(tools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
 	return known && (len(tools[i].fieldUses) > 0 || name == "apply_patch" || name == "execute_command") || strings.HasPrefix(name, "git_")
@@ -128,9 +130,9 @@ var shellScriptName = prefilter.Lazy(`(?i)\.(sh|bash|zsh|bat|cmd|ps1|psm1|vbs|ws
 
 // setsEnvironment reports whether a command sets an environment variable to more than a plain word: it is
 // unknown which programs read the variable and how.
-func (c *Case) setsEnvironment() bool {
+func (c *ActionCase) setsEnvironment() bool {
 	for _, m := range assignment().FindAllStringSubmatch(c.Action.Text("command"), -1) {
-		if (m[3] != "" || strings.ToUpper(m[1]) == m[1]) && !plainValue().MatchString(m[2]) {
+		if (m[3] != "" || strings.ToUpper(m[1]) == m[1]) && !shellVariableWordValuePattern().MatchString(m[2]) {
 			return true
 		}
 	}
@@ -138,21 +140,21 @@ func (c *Case) setsEnvironment() bool {
 }
 
 var (
-	assignment = prefilter.Lazy(`(?:^|[\s;&|(])([A-Za-z_]\w*)=('[^']*'|"[^"]*"|[^\s;&|)]*)([ \t]+[^\s;&|#)]|)`)
-	plainValue = prefilter.Lazy(`^['"]?(?:\w|[-%$!?])*['"]?$`)
+	assignment                    = prefilter.Lazy(`(?:^|[\s;&|(])([A-Za-z_]\w*)=('[^']*'|"[^"]*"|[^\s;&|)]*)([ \t]+[^\s;&|#)]|)`)
+	shellVariableWordValuePattern = prefilter.Lazy(`^['"]?(?:\w|[-%$!?])*['"]?$`)
 )
 
-// hasOwnEffects reports whether a program has an effect besides running and reading; for a program that uses
+// hasEffectBesidesReading reports whether a program has an effect besides running and reading; for a program that uses
 // the network, whether an effect says what it contacts.
-func (c *Case) hasOwnEffects(program *effect.Effect) bool {
+func (c *ActionCase) hasEffectBesidesReading(program *effect.Effect) bool {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if e.Span.Start < program.Span.Start || e.Span.End > program.Span.End {
 			continue
 		}
-		switch e.RuleKind() {
+		switch e.KindForPolicies() {
 		case effect.Execute, effect.ReadFile, effect.ListDirectory:
-		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote, effect.Listen:
+		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemoteSystem, effect.Listen:
 			return true
 		default:
 			if program.Class != effect.Network {
@@ -164,7 +166,7 @@ func (c *Case) hasOwnEffects(program *effect.Effect) bool {
 }
 
 // stopsOtherUsersProcesses reports whether a program is told to stop processes of another user.
-func (c *Case) stopsOtherUsersProcesses(e *effect.Effect) bool {
+func (c *ActionCase) stopsOtherUsersProcesses(e *effect.Effect) bool {
 	for i := range c.Effects {
 		x := &c.Effects[i]
 		if x.Kind != effect.Execute || x.Program != e.Program || x.Span.Start > e.Span.Start || x.Span.End < e.Span.End {
@@ -186,17 +188,17 @@ func (c *Case) stopsOtherUsersProcesses(e *effect.Effect) bool {
 	return false
 }
 
-// publicFiles are files outside the workspace that are public; permissionFiles are those that define permissions.
+// nonSecretSystemFiles are files outside the workspace that are public; permissionDefiningFiles are those that define permissions.
 var (
-	publicFiles     = lazyListGlobs("open_files", "public_files", "library_files")
-	permissionFiles = lazyListGlobs("rights_files")
+	nonSecretSystemFiles    = lazyKnowledgeListGlobs("open_files", "public_files", "library_files")
+	permissionDefiningFiles = lazyKnowledgeListGlobs("rights_files")
 )
 
-// lazyListGlobs returns the globs of named lists of package knowledge, compiled on first use.
-func lazyListGlobs(lists ...string) func() *effect.Globs {
+// lazyKnowledgeListGlobs returns the globs of named lists of package knowledge, compiled on first use.
+func lazyKnowledgeListGlobs(listNames ...string) func() *effect.Globs {
 	return sync.OnceValue(func() *effect.Globs {
 		var all []string
-		for _, name := range lists {
+		for _, name := range listNames {
 			paths, _ := knowledge.Paths(name)
 			all = append(all, paths...)
 		}
@@ -208,16 +210,16 @@ func lazyListGlobs(lists ...string) func() *effect.Globs {
 	})
 }
 
-// isNamedTempEntry reports whether an effect is on an entry of a temporary folder whose name is known and not
+// hasLiteralNonHiddenTempName reports whether an effect is on an entry of a temporary folder whose name is known and not
 // hidden.
-func isNamedTempEntry(e *effect.Effect) bool {
+func hasLiteralNonHiddenTempName(e *effect.Effect) bool {
 	_, rest := effect.SplitTemporary(e.Path)
 	name, _, _ := strings.Cut(rest, "/")
-	return name != "" && name[0] != '.' && !(e.Pattern && strings.ContainsAny(name, `*?[\`))
+	return name != "" && name[0] != '.' && !(e.PathIsPattern && strings.ContainsAny(name, `*?[\`))
 }
 
 // hasKnownType reports whether the effects of an action's type are complete.
-func (c *Case) hasKnownType() bool {
+func (c *ActionCase) hasKnownType() bool {
 	name := c.Action.Type
 	_, known := lookupTool(name)
 	return known || c.class != "" || name == "execute_command" || strings.HasPrefix(name, "git_")
@@ -225,20 +227,22 @@ func (c *Case) hasKnownType() bool {
 
 // isAgentScratch reports whether an effect is on files that the agent's host reserves for agents: plans, scratch
 // files.
-func (c *Case) isAgentScratch(e *effect.Effect) bool { return c.isHomeFileOn(agentScratchFiles(), e) }
-
-// ClearsCache reports whether an effect deletes only caches of the user's tools.
-func (c *Case) ClearsCache(e *effect.Effect) bool {
-	return (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory) && c.isHomeFileOn(toolCaches(), e)
+func (c *ActionCase) isAgentScratch(e *effect.Effect) bool {
+	return c.isCoveredByHomeGlobs(agentScratchFiles(), e)
 }
 
-// isHomeFileOn reports whether all files of an effect are in the user's home folder and on a list.
-func (c *Case) isHomeFileOn(list *effect.Globs, e *effect.Effect) bool {
-	rest, ok := strings.CutPrefix(e.Path, c.place.Home+"/")
-	if !ok || c.place.Home == "" {
+// ClearsCache reports whether an effect deletes only caches of the user's tools.
+func (c *ActionCase) ClearsCache(e *effect.Effect) bool {
+	return (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory) && c.isCoveredByHomeGlobs(toolCaches(), e)
+}
+
+// isCoveredByHomeGlobs reports whether all files of an effect are in the user's home folder and on a list.
+func (c *ActionCase) isCoveredByHomeGlobs(globs *effect.Globs, e *effect.Effect) bool {
+	rest, ok := strings.CutPrefix(e.Path, c.executionContext.Home+"/")
+	if !ok || c.executionContext.Home == "" {
 		return false
 	}
-	_, ok = list.Covers(anyHomePath+"/"+rest, e.Pattern, e.Tree, e.Recursive)
+	_, ok = globs.FirstCoveringGlob(anyHomePath+"/"+rest, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive)
 	return ok
 }
 
@@ -246,14 +250,14 @@ func (c *Case) isHomeFileOn(list *effect.Globs, e *effect.Effect) bool {
 const anyHomePath = "/~"
 
 var (
-	toolCaches        = sync.OnceValue(func() *effect.Globs { return homeGlobs("own_caches") })
-	agentScratchFiles = sync.OnceValue(func() *effect.Globs { return homeGlobs("agent_workings") })
+	toolCaches        = sync.OnceValue(func() *effect.Globs { return knowledgeListHomeGlobs("own_caches") })
+	agentScratchFiles = sync.OnceValue(func() *effect.Globs { return knowledgeListHomeGlobs("agent_workings") })
 
-	agentTranscripts = sync.OnceValue(func() *effect.Globs { return homeGlobs("agent_transcripts") })
+	agentTranscripts = sync.OnceValue(func() *effect.Globs { return knowledgeListHomeGlobs("agent_transcripts") })
 )
 
-func homeGlobs(name string) *effect.Globs {
-	list, _ := knowledge.Paths(name)
+func knowledgeListHomeGlobs(listName string) *effect.Globs {
+	list, _ := knowledge.Paths(listName)
 	globs, err := effect.NewGlobs(list, map[string][]string{"HOME": {anyHomePath}})
 	if err != nil {
 		panic(err) // unreachable: a test compiles the lists
@@ -264,12 +268,12 @@ func homeGlobs(name string) *effect.Globs {
 // isTemporaryFile reports whether an effect is on a file in a folder that the system clears.
 func isTemporaryFile(e *effect.Effect) bool {
 	folder, rest := effect.SplitTemporary(e.Path)
-	return folder != "" && (!e.Pattern || e.Tree || !strings.Contains(rest, "**"))
+	return folder != "" && (!e.PathIsPattern || e.DoubleStarExcludesDotDot || !strings.Contains(rest, "**"))
 }
 
 // isNullOrStdStream reports whether an effect is on the null device or a standard stream.
 func isNullOrStdStream(e *effect.Effect) bool {
-	if e.Pattern {
+	if e.PathIsPattern {
 		return false
 	}
 	switch e.Path {
@@ -279,15 +283,15 @@ func isNullOrStdStream(e *effect.Effect) bool {
 	return false
 }
 
-// IsNotable reports whether an effect is neither harmless nor ordinary.
-func (c *Case) IsNotable(e *effect.Effect) bool {
+// HasDoubtfulOrUnusualDangerLevel reports whether an effect is neither harmless nor ordinary.
+func (c *ActionCase) HasDoubtfulOrUnusualDangerLevel(e *effect.Effect) bool {
 	level := c.findDanger(e).level
-	return level != harmless && level != ordinary
+	return level != dangerLevelHarmless && level != dangerLevelOrdinary
 }
 
 // runsUnreadScript reports whether an effect is a program that runs a script which could not be read. The
 // script has an effect of its own, and the doubt is about that.
-func (c *Case) runsUnreadScript(program *effect.Effect) bool {
+func (c *ActionCase) runsUnreadScript(program *effect.Effect) bool {
 	all := c.effectsAfter(program)
 	for i := range all[:min(maxProgramEffects, len(all))] {
 		e := &all[i]

@@ -14,59 +14,59 @@ const maxIdentifiedBytes = 4 << 20
 
 // An Identifier identifies files. It looks at each folder and file only once, so use a new one whenever an
 // action may have run. It is for one goroutine. A nil Identifier sees no files.
-type Identifier struct {
+type FileIdentityResolver struct {
 	files         *fileAccess
 	folderLookups folderCache
 	stamps        folderStamps
 	identities    map[string]identifyResult
 
-	lastPaths   []string // argument of the last call of PossiblyPresent
-	lastPresent []string
+	previousQueryPaths        []string // argument of the last call of PossiblyPresent
+	previousQueryPresentPaths []string
 }
 
 type identifyResult struct {
-	effect.Identity
+	effect.FileIdentity
 	ok bool
 }
 
 // Identifier returns an Identifier for the next action.
-func (an *Analyzer) Identifier() *Identifier {
+func (an *Analyzer) Identifier() *FileIdentityResolver {
 	if an.files == nil {
 		return nil
 	}
-	return &Identifier{files: an.files, folderLookups: folderCache{}, stamps: folderStamps{}, identities: map[string]identifyResult{}}
+	return &FileIdentityResolver{files: an.files, folderLookups: folderCache{}, stamps: folderStamps{}, identities: map[string]identifyResult{}}
 }
 
 // Identify returns the identity of the file at a canonical path. ok is false if it does not exist, is not a
 // regular file, or may not be looked at.
-func (i *Identifier) Identify(path string) (id effect.Identity, ok bool) {
+func (i *FileIdentityResolver) Identify(path string) (id effect.FileIdentity, ok bool) {
 	if i == nil {
 		return id, false
 	}
 	f, looked := i.identities[path]
 	if !looked {
-		f.Identity, f.ok = i.files.identifyFile(path, i.folderLookups, i.stamps)
+		f.FileIdentity, f.ok = i.files.identifyFile(path, i.folderLookups, i.stamps)
 		i.identities[path] = f
 	}
-	return f.Identity, f.ok
+	return f.FileIdentity, f.ok
 }
 
 // PossiblyPresent returns the files of a list that may exist. The others were absent at an earlier lookup, and their
 // folders have not changed since. The caller must not change the list afterwards.
-func (i *Identifier) PossiblyPresent(paths []string) []string {
+func (i *FileIdentityResolver) PossiblyPresent(paths []string) []string {
 	if i == nil {
 		return nil
 	}
 	if i.files.overlay != nil {
 		return paths
 	}
-	if len(paths) != len(i.lastPaths) || len(paths) > 0 && &paths[0] != &i.lastPaths[0] {
-		i.lastPaths, i.lastPresent = paths, i.files.absences.possiblyPresent(paths, i.stamps)
+	if len(paths) != len(i.previousQueryPaths) || len(paths) > 0 && &paths[0] != &i.previousQueryPaths[0] {
+		i.previousQueryPaths, i.previousQueryPresentPaths = paths, i.files.absences.possiblyPresent(paths, i.stamps)
 	}
-	return i.lastPresent
+	return i.previousQueryPresentPaths
 }
 
-func (f *fileAccess) identifyFile(path string, known folderCache, seen folderStamps) (id effect.Identity, ok bool) {
+func (f *fileAccess) identifyFile(path string, known folderCache, seen folderStamps) (id effect.FileIdentity, ok bool) {
 	if f.overlay == nil && f.absences.stillAbsent(path, seen) {
 		return id, false
 	}

@@ -17,32 +17,32 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// Limits of the files that [Case.InputsDigest] hashes, so that it takes a fraction of a second.
+// Limits of the files that [Case.InputFilesDigest] hashes, so that it takes a fraction of a second.
 const (
-	maxInputBytes = 32 << 20 // bytes of all files together
-	maxInputFiles = 1024     // folders included
-	maxInputWords = 256      // of arguments
-	maxInputDepth = 32       // of folders
+	maxInputBytes        = 32 << 20 // bytes of all files together
+	maxInputFiles        = 1024     // folders included
+	maxInputFileArgWords = 256      // of arguments
+	maxInputDepth        = 32       // of folders
 )
 
-// inputsDigest is the result of [Case.InputsDigest], which is computed only once.
-type inputsDigest struct {
+// cachedInputFilesDigest is the result of [Case.InputFilesDigest], which is computed only once.
+type cachedInputFilesDigest struct {
 	digest string
 	err    error
 }
 
-// InputsDigest returns a digest of the content of every file that the action reads, runs or sends; "" if there are
+// InputFilesDigest returns a digest of the content of every file that the action reads, runs or sends; "" if there are
 // none. With another digest the same command may do something else. An error says why the content cannot be
 // read; the same command may then do something else later. The first call reads the files.
-func (c *Case) InputsDigest() (digest string, err error) {
+func (c *ActionCase) InputFilesDigest() (digest string, err error) {
 	if c.inputs == nil {
-		c.inputs = &inputsDigest{}
+		c.inputs = &cachedInputFilesDigest{}
 		c.inputs.digest, c.inputs.err = c.hashInputs()
 	}
 	return c.inputs.digest, c.inputs.err
 }
 
-func (c *Case) hashInputs() (string, error) {
+func (c *ActionCase) hashInputs() (string, error) {
 	r := inputHasher{c: c, digest: sha256.New(), hashedPaths: map[string]bool{}}
 	for i := range c.Effects {
 		if err := r.hashEffect(&c.Effects[i]); err != nil {
@@ -57,7 +57,7 @@ func (c *Case) hashInputs() (string, error) {
 
 // An inputHasher hashes files, each path once.
 type inputHasher struct {
-	c           *Case
+	c           *ActionCase
 	digest      hash.Hash
 	hashedPaths map[string]bool
 	fileCount   int
@@ -71,15 +71,15 @@ var errInputLimit = errors.New("its files are too large or too many to be compar
 func (r *inputHasher) hashEffect(e *effect.Effect) error {
 	switch e.Kind {
 	case effect.ReadFile, effect.MoveFile, effect.RunCode, effect.ReadSecret:
-		if e.Path == "" && !e.Pattern {
+		if e.Path == "" && !e.PathIsPattern {
 			return nil
 		}
 	case effect.SendData:
-		if e.Path == "" && !e.Pattern {
-			return r.checkSentData(e)
+		if e.Path == "" && !e.PathIsPattern {
+			return r.hashOrRejectSentData(e)
 		}
-	case effect.ChangeRemote:
-		if e.Verb == "change" && (e.Service == "cloud" || e.Service == "infrastructure") {
+	case effect.ChangeRemoteSystem:
+		if e.Verb == "change" && (e.RemoteServiceName == "cloud" || e.RemoteServiceName == "infrastructure") {
 			return fmt.Errorf("%s uses files of the current folder that it does not name", e.Program)
 		}
 		return nil
@@ -88,22 +88,22 @@ func (r *inputHasher) hashEffect(e *effect.Effect) error {
 	default:
 		return nil
 	}
-	if e.Pattern {
+	if e.PathIsPattern {
 		return errors.New("the action reads files by a glob pattern")
 	}
 	return r.hashPath(e.Path)
 }
 
-// checkSentData returns an error unless the data to send is spelled out in the payload or comes from a file
+// hashOrRejectSentData returns an error unless the data to send is spelled out in the payload or comes from a file
 // that the action reads.
-func (r *inputHasher) checkSentData(e *effect.Effect) error {
+func (r *inputHasher) hashOrRejectSentData(e *effect.Effect) error {
 	if e.Program == "git" {
 		return r.hashRepository(command.GitLine{})
 	}
 	if r.c.Action.Type != "execute_command" {
 		return nil
 	}
-	from := e.Reason != "" && e.Service == "" && slices.ContainsFunc(r.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.ReadFile })
+	from := e.Reason != "" && e.RemoteServiceName == "" && slices.ContainsFunc(r.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.ReadFile })
 	if !from {
 		return fmt.Errorf("%s sends data from its standard input or settings, which cannot be compared", e.Program)
 	}
@@ -113,9 +113,9 @@ func (r *inputHasher) checkSentData(e *effect.Effect) error {
 // hashRepository hashes the refs, remotes and hooks on which a push depends. The names of commits are digests of
 // their content.
 func (r *inputHasher) hashRepository(git command.GitLine) error {
-	dir, pattern := r.c.place.CWD, false
+	dir, pattern := r.c.executionContext.CWD, false
 	if git.Folder != "" {
-		dir, pattern = r.c.place.Path(git.Folder, false)
+		dir, pattern = r.c.executionContext.Path(git.Folder, false)
 	}
 	if pattern || git.OtherRepository || git.HasOption("", "--recurse-submodules") {
 		return errors.New("its repository is not known")
@@ -221,15 +221,15 @@ func (r *inputHasher) hashArguments(e *effect.Effect) error {
 		return nil
 	}
 	for _, arg := range e.Args {
-		for _, word := range append(strings.FieldsFunc(arg, isSeparator), arg) {
+		for _, word := range append(strings.FieldsFunc(arg, isFileNameDelimiter), arg) {
 			word = strings.TrimPrefix(strings.TrimPrefix(word, "fileb://"), "file://")
 			if word == "" || word == "/" || strings.HasPrefix(word, "-") || strings.Contains(word, "://") || strings.ContainsRune(word, 0) {
 				continue
 			}
-			if r.wordCount++; r.wordCount > maxInputWords {
+			if r.wordCount++; r.wordCount > maxInputFileArgWords {
 				return errInputLimit
 			}
-			p, pattern := r.c.place.Path(word, false)
+			p, pattern := r.c.executionContext.Path(word, false)
 			if pattern || p == "" {
 				continue
 			}
@@ -249,8 +249,8 @@ func (r *inputHasher) runsCode(e *effect.Effect) bool {
 	return slices.ContainsFunc(r.c.Effects, func(o effect.Effect) bool { return o.Kind == effect.RunCode && o.Path != "" && o.Program == e.Program })
 }
 
-// isSeparator reports whether a character may surround a file name in an argument.
-func isSeparator(c rune) bool { return strings.ContainsRune(" \t\n=@:,;'\"()<>", c) }
+// isFileNameDelimiter reports whether a character may surround a file name in an argument.
+func isFileNameDelimiter(c rune) bool { return strings.ContainsRune(" \t\n=@:,;'\"()<>", c) }
 
 // fileMode returns the type of the file at a path, following links.
 func (r *inputHasher) fileMode(p string) (fs.FileMode, error) {
@@ -324,8 +324,8 @@ func (r *inputHasher) hashTree(p string, depth int) error {
 // hashAbsence hashes the absence of a file, so that creating it changes the digest. It fails if the working folder
 // does not exist: then the action runs on another machine, whose files are unknown.
 func (r *inputHasher) hashAbsence(p string) error {
-	if f := r.c.files; f != nil && r.c.place.CWD != "" {
-		if _, err := f.resolvePath(r.c.place.CWD); err != nil {
+	if f := r.c.files; f != nil && r.c.executionContext.CWD != "" {
+		if _, err := f.resolvePath(r.c.executionContext.CWD); err != nil {
 			return fmt.Errorf("%s cannot be read: the working folder of the action does not exist on this machine", p)
 		}
 	}

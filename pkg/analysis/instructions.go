@@ -12,20 +12,20 @@ import (
 
 // An InstructionsEdit is a change by a file tool to a file of the workspace that holds instructions for agents
 // (AGENTS.md): the removed and the added lines.
-type InstructionsEdit struct {
+type AgentInstructionsEdit struct {
 	Path                     string
 	RemovedLines, AddedLines []string
 }
 
 // InstructionsEdit returns the change of an instructions file that the action makes. ok is false if the action is
 // something else, does more, or if the change is not known.
-func (c *Case) InstructionsEdit() (e InstructionsEdit, ok bool) {
+func (c *ActionCase) InstructionsEdit() (e AgentInstructionsEdit, ok bool) {
 	if c.files == nil || !slices.Contains([]string{"write_file", "edit_file", "append_file"}, c.Action.Type) {
 		return e, false
 	}
 	for i := range c.Effects {
 		switch f := &c.Effects[i]; {
-		case f.Pattern || f.Recursive || f.Certainty != effect.Certain || f.Path == "" || e.Path != "" && f.Path != e.Path:
+		case f.PathIsPattern || f.Recursive || f.Certainty != effect.Certain || f.Path == "" || e.Path != "" && f.Path != e.Path:
 			return e, false
 		case f.Kind == effect.WriteFile || f.Kind == effect.ReadFile || f.Kind == effect.Persist && f.Reason == "agent_config":
 			e.Path = f.Path
@@ -33,10 +33,10 @@ func (c *Case) InstructionsEdit() (e InstructionsEdit, ok bool) {
 			return e, false
 		}
 	}
-	if e.Path == "" || !c.place.Inside(e.Path, false, false) {
+	if e.Path == "" || !c.executionContext.IsInsideRoots(e.Path, false, false) {
 		return e, false
 	}
-	if _, is := instructionFiles().Touches(e.Path, false, false); !is {
+	if _, is := instructionFiles().FirstPossibleMatch(e.Path, false, false); !is {
 		return e, false
 	}
 	come := writtenText(c.Action.Payload)
@@ -65,12 +65,12 @@ var instructionFiles = sync.OnceValue(func() *effect.Globs {
 })
 
 // Limit of a difference that is shown to the user.
-const maxShownLines = 60
+const maxInstructionsDiffLines = 60
 
 // Difference returns the removed and added lines of an edit as text for people.
-func (e *InstructionsEdit) Difference() string {
+func (e *AgentInstructionsEdit) Difference() string {
 	var b strings.Builder
-	left := maxShownLines
+	left := maxInstructionsDiffLines
 	for _, part := range [...]struct {
 		sign  string
 		lines []string

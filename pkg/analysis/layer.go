@@ -15,8 +15,8 @@ import (
 // not exist here: its entries, present or deleted, take precedence over the disk. It is used by one goroutine
 // at a time.
 type FileOverlay interface {
-	// Look returns the entry at a canonical path; known is false if the disk decides.
-	Look(path string) (e OverlayEntry, known bool)
+	// LookUpEntry returns the entry at a canonical path; known is false if the disk decides.
+	LookUpEntry(path string) (e OverlayEntry, known bool)
 
 	// Names returns the names in a folder that the overlay has added or deleted.
 	Names(folder string) []string
@@ -28,11 +28,11 @@ type FileOverlay interface {
 
 // An OverlayEntry is the state of a path in a [FileOverlay].
 type OverlayEntry struct {
-	Text           []byte
-	IsFolder       bool
-	Deleted        bool // deleted
-	ContentUnknown bool // a file whose content is not known
-	Committed      bool // identical in the last commit of its repository
+	Text                 []byte
+	IsFolder             bool
+	Deleted              bool // deleted
+	ContentUnknown       bool // a file whose content is not known
+	IsIdenticalInGitHEAD bool // identical in the last commit of its repository
 }
 
 // overlayEntryAt returns the overlay's entry at a path.
@@ -40,12 +40,12 @@ func (f *fileAccess) overlayEntryAt(path string) (e OverlayEntry, known bool) {
 	if f.overlay == nil {
 		return e, false
 	}
-	return f.overlay.Look(path)
+	return f.overlay.LookUpEntry(path)
 }
 
-// lookupName looks up a name as [localLookup.linkTarget] does, but the overlay takes precedence
+// overlayOrDiskLinkTarget looks up a name as [localLookup.linkTarget] does, but the overlay takes precedence
 // over the disk.
-func (f *fileAccess) lookupName(look *localLookup, path string) (target string, err error) {
+func (f *fileAccess) overlayOrDiskLinkTarget(look *localLookup, path string) (linkTarget string, err error) {
 	e, known := f.overlayEntryAt(path)
 	switch {
 	case known && e.Deleted:
@@ -53,11 +53,11 @@ func (f *fileAccess) lookupName(look *localLookup, path string) (target string, 
 	case known:
 		return "", nil
 	}
-	target, err = look.linkTarget(path)
+	linkTarget, err = look.linkTarget(path)
 	if f.overlay != nil && errors.Is(err, fs.ErrNotExist) && f.overlay.Absent(path) {
 		return "", nil
 	}
-	return target, err
+	return linkTarget, err
 }
 
 // overlayText returns the text of a file in the overlay; known is false if the disk decides.
@@ -67,7 +67,7 @@ func (f *fileAccess) overlayText(path string) (text []byte, err error, known boo
 	case known && e.Deleted:
 		return nil, fs.ErrNotExist, true
 	case known && (e.IsFolder || e.ContentUnknown):
-		return nil, errNotRead, true
+		return nil, errPathNotInspected, true
 	case known:
 		return e.Text, nil, true
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// addOtherFields adds effects for the fields that neither the action's type nor the code that reads it uses:
+// addEffectsOfUnknownFields adds effects for the fields that neither the action's type nor the code that reads it uses:
 // each text is judged by its field's name and its form.
-func (c *Case) addOtherFields(t *tool) {
-	s := toolExaminer{Case: c, textsLeft: maxPayloadTexts, isTypeKnown: true, runsCommands: c.Action.Type == "execute_command" || c.Action.Type == "execute_code", onlyReads: t.readOnly, name: c.Action.Type, recursivePaths: t.readOnly && slices.ContainsFunc(t.fieldUses, func(u fieldUse) bool { return u.recursive })}
+func (c *ActionCase) addEffectsOfUnknownFields(t *tool) {
+	s := toolExaminer{ActionCase: c, textsLeft: maxPayloadTexts, isActionTypeKnown: true, runsCommands: c.Action.Type == "execute_command" || c.Action.Type == "execute_code", onlyReads: t.readOnly, name: c.Action.Type, readsPathsRecursively: t.readOnly && slices.ContainsFunc(t.fieldUses, func(u fieldUse) bool { return u.recursive })}
 	for _, field := range sorted.Keys(c.Action.Payload) {
 		v := c.Action.Payload[field]
 		if v == nil || c.isFieldHandled(t, field) {
@@ -20,7 +20,7 @@ func (c *Case) addOtherFields(t *tool) {
 		}
 		s.examineTexts(field, v)
 		if c.Action.Type == "http_request" && hasContent(v) && !slices.ContainsFunc(t.sentFields, func(f string) bool { return hasContent(c.Action.Payload[f]) }) {
-			if _, isFlag := v.(bool); !isFlag && looksLikeData(v) {
+			if _, isFlag := v.(bool); !isFlag && looksLikeDataToSend(v) {
 				c.Effects = append(c.Effects, effect.Effect{Kind: effect.SendData, Program: c.Action.Type, Host: c.requestHost()})
 			}
 		}
@@ -31,20 +31,20 @@ func (c *Case) addOtherFields(t *tool) {
 	if len(s.messageRecipients) > 0 && t.kind == "" {
 		c.addMessageEffects(s.messageRecipients)
 	}
-	if s.payloadVerbList == "destroys" || s.payloadVerbList == "pays" || s.payloadVerbList == "grants" {
-		s.addVerbEffects(s.payloadVerb, s.payloadVerbList)
+	if s.payloadVerbCategory == "destroys" || s.payloadVerbCategory == "pays" || s.payloadVerbCategory == "grants" {
+		s.addVerbEffects(s.payloadVerb, s.payloadVerbCategory)
 	}
 }
 
 // addTextWithoutEffect records a word, an input or a field that no effect covers.
-func (c *Case) addTextWithoutEffect(text string) {
-	if len(c.TextsWithoutEffect) < maxPayloadTexts && !slices.Contains(c.TextsWithoutEffect, text) {
-		c.TextsWithoutEffect = append(c.TextsWithoutEffect, text)
+func (c *ActionCase) addTextWithoutEffect(text string) {
+	if len(c.TextsCoveredByNoEffect) < maxPayloadTexts && !slices.Contains(c.TextsCoveredByNoEffect, text) {
+		c.TextsCoveredByNoEffect = append(c.TextsCoveredByNoEffect, text)
 	}
 }
 
 // requestHost returns the host of the first request of a case.
-func (c *Case) requestHost() string {
+func (c *ActionCase) requestHost() string {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.HTTPRequest {
 			return e.Host
@@ -53,9 +53,9 @@ func (c *Case) requestHost() string {
 	return ""
 }
 
-// looksLikeData reports whether the value of an unknown field is data to send rather than a setting of the
+// looksLikeDataToSend reports whether the value of an unknown field is data to send rather than a setting of the
 // request.
-func looksLikeData(v any) bool {
+func looksLikeDataToSend(v any) bool {
 	switch v := v.(type) {
 	case string:
 		return len(v) > 16 && !isURL(v)
@@ -94,17 +94,17 @@ func holdsPath(v any) bool {
 	return false
 }
 
-// writesText reports whether actions of a type write text from their payload to a file or a memory.
-func writesText(name string) bool {
-	switch name {
+// isTextWritingActionType reports whether actions of a type write text from their payload to a file or a memory.
+func isTextWritingActionType(actionType string) bool {
+	switch actionType {
 	case "write_file", "append_file", "create_file", "edit_file", "memory_write", "apply_patch":
 		return true
 	}
 	return false
 }
 
-// runnableProseWords are the proseFieldWords whose text a tool that runs commands may run or type.
-var runnableProseWords = map[string]bool{"body": true, "message": true, "prompt": true, "query": true, "action": true, "instruction": true, "instructions": true}
+// possibleCommandFieldWords are the proseFieldWords whose text a tool that runs commands may run or type.
+var possibleCommandFieldWords = map[string]bool{"body": true, "message": true, "prompt": true, "query": true, "action": true, "instruction": true, "instructions": true}
 
 // contentFieldWords are the last words of names of fields that hold content for a file, or the text it replaces.
 var contentFieldWords = map[string]bool{
@@ -114,33 +114,33 @@ var contentFieldWords = map[string]bool{
 }
 
 // isFieldHandled reports whether a field of a known type has been read already, or holds text without effect.
-func (c *Case) isFieldHandled(t *tool, field string) bool {
-	words := knowledge.Words(field)
+func (c *ActionCase) isFieldHandled(t *tool, field string) bool {
+	words := knowledge.SplitNameWords(field)
 	last := field
 	if len(words) > 0 {
 		last = words[len(words)-1]
 	}
-	if (fileFieldWords[last] || (last == "edits" || last == "changes") && !writesText(c.Action.Type)) && holdsPath(c.Action.Payload[field]) && !slices.ContainsFunc(t.fieldUses, func(u fieldUse) bool { return u.field == field }) {
+	if (fileFieldWords[last] || (last == "edits" || last == "changes") && !isTextWritingActionType(c.Action.Type)) && holdsPath(c.Action.Payload[field]) && !slices.ContainsFunc(t.fieldUses, func(u fieldUse) bool { return u.field == field }) {
 		return false
 	}
 	runs := c.Action.Type == "execute_command" || c.Action.Type == "execute_code"
-	if slices.ContainsFunc(t.fieldUses, func(u fieldUse) bool { return u.field == field }) || slices.Contains(t.sentFields, field) || proseFieldWords[last] && !(runs && runnableProseWords[last]) {
+	if slices.ContainsFunc(t.fieldUses, func(u fieldUse) bool { return u.field == field }) || slices.Contains(t.sentFields, field) || proseFieldWords[last] && !(runs && possibleCommandFieldWords[last]) {
 		return true
 	}
 	if v := c.Action.Payload[field]; runs {
 		_, isText := v.(string)
 		_, isObject := v.(map[string]any)
-		if role := commandField(field); isObject && role == argumentsField || !isText && role == shellField {
+		if role := commandFieldRole(field); isObject && role == argumentsField || !isText && role == shellField {
 			return false
 		}
 	}
 	switch c.Action.Type {
 	case "execute_command":
-		return commandField(field) != otherField && !(field == "program" && c.Action.Payload["command"] != nil)
+		return commandFieldRole(field) != otherField && !(field == "program" && c.Action.Payload["command"] != nil)
 	case "execute_code":
-		return field == "code" || commandField(field) != otherField
+		return field == "code" || commandFieldRole(field) != otherField
 	case "apply_patch":
-		return field == "patch" || commandField(field) == folderField
+		return field == "patch" || commandFieldRole(field) == folderField
 	case "http_request", "web_fetch":
 		return field == "method" || field == "headers"
 	case "search_files":
@@ -156,9 +156,9 @@ func (c *Case) isFieldHandled(t *tool, field string) bool {
 	case strings.HasPrefix(c.Action.Type, "send_"), strings.HasPrefix(c.Action.Type, "reply_"):
 		return contentFieldWords[last] || slices.Contains([]string{"to", "cc", "bcc", "from", "channel", "html"}, field)
 	case strings.HasSuffix(c.Action.Type, "_event"), strings.HasSuffix(c.Action.Type, "_schedule"):
-		return field == "location" || fieldNamed(field, "attendees", "invitees", "guests", "participants")
+		return field == "location" || fieldNameEndsWithAny(field, "attendees", "invitees", "guests", "participants")
 	case strings.HasPrefix(c.Action.Type, "browser_"), strings.HasPrefix(c.Action.Type, "canvas_"):
-		return contentFieldWords[last] || isPageCode(field)
+		return contentFieldWords[last] || isBrowserCodeField(field)
 	}
 	return false
 }

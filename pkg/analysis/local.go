@@ -10,17 +10,17 @@ import (
 
 // Options describe the place in which actions are judged. The zero Options have no folders.
 type Options struct {
-	Shell         Shell        // analyses commands; nil means that commands are unknown
-	FileAnalyzer  FileAnalyzer // analyses the content written to files; nil means that it is not read
-	Replay        Replay       // analyses an action after earlier ones; nil: not possible
-	CWD           string       // working folder of shield; the only root if Roots is empty and CWD is allowed as a root
-	Home          string       // the user's home folder
-	Roots         []string     // folders that count as workspace
-	FoldCase      bool         // the file system ignores case
-	UseLocalFiles bool         // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
-	Overlay       FileOverlay  // with UseLocalFiles: files that replace those on the disk; nil for none
-	ApprovalPage  ApprovalPage // address of the approval page; nil if not known
-	Trusted       Trusted      // places to which data may go in ordinary work
+	Shell               ShellCommandAnalyzer       // analyses commands; nil means that commands are unknown
+	FileAnalyzer        FileAnalyzer               // analyses the content written to files; nil means that it is not read
+	ReplaySession       LastReplayedActionAnalyzer // analyses an action after earlier ones; nil: not possible
+	CWD                 string                     // working folder of shield; the only root if Roots is empty and CWD is allowed as a root
+	Home                string                     // the user's home folder
+	WorkspaceRoots      []string                   // folders that count as workspace
+	FoldCase            bool                       // the file system ignores case
+	UseLocalFiles       bool                       // look at local files: resolve symbolic links, read scripts; false: judge as if no file existed
+	Overlay             FileOverlay                // with UseLocalFiles: files that replace those on the disk; nil for none
+	ApprovalPage        ApprovalPageStatus         // address of the approval page; nil if not known
+	TrustedDestinations Trusted                    // places to which data may go in ordinary work
 
 	Container Container // with UseLocalFiles: container in which actions run; nil for none
 }
@@ -28,7 +28,7 @@ type Options struct {
 // New returns an Analyzer for a place. It returns an error if a folder is not absolute, or if
 // [effect.CheckRoot] rejects a root.
 func New(o Options) (*Analyzer, error) {
-	blank := effect.Place{}
+	blank := effect.PathContext{}
 	canonical := func(what, path string) (string, error) {
 		if path == "" {
 			return "", nil
@@ -39,7 +39,7 @@ func New(o Options) (*Analyzer, error) {
 		}
 		return p, nil
 	}
-	place := effect.Place{FoldCase: o.FoldCase, ReadScript: noFile}
+	place := effect.PathContext{FoldCase: o.FoldCase, ReadScript: alwaysNotExistScriptReader}
 	var err error
 	if place.Home, err = canonical("home folder", o.Home); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func New(o Options) (*Analyzer, error) {
 		place.ResolveLinks, place.NewCachedLinks, place.ReadScript, place.ListArchive = f.resolveLinks, f.newCachingResolver, f.readScript, f.listArchive
 		f.trustFileSystem(place.Home)
 	}
-	for _, r := range o.Roots {
+	for _, r := range o.WorkspaceRoots {
 		root, err := canonical("root", r)
 		if err != nil {
 			return nil, err
@@ -67,17 +67,17 @@ func New(o Options) (*Analyzer, error) {
 		}
 	}
 	f.trustFileSystem(place.CWD)
-	if len(o.Roots) == 0 && effect.CheckRoot(place.CWD, place.Home) == nil {
+	if len(o.WorkspaceRoots) == 0 && effect.CheckRoot(place.CWD, place.Home) == nil {
 		// If this folder cannot be a root, there is no workspace: no change is ordinary.
 		if err := f.addRoot(&place, place.CWD); err != nil {
 			place.Roots = nil
 		}
 	}
-	trust, err := o.Trusted.compile()
+	trust, err := o.TrustedDestinations.compile()
 	if err != nil {
 		return nil, err
 	}
-	an := &Analyzer{Shell: o.Shell, FileAnalyzer: o.FileAnalyzer, Replay: o.Replay, Place: place, trust: trust, approvalPage: o.ApprovalPage}
+	an := &Analyzer{Shell: o.Shell, FileAnalyzer: o.FileAnalyzer, ReplaySession: o.ReplaySession, DefaultExecutionContext: place, trust: trust, approvalPage: o.ApprovalPage}
 	if o.UseLocalFiles {
 		an.files, an.container = f, o.Container
 	}
@@ -85,7 +85,7 @@ func New(o Options) (*Analyzer, error) {
 }
 
 // addRoot adds a root by its path and by its path without symbolic links.
-func (f *fileAccess) addRoot(place *effect.Place, root string) error {
+func (f *fileAccess) addRoot(place *effect.PathContext, root string) error {
 	place.Roots = append(place.Roots, root)
 	if place.ResolveLinks == nil {
 		return nil
@@ -102,15 +102,15 @@ func (f *fileAccess) addRoot(place *effect.Place, root string) error {
 	return nil
 }
 
-// resolveLinks returns a canonical path with its symbolic links resolved, and whether it differs. Of a
+// resolveSymlinks returns a canonical path with its symbolic links resolved, and whether it differs. Of a
 // pattern only the part before the first wildcard is resolved.
-func resolveLinks(path string, pattern bool, links func(string) string) (string, bool) {
-	if !pattern {
-		real := links(path)
+func resolveSymlinks(path string, isGlob bool, resolvePath func(string) string) (string, bool) {
+	if !isGlob {
+		real := resolvePath(path)
 		if real == path {
 			return path, false
 		}
-		real, _ = (&effect.Place{}).Path(real, false)
+		real, _ = (&effect.PathContext{}).Path(real, false)
 		return real, real != path
 	}
 	wild := strings.IndexAny(path, `*?[\`)
@@ -121,7 +121,7 @@ func resolveLinks(path string, pattern bool, links func(string) string) (string,
 	if cut <= 0 {
 		return path, false
 	}
-	real := links(path[:cut])
+	real := resolvePath(path[:cut])
 	if real == path[:cut] {
 		return path, false
 	}

@@ -36,7 +36,7 @@ const (
 
 // Losses returns the files that the action deletes or overwrites, except those that a build or the last
 // commit restores.
-func (c *Case) Losses() *Losses {
+func (c *ActionCase) Losses() *Losses {
 	l := &Losses{restorableEffects: map[int]bool{}}
 	later := false
 	for i := range c.Effects {
@@ -44,7 +44,7 @@ func (c *Case) Losses() *Losses {
 		before := len(l.List)
 		switch e.Kind {
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
-			if i < c.statedEffectCount { // a link's target is not lost when the link is deleted
+			if i < c.directEffectCount { // a link's target is not lost when the link is deleted
 				c.addPathLoss(l, i, undo.FileLoss{Tree: e.Recursive || e.Kind != effect.DeleteFile})
 			}
 		case effect.WriteFile:
@@ -58,7 +58,7 @@ func (c *Case) Losses() *Losses {
 		case effect.Execute:
 			c.addProgramLosses(l, i)
 		}
-		if later = later || e.Losses&effect.LosesLater != 0; later && len(l.List) > before {
+		if later = later || e.Losses&effect.LosesFilesAtUnknownTime != 0; later && len(l.List) > before {
 			l.setWhyUnknown("the command runs in the background, in a loop, or after a delay")
 		}
 	}
@@ -75,10 +75,10 @@ func (l *Losses) setWhyUnknown(why string) {
 }
 
 // addPathLoss adds the losses of an effect on a path.
-func (c *Case) addPathLoss(l *Losses, i int, loss undo.FileLoss) {
+func (c *ActionCase) addPathLoss(l *Losses, i int, loss undo.FileLoss) {
 	e := &c.Effects[i]
 	deletes := !loss.Write
-	switch _, output := buildOutputs().Covers(e.Path, e.Pattern, e.Tree, e.Recursive); {
+	switch _, output := buildOutputs().FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive); {
 	case e.Restorable || isNullOrStdStream(e) || output:
 		return
 	case e.Path == "":
@@ -86,13 +86,13 @@ func (c *Case) addPathLoss(l *Losses, i int, loss undo.FileLoss) {
 			l.setWhyUnknown("the name of a deleted file is known only when the command runs")
 		}
 		return
-	case !c.place.Inside(e.Path, e.Pattern, e.Tree):
+	case !c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot):
 		if isTemporaryFile(e) || c.ClearsCache(e) {
 			return
 		}
 		l.OutsideWorkspace = true
 	}
-	if e.Pattern {
+	if e.PathIsPattern {
 		cut := strings.LastIndexByte(e.Path[:max(strings.IndexAny(e.Path, `*?[\`), 0)], '/')
 		if cut <= 0 {
 			if deletes {
@@ -101,13 +101,13 @@ func (c *Case) addPathLoss(l *Losses, i int, loss undo.FileLoss) {
 			return
 		}
 		rest := e.Path[cut+1:]
-		pattern, fold := e.Path, c.place.FoldCase
+		pattern, fold := e.Path, c.executionContext.FoldCase
 		folder := pattern[:cut]
 		loss.Under, loss.Deep = true, strings.Contains(rest, "/") || strings.Contains(rest, "**")
 		if real := c.realFolder(folder); real != folder {
 			pattern, folder = effect.Quote(real)+pattern[cut:], real
 		}
-		loss.Match = func(p string) bool { return effect.Overlap(pattern, effect.Quote(p), fold) }
+		loss.IsLostPath = func(p string) bool { return effect.Overlap(pattern, effect.Quote(p), fold) }
 		loss.Path = folder
 	} else {
 		loss.Path = path.Join(c.realFolder(path.Dir(e.Path)), path.Base(e.Path))
@@ -121,9 +121,9 @@ func (c *Case) addPathLoss(l *Losses, i int, loss undo.FileLoss) {
 
 // addMergeLosses adds the losses of a program that copies files and folders into a folder: it overwrites the
 // files whose names also exist in a source folder.
-func (c *Case) addMergeLosses(l *Losses, i int) {
+func (c *ActionCase) addMergeLosses(l *Losses, i int) {
 	e := &c.Effects[i]
-	if c.files == nil || e.Path == "" || e.Pattern || !c.place.Inside(e.Path, false, false) {
+	if c.files == nil || e.Path == "" || e.PathIsPattern || !c.executionContext.IsInsideRoots(e.Path, false, false) {
 		return
 	}
 	into := c.realFolder(e.Path)
@@ -141,7 +141,7 @@ func (c *Case) addMergeLosses(l *Losses, i int) {
 		if o.Kind == effect.Execute {
 			break
 		}
-		if read := o.Kind == effect.ReadFile || o.Kind == effect.MoveFile; read && o.Path != "" && !o.Pattern {
+		if read := o.Kind == effect.ReadFile || o.Kind == effect.MoveFile; read && o.Path != "" && !o.PathIsPattern {
 			source := c.realFolder(o.Path)
 			if info, err := os.Lstat(source); err == nil && info.IsDir() && source != into {
 				from = append(from, source)
@@ -168,14 +168,14 @@ func (c *Case) addMergeLosses(l *Losses, i int) {
 	}
 	l.List = append(l.List, undo.FileLoss{
 		Path: into, Under: true, Deep: true, Write: true,
-		Match: func(p string) bool { file, _ := also(p); return file },
-		Skip:  func(p string) bool { _, folder := also(p); return !folder },
+		IsLostPath:     func(p string) bool { file, _ := also(p); return file },
+		MustSkipFolder: func(p string) bool { _, folder := also(p); return !folder },
 	})
 	l.restorableEffects[i] = true
 }
 
 // realFolder returns the path of a folder without symbolic links.
-func (c *Case) realFolder(folder string) string {
+func (c *ActionCase) realFolder(folder string) string {
 	if c.files == nil {
 		return folder
 	}
@@ -185,7 +185,7 @@ func (c *Case) realFolder(folder string) string {
 
 // discardsContent reports whether an effect discards the content of a file that is not empty. An action that
 // also reads the file edits it.
-func (c *Case) discardsContent(i int, file string) bool {
+func (c *ActionCase) discardsContent(i int, file string) bool {
 	e := &c.Effects[i]
 	if c.files == nil || e.Kind == effect.MoveFile || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Kind == effect.ReadFile && o.Path == e.Path }) {
 		return false
@@ -195,16 +195,16 @@ func (c *Case) discardsContent(i int, file string) bool {
 }
 
 // addProgramLosses adds the losses of a program that are not named in its operands.
-func (c *Case) addProgramLosses(l *Losses, i int) {
+func (c *ActionCase) addProgramLosses(l *Losses, i int) {
 	e := &c.Effects[i]
 	within := func(o *effect.Effect) bool { return o.Span.Start >= e.Span.Start && o.Span.End <= e.Span.End }
-	const ofGit = effect.LosesDirty | effect.LosesBelow | effect.LosesUntracked | effect.LosesRefs
+	const ofGit = effect.LosesModifiedTrackedFiles | effect.LosesModifiedFilesItWrites | effect.LosesUntracked | effect.LosesRefs
 	switch {
 	case e.Program == "git" && command.ParseGit(e.Args).Subcommand == "stash" && slices.Contains(e.Args, "pop"):
 		l.setWhyUnknown("git stash pop overwrites files, and git keeps no copy of them")
 	case e.Losses&effect.LosesDatabase != 0:
 		for j := range c.Effects {
-			if o := &c.Effects[j]; o.Kind == effect.WriteFile && within(o) && !o.Pattern && c.place.Inside(o.Path, false, false) {
+			if o := &c.Effects[j]; o.Kind == effect.WriteFile && within(o) && !o.PathIsPattern && c.executionContext.IsInsideRoots(o.Path, false, false) {
 				for k := range l.List {
 					if l.restorableEffects[j] && l.List[k].Path == o.Path {
 						l.List[k].Store = true
@@ -224,17 +224,17 @@ func (c *Case) addProgramLosses(l *Losses, i int) {
 }
 
 // addGitLosses adds the losses of a git command. ok is false if they cannot be determined.
-func (c *Case) addGitLosses(l *Losses, e *effect.Effect, within func(*effect.Effect) bool) (ok bool) {
-	if e.LossFolder == "" || !c.place.Inside(e.LossFolder, false, false) {
+func (c *ActionCase) addGitLosses(l *Losses, e *effect.Effect, within func(*effect.Effect) bool) (ok bool) {
+	if e.LostFilesFolder == "" || !c.executionContext.IsInsideRoots(e.LostFilesFolder, false, false) {
 		return false
 	}
 	if c.files == nil {
 		return true
 	}
-	inside := func(p string) bool { return c.place.Inside(p, false, false) }
+	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
 	r := committed.New(disk{c.files}, inside, inside)
 	defer r.Close()
-	folder := c.realFolder(e.LossFolder)
+	folder := c.realFolder(e.LostFilesFolder)
 	t, ok := r.Tree(folder)
 	if !ok && c.files.overlay != nil {
 		return c.files.overlay.Absent(path.Join(folder, ".git"))
@@ -245,27 +245,27 @@ func (c *Case) addGitLosses(l *Losses, e *effect.Effect, within func(*effect.Eff
 	before := len(l.List)
 	if e.Losses&effect.LosesRefs != 0 {
 		for _, name := range [...]string{"refs/heads", "refs/tags", "refs/stash"} {
-			l.List = append(l.List, undo.FileLoss{Path: t.Common + "/" + name, Tree: true})
+			l.List = append(l.List, undo.FileLoss{Path: t.GitCommonDir + "/" + name, Tree: true})
 		}
 		for _, name := range [...]string{"packed-refs", "logs/refs/stash", "logs/refs/heads"} {
-			l.List = append(l.List, undo.FileLoss{Path: t.Common + "/" + name, Tree: true, Write: true})
+			l.List = append(l.List, undo.FileLoss{Path: t.GitCommonDir + "/" + name, Tree: true, Write: true})
 		}
 	}
-	dirty := e.Losses&effect.LosesDirty != 0
+	dirty := e.Losses&effect.LosesModifiedTrackedFiles != 0
 	if e.Losses&effect.LosesRefs != 0 {
 		stashed, untracked := c.stashesBefore(e)
 		if dirty = dirty || stashed; untracked {
 			l.setWhyUnknown("git stash drop deletes untracked files that the same command stashes")
 		}
 	}
-	if dirty || e.Losses&effect.LosesBelow != 0 {
+	if dirty || e.Losses&effect.LosesModifiedFilesItWrites != 0 {
 		var below []string                                                                                        // nil: all files
 		around := func(o *effect.Effect) bool { return o.Span.Start <= e.Span.Start && o.Span.End >= e.Span.End } // the effect of a program that passes file names to git, such as xargs
 		if !dirty {
 			below = []string{}
 			for i := range c.Effects {
 				if o := &c.Effects[i]; o.Kind == effect.WriteFile && (within(o) || around(o)) {
-					if o.Pattern {
+					if o.PathIsPattern {
 						below = nil
 						break
 					}
@@ -282,7 +282,7 @@ func (c *Case) addGitLosses(l *Losses, e *effect.Effect, within func(*effect.Eff
 			}
 		}
 		if len(l.List) > before {
-			l.List = append(l.List, undo.FileLoss{Path: t.Folder + "/index"})
+			l.List = append(l.List, undo.FileLoss{Path: t.GitDir + "/index"})
 		}
 	}
 	l.NeedingBackup = append(l.NeedingBackup, l.List[before:]...)
@@ -292,8 +292,8 @@ func (c *Case) addGitLosses(l *Losses, e *effect.Effect, within func(*effect.Eff
 		for i := range t.Files {
 			tracked[t.Files[i].Path] = true
 		}
-		from := c.realFolder(e.LossFolder)
-		l.List = append(l.List, undo.FileLoss{Path: from, Under: true, Deep: true, Skip: isGitFolder, Match: func(p string) bool {
+		from := c.realFolder(e.LostFilesFolder)
+		l.List = append(l.List, undo.FileLoss{Path: from, Under: true, Deep: true, MustSkipFolder: isGitFolder, IsLostPath: func(p string) bool {
 			info, err := os.Lstat(p)
 			return !tracked[p] && !isGitFolder(p) && err == nil && (!info.IsDir() || isEmptyFolder(p))
 		}})
@@ -310,7 +310,7 @@ func restoresFromCommit(e *effect.Effect) bool {
 
 // stashesBefore reports whether the command stashes changes of tracked files, or untracked files, before a program
 // that may drop the stash.
-func (c *Case) stashesBefore(before *effect.Effect) (changes, untracked bool) {
+func (c *ActionCase) stashesBefore(before *effect.Effect) (changes, untracked bool) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if git := command.ParseGit(e.Args); e.Kind == effect.Execute && e.Program == "git" && e.Span.Start < before.Span.Start && git.Subcommand == "stash" {
@@ -343,15 +343,15 @@ func differsFromIndex(f *committed.TrackedFile) bool {
 	return err != nil || f.Racy || uint32(info.Size()) != f.Size || info.ModTime().UnixNano() != f.MTime
 }
 
-// PermanentLoss returns the path of one file that the action would lose permanently without a rule
+// PermanentlyLostFilePath returns the path of one file that the action would lose permanently without a rule
 // that asks the user: the last commit does not contain the same file, and the session did not
 // create it. "" means that there is none. It ignores git's file index.
-func (c *Case) PermanentLoss(l *Losses) string {
+func (c *ActionCase) PermanentlyLostFilePath(l *Losses) string {
 	if c.files == nil || len(l.NeedingBackup) == 0 {
 		return ""
 	}
-	inside := func(p string) bool { return c.place.Inside(p, false, false) }
-	home := strings.TrimSuffix(c.place.Home, "/") + "/"
+	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
+	home := strings.TrimSuffix(c.executionContext.Home, "/") + "/"
 	r := committed.New(disk{c.files}, inside, func(p string) bool {
 		return inside(p) || len(home) > 1 && strings.HasPrefix(p, home)
 	})
@@ -366,7 +366,7 @@ func (c *Case) PermanentLoss(l *Losses) string {
 
 // AssumingBackup returns the case under the assumption that all losses are backed up, or nil if that makes no
 // difference, or if the losses cannot be determined.
-func (c *Case) AssumingBackup() *Case {
+func (c *ActionCase) AssumingBackup() *ActionCase {
 	l := c.Losses()
 	if len(l.restorableEffects) == 0 || l.WhyUnknown != "" {
 		return nil
@@ -382,19 +382,19 @@ func (c *Case) AssumingBackup() *Case {
 	lost := 0 // deletions and moves that are not backed up
 	for i := range k.Effects {
 		e := &k.Effects[i]
-		if removes := isDeletion(e) || e.Kind == effect.MoveFile; removes && !l.restorableEffects[i] && !(e.Restorable || isNullOrStdStream(e) || i >= c.statedEffectCount) {
-			if _, output := buildOutputs().Covers(e.Path, e.Pattern, e.Tree, e.Recursive); !output {
+		if removes := isDeletion(e) || e.Kind == effect.MoveFile; removes && !l.restorableEffects[i] && !(e.Restorable || isNullOrStdStream(e) || i >= c.directEffectCount) {
+			if _, output := buildOutputs().FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive); !output {
 				lost++
 			}
 		}
-		e.BackedUp = (l.restorableEffects[i] || i >= c.statedEffectCount && (isDeletion(e) || e.Kind == effect.MoveFile)) && c.place.Inside(e.Path, e.Pattern, e.Tree)
+		e.BackedUp = (l.restorableEffects[i] || i >= c.directEffectCount && (isDeletion(e) || e.Kind == effect.MoveFile)) && c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot)
 	}
 	for i := range k.Effects {
 		if e := &k.Effects[i]; e.Kind == effect.Execute {
 			k.markProgramBackedUp(i, l.restorableEffects[i])
 		}
 	}
-	k.MinTier = MinTier(c.Action.Type)
+	k.MinTier = MinTierForActionType(c.Action.Type)
 	if lost == 0 && !l.OutsideWorkspace {
 		k.MinTier = min(k.MinTier, 1)
 	}
@@ -405,9 +405,9 @@ func (c *Case) AssumingBackup() *Case {
 // markProgramBackedUp marks the effect of a program as backed up if every file that it deletes or
 // moves is backed up or can be restored otherwise. Its effects that destroy data are then marked
 // too. stated means that the program itself loses data, which a backup restores.
-func (c *Case) markProgramBackedUp(i int, stated bool) {
-	e := &c.Effects[i]
-	kept, open := stated, false
+func (c *ActionCase) markProgramBackedUp(effectIndex int, hasOwnLosses bool) {
+	e := &c.Effects[effectIndex]
+	kept, open := hasOwnLosses, false
 	var destroys []int
 	for j := range c.Effects {
 		o := &c.Effects[j]
@@ -417,7 +417,7 @@ func (c *Case) markProgramBackedUp(i int, stated bool) {
 		switch {
 		case isDeletion(o) || o.Kind == effect.MoveFile:
 			kept, open = kept || o.BackedUp, open || !o.BackedUp && !o.Restorable
-		case stated && (o.Kind == effect.Destroy && o.Program == e.Program || o.Kind == effect.ChangeRemote && e.Losses&effect.LosesDatabase != 0):
+		case hasOwnLosses && (o.Kind == effect.DestroyData && o.Program == e.Program || o.Kind == effect.ChangeRemoteSystem && e.Losses&effect.LosesDatabase != 0):
 			destroys = append(destroys, j)
 		}
 	}
@@ -452,7 +452,7 @@ func globsInAnyHome(names ...string) *effect.Globs {
 
 // IsBuildOutput reports whether a build creates a file or folder again.
 func IsBuildOutput(p string) bool {
-	_, ok := buildOutputs().Covers(p, false, false, true)
+	_, ok := buildOutputs().FirstCoveringGlob(p, false, false, true)
 	return ok
 }
 
@@ -460,11 +460,11 @@ func IsBuildOutput(p string) bool {
 // is nil, by its name.
 func HoldsCredential(p string, start []byte) bool {
 	if start != nil {
-		return len(redact.Find(string(start))) > 0
+		return len(redact.FindDecodedCredentials(string(start))) > 0
 	}
 	if slices.ContainsFunc(knowledge.TemplateWords, func(word string) bool { return strings.Contains(path.Base(p), word) }) {
 		return false
 	}
-	_, ok := credentialFiles().Covers(p, false, false, false)
+	_, ok := credentialFiles().FirstCoveringGlob(p, false, false, false)
 	return ok
 }

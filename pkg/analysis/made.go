@@ -14,25 +14,25 @@ import (
 // CreatedPaths returns the paths that an action creates in the workspace or a temporary folder and that certainly do
 // not exist yet: files, and the topmost missing folder above one. It also returns the files it changes that
 // the session has created.
-func (c *Case) CreatedPaths() (out []string) {
+func (c *ActionCase) CreatedPaths() (out []string) {
 	if c.files == nil {
 		return nil
 	}
 	moves := false
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		moves = moves || e.Kind == effect.MoveFile && !(c.place.MadeBySession != nil && c.place.MadeBySession(e.Path))
+		moves = moves || e.Kind == effect.MoveFile && !(c.executionContext.MadeBySession != nil && c.executionContext.MadeBySession(e.Path))
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Kind != effect.WriteFile && e.Kind != effect.CreateDirectory || e.Certainty == effect.Possible || e.Pattern || e.Path == "" || len(out) == maxResolvedPaths {
+		if e.Kind != effect.WriteFile && e.Kind != effect.CreateDirectory || e.Certainty == effect.Possible || e.PathIsPattern || e.Path == "" || len(out) == maxResolvedPaths {
 			continue
 		}
-		if c.place.MadeBySession != nil && c.place.MadeBySession(e.Path) {
+		if c.executionContext.MadeBySession != nil && c.executionContext.MadeBySession(e.Path) {
 			out = append(out, e.Path)
 			continue
 		}
-		first := c.firstMissing(e.Path)
+		first := c.topmostMissingFolder(e.Path)
 		if first != "" && (!moves || e.Kind == effect.CreateDirectory) && !slices.Contains(out, first) {
 			out = append(out, first)
 		}
@@ -40,9 +40,9 @@ func (c *Case) CreatedPaths() (out []string) {
 	return out
 }
 
-// firstMissing returns the topmost missing folder above a path, or the path itself; "" if nothing is missing
+// topmostMissingFolder returns the topmost missing folder above a path, or the path itself; "" if nothing is missing
 // or that is not known.
-func (c *Case) firstMissing(name string) string {
+func (c *ActionCase) topmostMissingFolder(name string) string {
 	if c.files == nil {
 		return ""
 	}
@@ -63,8 +63,8 @@ func (c *Case) firstMissing(name string) string {
 }
 
 // containingRoot returns the root or temporary folder that contains a path; "" if none.
-func (c *Case) containingRoot(name string) string {
-	for _, root := range c.place.Roots {
+func (c *ActionCase) containingRoot(name string) string {
+	for _, root := range c.executionContext.Roots {
 		if strings.HasPrefix(name, strings.TrimSuffix(root, "/")+"/") {
 			return root
 		}
@@ -73,24 +73,24 @@ func (c *Case) containingRoot(name string) string {
 	return folder
 }
 
-// maxCheckedEntries is the maximum number of entries that [Identifier.AllChangedBetween] looks at.
-const maxCheckedEntries = 4096
+// maxChangeTimeCheckedEntries is the maximum number of entries that [Identifier.AllFilesChangedBetween] looks at.
+const maxChangeTimeCheckedEntries = 4096
 
-// AllChangedBetween reports whether the last change of each file at or below a path was between two instants, or the
+// AllFilesChangedBetween reports whether the last change of each file at or below a path was between two instants, or the
 // path does not exist.
-func (i *Identifier) AllChangedBetween(name string, from, to time.Time) bool {
+func (i *FileIdentityResolver) AllFilesChangedBetween(rootPath string, from, to time.Time) bool {
 	if i == nil {
 		return false
 	}
-	real, err := i.files.resolvePathCached(name, i.folderLookups)
+	real, err := i.files.resolvePathCached(rootPath, i.folderLookups)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	if _, known := i.files.overlayEntryAt(real); known {
-		return real == name // the entry of the overlay comes from an earlier action of the session
+		return real == rootPath // the entry of the overlay comes from an earlier action of the session
 	}
-	left := maxCheckedEntries
-	return real == name && i.files.allChangedBetween(name, from, to, &left)
+	left := maxChangeTimeCheckedEntries
+	return real == rootPath && i.files.allChangedBetween(rootPath, from, to, &left)
 }
 
 func (f *fileAccess) allChangedBetween(name string, from, to time.Time, left *int) bool {

@@ -11,18 +11,18 @@ import (
 
 // A Memory is the state that earlier actions of a session left, as far as judging needs it. It is used by one
 // goroutine at a time.
-type Memory interface {
+type SessionState interface {
 	// Labels returns the labels of data that entered the session, in a fixed order.
 	Labels() []effect.Label
 
-	// Origin returns the labels of a file, see [effect.Place].
-	Origin(path string) []effect.Label
+	// FileOriginLabels returns the labels of a file, see [effect.PathContext].
+	FileOriginLabels(path string) []effect.Label
 
-	// ImportedPaths returns the paths of files that the session downloaded, decoded, unpacked or
-	// cloned, see [effect.Place].
-	ImportedPaths() *effect.PathList
+	// DownloadedOrDecodedPaths returns the paths of files that the session downloaded, decoded, unpacked or
+	// cloned, see [effect.PathContext].
+	DownloadedOrDecodedPaths() *effect.PathList
 
-	// HasCreated reports whether the session created a file, see [effect.Place].
+	// HasCreated reports whether the session created a file, see [effect.PathContext].
 	HasCreated(path string) bool
 
 	// HasRecentAction reports whether an earlier action of the session was of one of the kinds,
@@ -34,16 +34,16 @@ type Memory interface {
 	Err() error
 }
 
-// CaseWithMemory returns the analysed action of a session. With a nil memory no earlier actions are known.
-func (an *Analyzer) CaseWithMemory(a *action.Action, m Memory) *Case {
+// CaseWithSessionState returns the analysed action of a session. With a nil memory no earlier actions are known.
+func (an *Analyzer) CaseWithSessionState(a *action.Action, m SessionState) *ActionCase {
 	if m == nil {
 		return an.Case(a)
 	}
 	with := *an
-	with.Place.OriginLabels, with.Place.ImportedPaths, with.Place.MadeBySession = m.Origin, m.ImportedPaths, m.HasCreated
-	if downloads := an.Place.Home + "/Downloads/"; an.Place.Home != "" {
-		with.Place.OriginLabels = func(path string) []effect.Label {
-			labels := m.Origin(path)
+	with.DefaultExecutionContext.OriginLabels, with.DefaultExecutionContext.DownloadedOrDecodedPaths, with.DefaultExecutionContext.MadeBySession = m.FileOriginLabels, m.DownloadedOrDecodedPaths, m.HasCreated
+	if downloads := an.DefaultExecutionContext.Home + "/Downloads/"; an.DefaultExecutionContext.Home != "" {
+		with.DefaultExecutionContext.OriginLabels = func(path string) []effect.Label {
+			labels := m.FileOriginLabels(path)
 			if strings.HasPrefix(path, downloads) { // browsers and mail programs save files there
 				labels = appendNewLabels(slices.Clone(labels), effect.LabelNetwork)
 			}
@@ -51,17 +51,17 @@ func (an *Analyzer) CaseWithMemory(a *action.Action, m Memory) *Case {
 		}
 	}
 	c := with.Case(a)
-	c.Memory = m
+	c.SessionState = m
 	return c
 }
 
 // Remembers reports whether the session has a label.
-func (c *Case) Remembers(l effect.Label) bool {
-	return c.Memory != nil && slices.Contains(c.Memory.Labels(), l)
+func (c *ActionCase) Remembers(l effect.Label) bool {
+	return c.SessionState != nil && slices.Contains(c.SessionState.Labels(), l)
 }
 
 // addLabelledFiles records the labelled files that an action of a file tool leaves behind.
-func (c *Case) addLabelledFiles() {
+func (c *ActionCase) addLabelledFiles() {
 	if c.Action.Type == "execute_command" {
 		return
 	}
@@ -73,11 +73,11 @@ func (c *Case) addLabelledFiles() {
 				labels = appendNewLabels(labels, effect.LabelNetwork)
 			}
 		case effect.ReadFile, effect.MoveFile:
-			if effect.SecretPath(e.Path, e.Pattern) {
+			if effect.IsSecretPath(e.Path, e.PathIsPattern) {
 				labels = appendNewLabels(labels, effect.LabelSecret)
 			}
-			if c.place.OriginLabels != nil && !e.Pattern {
-				labels = appendNewLabels(labels, c.place.OriginLabels(e.Path)...)
+			if c.executionContext.OriginLabels != nil && !e.PathIsPattern {
+				labels = appendNewLabels(labels, c.executionContext.OriginLabels(e.Path)...)
 			}
 		}
 	}
@@ -85,8 +85,8 @@ func (c *Case) addLabelledFiles() {
 		return
 	}
 	for i := range c.Effects {
-		if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.Pattern {
-			c.LabelledFiles = append(c.LabelledFiles, effect.File{Path: e.Path, Tree: e.Recursive, Labels: labels})
+		if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.PathIsPattern {
+			c.LabelledFiles = append(c.LabelledFiles, effect.File{Path: e.Path, IncludesDescendants: e.Recursive, Labels: labels})
 		}
 	}
 }

@@ -18,12 +18,12 @@ type OutgoingText struct {
 	Texts            []string // texts to send, as written and decoded
 	LoginCredentials []string // credentials for signing in
 	Truncated        bool     // there is more text than was read
-	MayNotLeave      bool     // maybe not sent: typed into a page, put into a secret store, a program argument, or a URL in a file
+	IsSendUncertain  bool     // maybe not sent: typed into a page, put into a secret store, a program argument, or a URL in a file
 }
 
 // storesSecret reports whether a program is asked to store a secret, as the secret store of the user's own
 // service does.
-func (c *Case) storesSecret() bool {
+func (c *ActionCase) storesSecret() bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && slices.ContainsFunc(e.Args[:min(len(e.Args), 3)], func(arg string) bool { return command.SecretStores[arg] })
 	})
@@ -56,8 +56,8 @@ var urlPartSeparators = strings.NewReplacer("/", " ", "?", " ", "&", " ", "=", "
 // maxOutgoingBytes is the maximum number of bytes of outgoing text that are read.
 const maxOutgoingBytes = 64 << 10
 
-// MayHaveOutgoing reports, at little cost, whether [Case.Outgoing] may be other than nil.
-func (c *Case) MayHaveOutgoing() bool {
+// MayHaveOutgoingText reports, at little cost, whether [Case.Outgoing] may be other than nil.
+func (c *ActionCase) MayHaveOutgoingText() bool {
 	raw := c.Action.Raw
 	if strings.HasPrefix(c.Action.Type, "browser_") || bytes.Contains(raw, []byte("://")) || bytes.IndexByte(raw, '\\') >= 0 { // JSON may write a slash as an escape
 		return true
@@ -68,10 +68,10 @@ func (c *Case) MayHaveOutgoing() bool {
 }
 
 // outgoingKinds are the effects by which data leaves the machine.
-var outgoingKinds = []effect.Kind{effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemote, effect.RemoteShell}
+var outgoingKinds = []effect.Kind{effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect, effect.ChangeRemoteSystem, effect.RemoteShell}
 
 // Outgoing returns the text that a case sends to others, nil if nothing leaves the machine.
-func (c *Case) Outgoing() *OutgoingText {
+func (c *ActionCase) Outgoing() *OutgoingText {
 	o := &OutgoingText{}
 	leaves, stays, stores := false, false, c.storesSecret()
 	uses := strings.HasPrefix(c.Action.Type, "browser_")
@@ -86,12 +86,12 @@ func (c *Case) Outgoing() *OutgoingText {
 			stays = true
 			continue
 		}
-		leaves, stores = true, stores && e.Kind == effect.ChangeRemote
+		leaves, stores = true, stores && e.Kind == effect.ChangeRemoteSystem
 		if e.Host != "" && !slices.Contains(o.Hosts, e.Host) {
 			o.Hosts = append(o.Hosts, e.Host)
 		}
-		if e.Kind == effect.SendData && e.Path != "" && !e.Pattern && c.place.ReadScript != nil {
-			if data, err := c.place.ReadScript(e.Path); err == nil {
+		if e.Kind == effect.SendData && e.Path != "" && !e.PathIsPattern && c.executionContext.ReadScript != nil {
+			if data, err := c.executionContext.ReadScript(e.Path); err == nil {
 				text.Write(data)
 				text.WriteByte('\n')
 			}
@@ -101,8 +101,8 @@ func (c *Case) Outgoing() *OutgoingText {
 		o.Hosts = c.loginHosts()
 		stays = len(o.Hosts) > 0 && !slices.ContainsFunc(o.Hosts, func(host string) bool { return !effect.Loopback(host) })
 	}
-	o.MayNotLeave = !leaves || stores
-	rest, signing := splitLoginCredentials(c.commandWords)
+	o.IsSendUncertain = !leaves || stores
+	rest, signing := splitLoginCredentials(c.resolvedCommandText)
 	o.LoginCredentials = append(o.LoginCredentials, signing...)
 	text.WriteString(rest)
 	c.appendOutgoingTexts(o, &text, "", c.Action.Payload)
@@ -123,10 +123,10 @@ func (c *Case) Outgoing() *OutgoingText {
 	return o
 }
 
-// AllTexts returns the texts of a case, as written and decoded, whether they leave the machine or not.
-func (c *Case) AllTexts() []string {
+// PayloadAndCommandTexts returns the texts of a case, as written and decoded, whether they leave the machine or not.
+func (c *ActionCase) PayloadAndCommandTexts() []string {
 	var text strings.Builder
-	text.WriteString(c.commandWords)
+	text.WriteString(c.resolvedCommandText)
 	appendTexts(&text, c.Action.Payload)
 	said := text.String()
 	said = said[:min(len(said), maxOutgoingBytes)]
@@ -151,7 +151,7 @@ func appendTexts(to *strings.Builder, v any) {
 }
 
 // appendOutgoingTexts appends the texts in a value of a payload.
-func (c *Case) appendOutgoingTexts(o *OutgoingText, to *strings.Builder, field string, v any) {
+func (c *ActionCase) appendOutgoingTexts(o *OutgoingText, to *strings.Builder, field string, v any) {
 	switch v := v.(type) {
 	case string:
 		if (redact.IsSecretName(field) || strings.EqualFold(field, "cookie")) && !slices.Contains([]string{"body", "data", "json", "content"}, field) {
@@ -159,7 +159,7 @@ func (c *Case) appendOutgoingTexts(o *OutgoingText, to *strings.Builder, field s
 			return
 		}
 		rest, signing := v, []string(nil)
-		if isCommand(field) {
+		if isCommandField(field) {
 			rest, signing = splitLoginCredentials(v)
 		}
 		o.LoginCredentials = append(o.LoginCredentials, signing...)
@@ -180,17 +180,17 @@ func (c *Case) appendOutgoingTexts(o *OutgoingText, to *strings.Builder, field s
 	}
 }
 
-// AddSessionCredential adds the effect of sending a credential that the session has read. perhaps: the text has only
+// AddSessionCredentialSend adds the effect of sending a credential that the session has read. perhaps: the text has only
 // part of one, or the credential is so short that the match may be chance.
-func (c *Case) AddSessionCredential(perhaps bool) {
-	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.LeaksSecrets}, Cause: effect.CauseSessionValue, Certainty: effect.CertainIf(!perhaps), Reason: "sends a credential that was read in this session"}
+func (c *ActionCase) AddSessionCredentialSend(isUncertainMatch bool) {
+	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.LeaksSecrets}, Cause: effect.CauseValueReadInSession, Certainty: effect.CertainIf(!isUncertainMatch), Reason: "sends a credential that was read in this session"}
 	for i := range c.Effects {
 		if h := c.Effects[i].Host; h != "" && !effect.Loopback(h) {
 			e.Host = h
 			break
 		}
 	}
-	if perhaps {
+	if isUncertainMatch {
 		e.Reason = "may send a part of a credential or of private data that was read in this session"
 	}
 	c.addEffect(e)
@@ -198,11 +198,11 @@ func (c *Case) AddSessionCredential(perhaps bool) {
 
 // AddRepositoryUpload adds the effect of sending a repository's content to a host that this session has configured; "" if
 // the host is not known.
-func (c *Case) AddRepositoryUpload(program, host string) {
-	c.addEffect(effect.Effect{Kind: effect.SendData, Program: program, Host: host, Pattern: host == "", Reason: "pushes to a git remote whose address this session changed"})
+func (c *ActionCase) AddRepositoryUpload(program, host string) {
+	c.addEffect(effect.Effect{Kind: effect.SendData, Program: program, Host: host, PathIsPattern: host == "", Reason: "pushes to a git remote whose address this session changed"})
 }
 
-func (c *Case) addEffect(e effect.Effect) {
+func (c *ActionCase) addEffect(e effect.Effect) {
 	c.Effects = append(c.Effects, e)
 	if c.MatchedRules != nil {
 		c.MatchedRules = append(c.MatchedRules, nil)

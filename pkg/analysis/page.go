@@ -16,11 +16,11 @@ import (
 
 // An ApprovalPage returns the address of this user's approval page as HOST:PORT, "" if it was never served, and
 // whether a question is waiting there for an answer.
-type ApprovalPage func() (address string, waits bool)
+type ApprovalPageStatus func() (address string, waits bool)
 
 // addApprovalPageAccess adds an effect if an action contacts the approval page, whose requests answer questions, or if,
 // while a question waits, it reads the page, a notification or the terminal that shows it.
-func (c *Case) addApprovalPageAccess(where ApprovalPage) {
+func (c *ActionCase) addApprovalPageAccess(where ApprovalPageStatus) {
 	if where == nil || !c.mayReachApprovalPage() {
 		return
 	}
@@ -33,31 +33,31 @@ func (c *Case) addApprovalPageAccess(where ApprovalPage) {
 		return
 	}
 	if isScreenTool(c.Action.Type) && c.containsPageAddress(host, port) {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reaches shield's approval page, where only the user may answer"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.TamperWithShield, Reason: "reaches shield's approval page, where only the user may answer"})
 	}
 	for i := range c.Effects {
 		if e := &c.Effects[i]; c.reachesApprovalPage(e, host, port) {
 			c.Effects = append(c.Effects, effect.Effect{
-				Kind: effect.ChangeGuard, URL: e.URL, Host: e.Host, Program: e.Program, Span: e.Span,
+				Kind: effect.TamperWithShield, URL: e.URL, Host: e.Host, Program: e.Program, Span: e.Span,
 				Reason: "reaches shield's approval page, where only the user may answer",
 			})
 			break
 		}
 	}
 	if waits && c.seesApprovalQuestion(port) {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeGuard, Reason: "reads or clicks the screen, a page or a notification that can show shield's question"})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.TamperWithShield, Reason: "reads or clicks the screen, a page or a notification that can show shield's question"})
 	}
 }
 
 // mayReachApprovalPage reports whether an effect could contact the page or see a question. It saves a lookup for all
 // other actions.
-func (c *Case) mayReachApprovalPage() bool {
+func (c *ActionCase) mayReachApprovalPage() bool {
 	return isScreenTool(c.Action.Type) || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		switch e.RuleKind() {
+		switch e.KindForPolicies() {
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ReadClipboard:
 			return true
 		case effect.Execute:
-			return readsScreen(&e) || mayConnect(&e) && c.hasPort()
+			return readsScreen(&e) || mayConnect(&e) && c.hasPossiblePortInText()
 		}
 		return false
 	})
@@ -77,10 +77,10 @@ func mayConnect(e *effect.Effect) bool {
 // does not say so.
 var connectingPrograms = map[string]bool{"ssh": true, "xdg-open": true, "open": true, "gio": true, "sensible-browser": true, "x-www-browser": true, "wslview": true}
 
-// hasPort reports whether the action's text has a number long enough for an unprivileged port.
-func (c *Case) hasPort() bool {
+// hasPossiblePortInText reports whether the action's text has a number long enough for an unprivileged port.
+func (c *ActionCase) hasPossiblePortInText() bool {
 	leaves, _ := c.Action.Leaves(maxPayloadTexts)
-	return slices.ContainsFunc(leaves, func(l action.Leaf) bool { return hasFourDigits(l.Text) }) || hasFourDigits(c.commandWords)
+	return slices.ContainsFunc(leaves, func(l action.Leaf) bool { return hasFourDigits(l.Text) }) || hasFourDigits(c.resolvedCommandText)
 }
 
 func hasFourDigits(text string) bool {
@@ -98,21 +98,21 @@ func hasFourDigits(text string) bool {
 
 // reachesApprovalPage reports whether an effect is a request or connection to the page: to its port on this machine,
 // or to a name that may resolve to this machine.
-func (c *Case) reachesApprovalPage(e *effect.Effect, host, port string) bool {
-	switch e.RuleKind() {
-	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemote:
+func (c *ActionCase) reachesApprovalPage(e *effect.Effect, host, port string) bool {
+	switch e.KindForPolicies() {
+	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemoteSystem:
 	case effect.Execute:
 		return mayConnect(e) && (slices.ContainsFunc(e.Args, func(a string) bool { return containsHostAndPort(a, host, port) }) || c.containsPageAddress(host, port))
 	default:
 		return false
 	}
-	if e.Kind != effect.ChangeRemote && c.containsPageAddress(host, port) { // the address may be a proxy, a header or a setting
+	if e.Kind != effect.ChangeRemoteSystem && c.containsPageAddress(host, port) { // the address may be a proxy, a header or a setting
 		return true
 	}
 	if curlPortRange().MatchString(e.URL) {
 		return true
 	}
-	if u, err := url.Parse(e.URL); err == nil && e.URL != "" && !e.Pattern {
+	if u, err := url.Parse(e.URL); err == nil && e.URL != "" && !e.PathIsPattern {
 		if n, _ := strconv.Atoi(u.Port()); strconv.Itoa(n) != port {
 			return false
 		}
@@ -122,7 +122,7 @@ func (c *Case) reachesApprovalPage(e *effect.Effect, host, port string) bool {
 	if e.Host != "" && !effect.ThisMachine(e.Host) && e.Host != host {
 		return false
 	}
-	return c.textHasNumber(port)
+	return c.actionTextContainsPort(port)
 }
 
 // curlPortRange matches a URL on this machine with several ports, in curl's glob syntax.
@@ -132,7 +132,7 @@ var curlPortRange = prefilter.Lazy(`(?i)^\w+://[^/]*(?:localhost|127\.|::1|0\.0\
 // and also, in any place, the page's host or a name of this machine. A text that consists of the
 // port alone is enough.
 func containsHostAndPort(text, host, port string) bool {
-	i := indexNumber(text, port)
+	i := indexOfNumber(text, port)
 	if i < 0 {
 		return false
 	}
@@ -146,36 +146,36 @@ func containsHostAndPort(text, host, port string) bool {
 
 // containsPageAddress reports whether a text of the action has this machine's name directly followed by the page's
 // port.
-func (c *Case) containsPageAddress(host, port string) bool {
-	if !c.textHasNumber(port) {
+func (c *ActionCase) containsPageAddress(host, port string) bool {
+	if !c.actionTextContainsPort(port) {
 		return false
 	}
 	page, err := regexp.Compile(`(?i)(?:\blocalhost\b|\b127\.[0-9.]*|::1|\b0\.0\.0\.0|` + regexp.QuoteMeta(host) + `)[^0-9]{1,12}0*` + regexp.QuoteMeta(port) + `(?:[^0-9]|$)`)
 	leaves, _ := c.Action.Leaves(maxPayloadTexts)
-	return err != nil || page.MatchString(c.commandWords) || slices.ContainsFunc(leaves, func(l action.Leaf) bool { return page.MatchString(l.Text) })
+	return err != nil || page.MatchString(c.resolvedCommandText) || slices.ContainsFunc(leaves, func(l action.Leaf) bool { return page.MatchString(l.Text) })
 }
 
-// textHasNumber reports whether the action's own text contains a number.
-func (c *Case) textHasNumber(port string) bool {
+// actionTextContainsPort reports whether the action's own text contains a number.
+func (c *ActionCase) actionTextContainsPort(port string) bool {
 	leaves, _ := c.Action.Leaves(maxPayloadTexts)
 	for _, l := range leaves {
-		if indexNumber(l.Text, port) >= 0 {
+		if indexOfNumber(l.Text, port) >= 0 {
 			return true
 		}
 	}
-	return indexNumber(c.commandWords, port) >= 0
+	return indexOfNumber(c.resolvedCommandText, port) >= 0
 }
 
-// indexNumber returns the index of a number in a text, not counting occurrences inside a longer number; -1 if
+// indexOfNumber returns the index of a number in a text, not counting occurrences inside a longer number; -1 if
 // there is none.
-func indexNumber(text, digits string) int {
+func indexOfNumber(text, number string) int {
 	for from := 0; ; {
-		i := strings.Index(text[from:], digits)
+		i := strings.Index(text[from:], number)
 		if i < 0 {
 			return -1
 		}
 		i += from
-		end := i + len(digits)
+		end := i + len(number)
 		before := strings.TrimRight(text[:i], "0")
 		if (before == "" || !isDigit(before[len(before)-1])) && (end == len(text) || !isDigit(text[end])) {
 			return i
@@ -220,7 +220,7 @@ func readsScreen(e *effect.Effect) bool {
 }
 
 // seesApprovalQuestion reports whether an action reads or clicks in a window that may show a question.
-func (c *Case) seesApprovalQuestion(port string) bool {
+func (c *ActionCase) seesApprovalQuestion(port string) bool {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.ReadClipboard || e.Kind == effect.Execute && readsScreen(e) {
 			return true
@@ -235,7 +235,7 @@ func (c *Case) seesApprovalQuestion(port string) bool {
 	case slices.ContainsFunc(screenToolWords[:], func(word string) bool { return strings.Contains(name, word) }):
 		return true
 	}
-	if c.textHasNumber(port) {
+	if c.actionTextContainsPort(port) {
 		return true
 	}
 	leaves, _ := c.Action.Leaves(maxPayloadTexts)

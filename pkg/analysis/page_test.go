@@ -80,9 +80,9 @@ func TestApprovalPage(t *testing.T) {
 	}
 }
 
-func found(c *analysis.Case) bool {
+func found(c *analysis.ActionCase) bool {
 	for _, e := range c.Effects {
-		if e.Kind == effect.ChangeGuard {
+		if e.Kind == effect.TamperWithShield {
 			return true
 		}
 	}

@@ -18,39 +18,39 @@ const (
 	maxSearchFileBytes = 1 << 20
 )
 
-// skippedFolders are folders of the workspace with code that others have written.
-var skippedFolders = []string{".git", "node_modules", "vendor", ".venv", "venv", "target", "dist", "build", "__pycache__"}
+// workspaceSearchSkippedFolders are folders of the workspace with code that others have written.
+var workspaceSearchSkippedFolders = []string{".git", "node_modules", "vendor", ".venv", "venv", "target", "dist", "build", "__pycache__"}
 
-// WorkspaceContainsName reports whether a file of the workspace contains one of some names as a whole word and has not
+// WorkspaceContainsAnyWord reports whether a file of the workspace contains one of some names as a whole word and has not
 // changed since an instant. Newer files, and files from outside, do not count: the author of an injected text
 // could have written them.
-func (c *Case) WorkspaceContainsName(names []string, before time.Time) bool {
-	if c.files == nil || len(names) == 0 {
+func (c *ActionCase) WorkspaceContainsAnyWord(words []string, unchangedSince time.Time) bool {
+	if c.files == nil || len(words) == 0 {
 		return false
 	}
-	s := workspaceSearch{c: c, disk: disk{c.files}, changedBefore: before, filesLeft: maxSearchedFiles, bytesLeft: maxSearchBytes}
-	for _, name := range names {
-		s.names = append(s.names, []byte(strings.ToLower(name)))
+	s := workspaceSearch{c: c, localDisk: disk{c.files}, changedBefore: unchangedSince, filesLeft: maxSearchedFiles, bytesLeft: maxSearchBytes}
+	for _, name := range words {
+		s.lowercaseWords = append(s.lowercaseWords, []byte(strings.ToLower(name)))
 	}
-	folders := slices.Clone(c.place.Roots)
-	for _, root := range c.place.Roots {
-		if s.fileContainsName(root + "/.git/config") {
+	folders := slices.Clone(c.executionContext.Roots)
+	for _, root := range c.executionContext.Roots {
+		if s.fileContainsAnyWord(root + "/.git/config") {
 			return true
 		}
 	}
 	for len(folders) > 0 && s.filesLeft > 0 {
 		dir := folders[0]
 		folders = folders[1:]
-		list, err := s.disk.ReadDir(dir, s.filesLeft)
+		list, err := s.localDisk.ReadDir(dir, s.filesLeft)
 		if err != nil {
 			continue
 		}
 		for _, e := range list {
 			switch name := path.Join(dir, e.Name()); {
-			case e.IsDir() && !slices.Contains(skippedFolders, e.Name()):
+			case e.IsDir() && !slices.Contains(workspaceSearchSkippedFolders, e.Name()):
 				folders = append(folders, name)
 			case e.Type().IsRegular():
-				if s.fileContainsName(name) {
+				if s.fileContainsAnyWord(name) {
 					return true
 				}
 			}
@@ -60,22 +60,22 @@ func (c *Case) WorkspaceContainsName(names []string, before time.Time) bool {
 }
 
 type workspaceSearch struct {
-	c             *Case
-	disk          disk
-	names         [][]byte
-	changedBefore time.Time
-	filesLeft     int
-	bytesLeft     int64
+	c              *ActionCase
+	localDisk      disk
+	lowercaseWords [][]byte
+	changedBefore  time.Time
+	filesLeft      int
+	bytesLeft      int64
 }
 
-func (s *workspaceSearch) fileContainsName(name string) bool {
+func (s *workspaceSearch) fileContainsAnyWord(filePath string) bool {
 	if s.filesLeft--; s.filesLeft < 0 {
 		return false
 	}
-	if s.c.place.OriginLabels != nil && len(s.c.place.OriginLabels(name)) > 0 {
+	if s.c.executionContext.OriginLabels != nil && len(s.c.executionContext.OriginLabels(filePath)) > 0 {
 		return false
 	}
-	f, err := s.disk.Open(name)
+	f, err := s.localDisk.Open(filePath)
 	if err != nil {
 		return false
 	}
@@ -92,7 +92,7 @@ func (s *workspaceSearch) fileContainsName(name string) bool {
 		return false
 	}
 	text = bytes.ToLower(text)
-	return slices.ContainsFunc(s.names, func(name []byte) bool { return containsName(text, name) })
+	return slices.ContainsFunc(s.lowercaseWords, func(name []byte) bool { return containsName(text, name) })
 }
 
 // containsName reports whether a text has a name that is not part of a longer one.
@@ -116,7 +116,7 @@ func containsName(text, name []byte) bool {
 
 // IsCommitted reports whether the last commit of its repository has a file of the workspace with the same
 // content.
-func (c *Case) IsCommitted(file string) bool {
+func (c *ActionCase) IsCommitted(file string) bool {
 	if c.files == nil {
 		return false
 	}
@@ -127,7 +127,7 @@ func (c *Case) IsCommitted(file string) bool {
 
 // IsTracked reports whether the last commit of its repository has a file of the workspace, with whatever
 // content.
-func (c *Case) IsTracked(file string) bool {
+func (c *ActionCase) IsTracked(file string) bool {
 	if c.files == nil {
 		return false
 	}
@@ -137,8 +137,8 @@ func (c *Case) IsTracked(file string) bool {
 }
 
 // commitReader returns a reader of the repositories in the workspace.
-func (c *Case) commitReader() *committed.Reader {
-	inside := func(p string) bool { return c.place.Inside(p, false, false) }
-	home := strings.TrimSuffix(c.place.Home, "/") + "/"
+func (c *ActionCase) commitReader() *committed.Reader {
+	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
+	home := strings.TrimSuffix(c.executionContext.Home, "/") + "/"
 	return committed.New(disk{c.files}, inside, func(p string) bool { return inside(p) || len(home) > 1 && strings.HasPrefix(p, home) })
 }

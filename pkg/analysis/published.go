@@ -19,42 +19,42 @@ import (
 
 // Limits of reading the files that git is told to stage.
 const (
-	maxStagedFiles     = 4096     // files that are read
-	maxStagedBytes     = 16 << 20 // bytes of all files together
-	maxStagedFileBytes = 64 << 10 // bytes of one file
-	maxStagingNames    = 20_000   // names that are looked at
-	maxIgnorePatterns  = 4096     // patterns in .gitignore files
+	maxStagedFiles          = 4096     // files that are read
+	maxStagedBytes          = 16 << 20 // bytes of all files together
+	maxStagedFileBytes      = 64 << 10 // bytes of one file
+	maxStagingFolderEntries = 20_000   // names that are looked at
+	maxIgnorePatterns       = 4096     // patterns in .gitignore files
 )
 
 // addPublishedCredentials adds the credentials that an action publishes: in text for people, in a commit, or in a file
 // that git does not ignore.
-func (c *Case) addPublishedCredentials() {
+func (c *ActionCase) addPublishedCredentials() {
 	for i, n := 0, len(c.Effects); i < n; i++ {
 		e := &c.Effects[i]
 		if e.Kind != effect.Execute || len(e.Args) == 0 {
 			continue
 		}
-		if where := c.credentialInText(e); where != "" {
-			c.addCredentialSend(effect.Effect{Target: e.Program, Span: e.Span, Certainty: e.Certainty}, where)
+		if where := c.describeCredentialLocation(e); where != "" {
+			c.addCredentialSend(effect.Effect{RemoteTargetName: e.Program, Span: e.Span, Certainty: e.Certainty}, where)
 		}
 		if e.Program == "git" && gitStages(command.ParseGit(e.Args)) {
-			where, whole := c.stagedCredential(e)
+			where, whole := c.describeStagedCredential(e)
 			if where != "" {
-				c.addCredentialSend(effect.Effect{Target: "git", Span: e.Span, Certainty: e.Certainty}, where)
+				c.addCredentialSend(effect.Effect{RemoteTargetName: "git", Span: e.Span, Certainty: e.Certainty}, where)
 			} else if !whole {
-				c.Effects = append(c.Effects, effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseLimit, Span: e.Span, Reason: "git add would add more files than shield searches for credentials"})
+				c.Effects = append(c.Effects, effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseAnalysisLimitExceeded, Span: e.Span, Reason: "git add would add more files than shield searches for credentials"})
 			}
 		}
 	}
 	c.addCommittedCredential()
 }
 
-// credentialInText returns which words of a command that reaches other people hold a credential, or the file
+// describeCredentialLocation returns which words of a command that reaches other people hold a credential, or the file
 // from which it reads them; "" if none.
-func (c *Case) credentialInText(e *effect.Effect) string {
+func (c *ActionCase) describeCredentialLocation(e *effect.Effect) string {
 	commits := e.Program == "git" && slices.Contains([]string{"commit", "tag", "notes", "stash"}, command.ParseGit(e.Args).Subcommand)
 	if !commits && !slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
-		return (o.Kind == effect.ChangeRemote || o.Kind == effect.SendMessage) && o.Span == e.Span && o.Host == ""
+		return (o.Kind == effect.ChangeRemoteSystem || o.Kind == effect.SendMessage) && o.Span == e.Span && o.Host == ""
 	}) || slices.ContainsFunc(e.Args[:min(len(e.Args), 3)], func(arg string) bool { return command.SecretStores[arg] || arg == "variable" }) {
 		return ""
 	}
@@ -71,15 +71,15 @@ func (c *Case) credentialInText(e *effect.Effect) string {
 		}
 		switch strings.TrimLeft(name, "-") {
 		case "b", "body", "t", "title", "n", "notes", "m", "message", "d", "description", "desc", "c", "comment", "subject", "text", "summary":
-			if redact.IssuedCredentialForm(value) != "" {
+			if redact.IssuedCredentialKindName(value) != "" {
 				return "the text of the option " + name
 			}
 		case "F", "body-file", "notes-file", "file":
-			if file, pattern := c.place.Path(value, false); !pattern && c.place.ReadScript != nil && value != "-" {
-				if out := (effect.Effect{Kind: effect.SendData, Program: e.Program, Path: file, Span: e.Span, Reason: "publishes a file from outside the workspace"}); !commits && !c.place.Inside(file, false, false) && !isTemporaryFile(&out) {
+			if file, pattern := c.executionContext.Path(value, false); !pattern && c.executionContext.ReadScript != nil && value != "-" {
+				if out := (effect.Effect{Kind: effect.SendData, Program: e.Program, Path: file, Span: e.Span, Reason: "publishes a file from outside the workspace"}); !commits && !c.executionContext.IsInsideRoots(file, false, false) && !isTemporaryFile(&out) {
 					c.Effects = append(c.Effects, out)
 				}
-				if text, err := c.place.ReadScript(file); err == nil && redact.IssuedCredentialForm(string(text)) != "" {
+				if text, err := c.executionContext.ReadScript(file); err == nil && redact.IssuedCredentialKindName(string(text)) != "" {
 					return "the file " + value
 				}
 			}
@@ -93,19 +93,19 @@ func gitStages(git command.GitLine) bool {
 	return git.Subcommand == "add" || git.Subcommand == "stage" || git.Subcommand == "commit" && git.HasOption("a", "--all")
 }
 
-// stagedCredential returns the first file with a credential that git is told to stage, and whether all files
+// describeStagedCredential returns the first file with a credential that git is told to stage, and whether all files
 // were looked at.
-func (c *Case) stagedCredential(e *effect.Effect) (where string, whole bool) {
-	if c.files == nil || c.place.CWD == "" {
+func (c *ActionCase) describeStagedCredential(e *effect.Effect) (description string, allFilesSearched bool) {
+	if c.files == nil || c.executionContext.CWD == "" {
 		return "", true
 	}
-	inside := func(p string) bool { return c.place.Inside(p, false, false) }
+	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
 	r := committed.New(disk{c.files}, inside, inside)
 	defer r.Close()
-	folder := c.place.CWD
+	folder := c.executionContext.CWD
 	var below []string
 	for i := range c.Effects {
-		if o := &c.Effects[i]; o.Kind == effect.ReadFile && o.Span.Start >= e.Span.Start && o.Span.End <= e.Span.End && o.Path != "" && !o.Pattern && inside(o.Path) {
+		if o := &c.Effects[i]; o.Kind == effect.ReadFile && o.Span.Start >= e.Span.Start && o.Span.End <= e.Span.End && o.Path != "" && !o.PathIsPattern && inside(o.Path) {
 			below = append(below, c.realFolder(o.Path))
 		}
 	}
@@ -114,12 +114,12 @@ func (c *Case) stagedCredential(e *effect.Effect) (where string, whole bool) {
 	}
 	t, ok := r.Tree(c.realFolder(folder))
 	if !ok {
-		if t, ok = r.Tree(c.realFolder(c.place.CWD)); !ok {
+		if t, ok = r.Tree(c.realFolder(c.executionContext.CWD)); !ok {
 			return "", true
 		}
 	}
 	tracked := make(map[string]bool, len(t.Files))
-	s := stagingSearch{files: disk{c.files}, namesLeft: maxStagingNames}
+	s := stagingSearch{localDisk: disk{c.files}, namesLeft: maxStagingFolderEntries}
 	git := command.ParseGit(e.Args)
 	everything := len(below) == 0 || git.HasOption("A", "--all")
 	within := func(p string) bool {
@@ -134,22 +134,22 @@ func (c *Case) stagedCredential(e *effect.Effect) (where string, whole bool) {
 	if git.Subcommand != "commit" && !git.HasOption("u", "--update") {
 		s.addUntracked(t, tracked, within, git.HasOption("f", "--force"))
 	}
-	return s.findCredential(t.Top)
+	return s.describeCredentialFile(t.Top)
 }
 
 // A stagingSearch looks for files that git add would stage.
 type stagingSearch struct {
-	files       disk
+	localDisk   disk
 	stagedFiles []string
 	namesLeft   int // names that may still be looked at
 }
 
 // addUntracked adds the files that git neither tracks nor ignores.
 func (s *stagingSearch) addUntracked(t *committed.Tree, tracked map[string]bool, within func(string) bool, forced bool) {
-	ignored := s.appendIgnorePatterns(t.Folder+"/info/exclude", nil, nil)
+	ignored := s.appendIgnorePatterns(t.GitDir+"/info/exclude", nil, nil)
 	var walk func(dir string, at []string, ps []gitignore.Pattern)
 	walk = func(dir string, at []string, ps []gitignore.Pattern) {
-		entries, err := s.files.ReadDir(dir, s.namesLeft+1)
+		entries, err := s.localDisk.ReadDir(dir, s.namesLeft+1)
 		if s.namesLeft -= len(entries); err != nil || s.namesLeft <= 0 || len(at) > 40 {
 			return
 		}
@@ -184,7 +184,7 @@ func (s *stagingSearch) appendIgnorePatterns(file string, at []string, ps []giti
 }
 
 func (s *stagingSearch) readFile(file string) (string, error) {
-	f, err := s.files.Open(file)
+	f, err := s.localDisk.Open(file)
 	if err != nil {
 		return "", err
 	}
@@ -193,9 +193,9 @@ func (s *stagingSearch) readFile(file string) (string, error) {
 	return string(data), err
 }
 
-// findCredential describes the first file that holds a credential, by its name or its content; "" if none. whole
+// describeCredentialFile describes the first file that holds a credential, by its name or its content; "" if none. whole
 // is false if files may be left that were not looked at.
-func (s *stagingSearch) findCredential(top string) (where string, whole bool) {
+func (s *stagingSearch) describeCredentialFile(top string) (description string, allFilesSearched bool) {
 	read := 0
 	for _, p := range s.stagedFiles {
 		if HoldsCredential(p, nil) {
@@ -210,7 +210,7 @@ func (s *stagingSearch) findCredential(top string) (where string, whole bool) {
 		if err != nil || strings.IndexByte(text, 0) >= 0 {
 			continue
 		}
-		if read += len(text); redact.IssuedCredentialForm(text) != "" {
+		if read += len(text); redact.IssuedCredentialKindName(text) != "" {
 			return "the file " + strings.TrimPrefix(p, top+"/") + ", which git would add,", true
 		}
 	}
@@ -219,24 +219,24 @@ func (s *stagingSearch) findCredential(top string) (where string, whole bool) {
 
 // addCommittedCredential adds an effect if an action writes a credential into a file that git does not ignore
 // and that did not hold it before.
-func (c *Case) addCommittedCredential() {
+func (c *ActionCase) addCommittedCredential() {
 	if c.files == nil {
 		return
 	}
 	look := func(p, text string) {
-		kind := redact.IssuedCredentialForm(text)
-		if kind == "" || !c.place.Inside(p, false, false) || HoldsCredential(p, nil) || !c.wouldBeTracked(p) {
+		kind := redact.IssuedCredentialKindName(text)
+		if kind == "" || !c.executionContext.IsInsideRoots(p, false, false) || HoldsCredential(p, nil) || !c.wouldBeTracked(p) {
 			return
 		}
-		if old, err := c.place.ReadScript(p); err == nil && redact.IssuedCredentialForm(string(old)) == kind {
+		if old, err := c.executionContext.ReadScript(p); err == nil && redact.IssuedCredentialKindName(string(old)) == kind {
 			return
 		}
-		c.addCredentialSend(effect.Effect{Target: p}, "what is written to "+path.Base(p))
+		c.addCredentialSend(effect.Effect{RemoteTargetName: p}, "what is written to "+path.Base(p))
 	}
 	if c.Action.Type != "execute_command" {
 		text := writtenText(c.Action.Payload)
 		for i, n := 0, len(c.Effects); i < n && text != ""; i++ {
-			if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.Pattern && e.Path != "" {
+			if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.PathIsPattern && e.Path != "" {
 				look(e.Path, text)
 			}
 		}
@@ -248,15 +248,15 @@ func (c *Case) addCommittedCredential() {
 
 // isTestOrExample reports whether a path is of tests, examples or documents, where credentials are examples.
 func isTestOrExample(p string) bool {
-	return slices.ContainsFunc(knowledge.Words(p), func(w string) bool {
+	return slices.ContainsFunc(knowledge.SplitNameWords(p), func(w string) bool {
 		return slices.Contains([]string{"test", "tests", "spec", "specs", "fixture", "fixtures", "testdata", "example", "examples", "mock", "mocks", "md", "rst", "docs"}, w)
 	})
 }
 
 // wouldBeTracked reports whether git would track a file: it is in a repository that does not ignore it, and is
 // neither a test nor a document.
-func (c *Case) wouldBeTracked(p string) bool {
-	inside := func(p string) bool { return c.place.Inside(p, false, false) }
+func (c *ActionCase) wouldBeTracked(p string) bool {
+	inside := func(p string) bool { return c.executionContext.IsInsideRoots(p, false, false) }
 	r := committed.New(disk{c.files}, inside, inside)
 	defer r.Close()
 	dir := c.realFolder(path.Dir(p))
@@ -274,8 +274,8 @@ func (c *Case) wouldBeTracked(p string) bool {
 	if !under || isTestOrExample(below) {
 		return false
 	}
-	s := stagingSearch{files: disk{c.files}}
-	ps := s.appendIgnorePatterns(t.Folder+"/info/exclude", nil, nil)
+	s := stagingSearch{localDisk: disk{c.files}}
+	ps := s.appendIgnorePatterns(t.GitDir+"/info/exclude", nil, nil)
 	names := strings.Split(below, "/")
 	for i := range names {
 		ps = s.appendIgnorePatterns(strings.Join(append([]string{t.Top}, names[:i]...), "/")+"/.gitignore", names[:i], ps)

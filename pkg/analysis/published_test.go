@@ -25,11 +25,11 @@ func TestPublished(t *testing.T) {
 	} {
 		put(t, top+"/"+name, text)
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", Roots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	handsOn := func(c *Case) bool {
+	handsOn := func(c *ActionCase) bool {
 		return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 			return e.Kind == effect.SendData && e.HasLabel(effect.LabelCredential)
 		})
@@ -85,16 +85,16 @@ func TestPublishedBounds(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		put(t, top+"/big/"+n, strings.Repeat("x", 3<<20))
 	}
-	s := stagingSearch{files: disk{newFiles()}, namesLeft: 3}
+	s := stagingSearch{localDisk: disk{newFiles()}, namesLeft: 3}
 	s.stagedFiles = []string{top + "/big/a", top + "/big/b"}
-	if got, whole := s.findCredential(top); got != "" || !whole {
+	if got, whole := s.describeCredentialFile(top); got != "" || !whole {
 		t.Errorf("found %q, %t", got, whole)
 	}
 	s.stagedFiles = make([]string, maxStagedFiles+1)
 	for i := range s.stagedFiles {
 		s.stagedFiles[i] = top + "/big/a"
 	}
-	if got, whole := s.findCredential(top); got != "" || whole {
+	if got, whole := s.describeCredentialFile(top); got != "" || whole {
 		t.Errorf("more than is looked at: %q, %t", got, whole)
 	}
 	if ps := s.appendIgnorePatterns(top+"/.gitignore", nil, nil); len(ps) > maxIgnorePatterns {

@@ -10,23 +10,23 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-const maxRestorable = 64 // maximum number of effects of a command
+const maxRestorableDeletions = 64 // maximum number of effects of a command
 
-// markRestorable marks deletions that lose nothing: the file is unchanged in the last commit of a repository
+// markRestorableDeletions marks deletions that lose nothing: the file is unchanged in the last commit of a repository
 // in the workspace, and nothing in the command changes it or the repository's history before; or the session
 // created it; or it does not exist.
-func (c *Case) markRestorable(f *fileAccess) {
+func (c *ActionCase) markRestorableDeletions(f *fileAccess) {
 	if f == nil || c.Action.Type != "execute_command" {
 		return
 	}
 	var deleted []int
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Path != "" && isDeletion(e) && (c.place.Inside(e.Path, e.Pattern, e.Tree) || isTemporaryFile(e)) {
+		if e.Path != "" && isDeletion(e) && (c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) || isTemporaryFile(e)) {
 			deleted = append(deleted, i)
 		}
 	}
-	if len(deleted) == 0 || len(deleted) > maxRestorable || slices.ContainsFunc(c.Effects, makesHistoryUnknown) {
+	if len(deleted) == 0 || len(deleted) > maxRestorableDeletions || slices.ContainsFunc(c.Effects, mayRewriteGitHistory) {
 		return
 	}
 	r := c.commitReader()
@@ -41,8 +41,8 @@ func (c *Case) markRestorable(f *fileAccess) {
 			kept = append(kept, i)
 		}
 	}
-	for _, store := range r.GitPaths() {
-		if c.mayChange(effect.Quote(store) + "/**") {
+	for _, store := range r.RepositoryGitDirPaths() {
+		if c.mayChangeMatchingPath(effect.Quote(store) + "/**") {
 			kept = nil
 		}
 	}
@@ -52,30 +52,30 @@ func (c *Case) markRestorable(f *fileAccess) {
 }
 
 // allDeletedMatch reports whether a condition holds for every path that an effect deletes.
-func (c *Case) allDeletedMatch(e *effect.Effect, holds func(path string) bool) bool {
+func (c *ActionCase) allDeletedMatch(e *effect.Effect, holds func(path string) bool) bool {
 	switch {
-	case !e.Pattern && e.Kind == effect.DeleteDirectory && !e.Recursive: // deletes only an empty folder
+	case !e.PathIsPattern && e.Kind == effect.DeleteDirectory && !e.Recursive: // deletes only an empty folder
 		return true
-	case !e.Pattern:
+	case !e.PathIsPattern:
 		return holds(e.Path)
 	}
 	x := c.Expand(e)
-	if !x.Complete || len(x.Paths)+len(x.Hidden) > maxRestorable {
+	if !x.Complete || len(x.Paths)+len(x.DotFilePaths) > maxRestorableDeletions {
 		return false
 	}
-	return !slices.ContainsFunc(slices.Concat(x.Paths, x.Hidden), func(p string) bool { return !holds(p) })
+	return !slices.ContainsFunc(slices.Concat(x.Paths, x.DotFilePaths), func(p string) bool { return !holds(p) })
 }
 
 // madeBySession reports whether the session created the file at a path, or the path does not exist.
-func (c *Case) madeBySession(p string) bool {
-	return c.place.MadeBySession != nil && c.place.MadeBySession(p) || c.firstMissing(p) != ""
+func (c *ActionCase) madeBySession(p string) bool {
+	return c.executionContext.MadeBySession != nil && c.executionContext.MadeBySession(p) || c.topmostMissingFolder(p) != ""
 }
 
 // isInLastCommit reports whether the last commit has the content of a path.
-func (c *Case) isInLastCommit(r *committed.Reader, f *fileAccess, p string) bool {
+func (c *ActionCase) isInLastCommit(r *committed.Reader, f *fileAccess, p string) bool {
 	dir, err := f.resolvePath(path.Dir(p))
 	if e, known := f.overlayEntryAt(p); known {
-		return err == nil && e.Committed
+		return err == nil && e.IsIdenticalInGitHEAD
 	}
 	return err == nil && r.IsCommittedUnchanged(path.Join(dir, path.Base(p)))
 }
@@ -84,9 +84,9 @@ func isDeletion(e *effect.Effect) bool {
 	return e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory
 }
 
-// makesHistoryUnknown reports whether an effect may change the history of a repository: it runs unknown code
+// mayRewriteGitHistory reports whether an effect may change the history of a repository: it runs unknown code
 // or a git command that can rewrite history.
-func makesHistoryUnknown(e effect.Effect) bool {
+func mayRewriteGitHistory(e effect.Effect) bool {
 	if e.RunsText() {
 		return true
 	}
@@ -116,21 +116,21 @@ func keepsLastCommit(args []string) bool {
 	return false
 }
 
-// mayChange reports whether an effect changes, or may change, a path that a pattern matches.
-func (c *Case) mayChange(pattern string) bool {
+// mayChangeMatchingPath reports whether an effect changes, or may change, a path that a pattern matches.
+func (c *ActionCase) mayChangeMatchingPath(pathPattern string) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch e.Kind {
 		case effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions, effect.Persist:
-			return e.Path == "" || effect.Overlap(touchedPattern(&e), pattern, true)
+			return e.Path == "" || effect.Overlap(effectPathPattern(&e), pathPattern, true)
 		}
 		return false
 	})
 }
 
-// touchedPattern returns the path of an effect as a pattern.
-func touchedPattern(e *effect.Effect) string {
+// effectPathPattern returns the path of an effect as a pattern.
+func effectPathPattern(e *effect.Effect) string {
 	p := e.Path
-	if !e.Pattern {
+	if !e.PathIsPattern {
 		p = effect.Quote(p)
 	}
 	if e.Recursive {

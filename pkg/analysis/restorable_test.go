@@ -68,7 +68,7 @@ func repository(t *testing.T) (top string) {
 func TestRestorable(t *testing.T) {
 	t.Parallel()
 	top := repository(t)
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", Roots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestRestorable(t *testing.T) {
 func TestRestorableTypes(t *testing.T) {
 	t.Parallel()
 	top := repository(t)
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Roots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestRestorableTypes(t *testing.T) {
 			t.Errorf("%s: %+v, least tier %d", typ, c.Effects, c.MinTier)
 		}
 	}
-	without, err := New(Options{Shell: shell.Analyze, CWD: top, Roots: []string{top}})
+	without, err := New(Options{Shell: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestRestorableLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Roots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, WorkspaceRoots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 // addSentData adds what the action sends to another machine or person: the files that it reads, or else the content
 // of the fields that its type sends.
-func (c *Case) addSentData(t *tool) {
+func (c *ActionCase) addSentData(t *tool) {
 	filled := false
 	for _, field := range t.sentFields {
 		filled = filled || hasContent(c.Action.Payload[field])
@@ -33,7 +33,7 @@ func (c *Case) addSentData(t *tool) {
 		case effect.ReadFile:
 			files = append(files, *e)
 		case effect.SendMessage:
-			people = append(people, e.Target)
+			people = append(people, e.RemoteTargetName)
 		}
 	}
 	if len(people) == 0 {
@@ -42,12 +42,12 @@ func (c *Case) addSentData(t *tool) {
 	if len(files) == 0 {
 		files = []effect.Effect{{}}
 	}
-	for _, out.Target = range people {
+	for _, out.RemoteTargetName = range people {
 		for _, e := range files {
 			if len(c.Effects) > maxEffects {
 				return // more files than are judged
 			}
-			out.Path, out.Pattern, out.Recursive = e.Path, e.Pattern, e.Recursive
+			out.Path, out.PathIsPattern, out.Recursive = e.Path, e.PathIsPattern, e.Recursive
 			c.Effects = append(c.Effects, out)
 		}
 	}
@@ -70,11 +70,11 @@ func hasContent(v any) bool {
 
 // addURLCredentials adds an effect for text in the query of a URL that has the form of a credential: proxies
 // and servers log the query.
-func (c *Case) addURLCredentials() {
+func (c *ActionCase) addURLCredentials() {
 	for i, n := 0, min(len(c.Effects), maxEffects/2); i < n; i++ {
 		e := c.Effects[i]
 		_, query, ok := strings.Cut(e.URL, "?")
-		if e.Kind != effect.HTTPRequest || !ok || e.Pattern || staysLocal(e) {
+		if e.Kind != effect.HTTPRequest || !ok || e.PathIsPattern || staysLocal(e) {
 			continue
 		}
 		query = withoutSignature(query)
@@ -111,8 +111,8 @@ func withoutSignature(query string) string {
 	return query
 }
 
-// addBodyDeletion adds an effect if the body of a request tells another machine to delete something.
-func (c *Case) addBodyDeletion() {
+// addDeletionByRequestBody adds an effect if the body of a request tells another machine to delete something.
+func (c *ActionCase) addDeletionByRequestBody() {
 	if c.Action.Type != "http_request" {
 		return
 	}
@@ -127,8 +127,8 @@ func (c *Case) addBodyDeletion() {
 			if v != nil && !isText {
 				text = string(canonjson.AppendValue(nil, v))
 			}
-			if word := apicall.Destroys(text); word != "" {
-				c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "the request body contains the verb " + word})
+			if word := apicall.FindDestructiveWord(text); word != "" {
+				c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: e.Host, URL: e.URL, Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "the request body contains the verb " + word})
 				return
 			}
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// loginForms match the credentials with which a command signs in: headers for authentication,
+// loginCredentialPatterns match the credentials with which a command signs in: headers for authentication,
 // options that take credentials, and variables set before a program. An expression can match a text
 // only if the text contains one of the strings in pieces.
-var loginForms = [...]struct {
+var loginCredentialPatterns = [...]struct {
 	pieces []string
 	expr   func() *regexp.Regexp
 }{
@@ -28,13 +28,13 @@ var PasswordURL = prefilter.Lazy(`[a-z][a-z0-9+.-]*://[^/\s"'@:]*:([^/\s"'@]+)@(
 
 // splitLoginCredentials separates the credentials with which a command signs in from the rest of its text.
 func splitLoginCredentials(text string) (rest string, signing []string) {
-	for i := range loginForms {
-		if !slices.ContainsFunc(loginForms[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
+	for i := range loginCredentialPatterns {
+		if !slices.ContainsFunc(loginCredentialPatterns[i].pieces, func(piece string) bool { return strings.Contains(text, piece) }) {
 			continue
 		}
 		var b strings.Builder
 		at := 0
-		for _, m := range loginForms[i].expr().FindAllStringSubmatchIndex(text, -1) {
+		for _, m := range loginCredentialPatterns[i].expr().FindAllStringSubmatchIndex(text, -1) {
 			signing = append(signing, text[m[2]:m[3]])
 			b.WriteString(text[at:m[2]])
 			at = m[3]
@@ -48,7 +48,7 @@ func splitLoginCredentials(text string) (rest string, signing []string) {
 // loginHosts returns the hosts of programs that have no effect with a host: for a database client the host in
 // its arguments, for a client of a single service the host of the service. It returns nil if the text may
 // name another host.
-func (c *Case) loginHosts() (hosts []string) {
+func (c *ActionCase) loginHosts() (hosts []string) {
 	var text strings.Builder
 	appendTexts(&text, c.Action.Payload)
 	if setsHostVariable(text.String()) {

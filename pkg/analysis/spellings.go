@@ -23,8 +23,8 @@ func decodedForms(text string) (out []string) {
 		}
 	}
 	for _, s := range slices.Compact([]string{text, strings.ReplaceAll(decode.Percent(text), "+", " ")}) {
-		decode.DecodeUncertain(s, func(raw string) { out = append(out, raw) })
-		out = append(out, joinShortParts(s))
+		decode.DecodeAmbiguousEncodings(s, func(raw string) { out = append(out, raw) })
+		out = append(out, joinSplitSecretParts(s))
 	}
 	return out
 }
@@ -34,8 +34,8 @@ func uppercaseBase32(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		start, fits, small := i, true, false
-		for ; i < len(text) && byteKinds[text[i]]&base64Byte != 0; i++ {
-			fits, small = fits && byteKinds[text[i]]&base32Byte != 0, small || text[i] >= 'a'
+		for ; i < len(text) && byteKinds[text[i]]&byteKindBase64 != 0; i++ {
+			fits, small = fits && byteKinds[text[i]]&byteKindBase32 != 0, small || text[i] >= 'a'
 		}
 		if fits && small && i-start >= minBase32Bytes {
 			b.WriteString(strings.ToUpper(text[start:i]))
@@ -53,10 +53,10 @@ func uppercaseBase32(text string) string {
 
 // Kinds of bytes, as bits.
 const (
-	base64Byte = 1 << iota // a letter, a digit or one of + - _
-	partByte
-	base32Byte    // a character of base32, in upper or lower case
-	separatorByte // can separate two parts
+	byteKindBase64 = 1 << iota // a letter, a digit or one of + - _
+	byteKindSecretPart
+	byteKindBase32        // a character of base32, in upper or lower case
+	byteKindPartSeparator // can separate two parts
 )
 
 // byteKinds holds the kinds of each byte. A table is fast: every byte of a text is looked up.
@@ -69,10 +69,10 @@ var byteKinds = func() (kinds [256]uint8) {
 			}
 		}
 		name := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
-		add(base64Byte, name || strings.IndexByte("+-_", c) >= 0)
-		add(partByte, name || strings.IndexByte("+/=_~!%", c) >= 0)
-		add(separatorByte, strings.IndexByte(" \t.,;:|-", c) >= 0)
-		add(base32Byte, (c >= 'A' || '2' <= c && c <= '7') && c != '_')
+		add(byteKindBase64, name || strings.IndexByte("+-_", c) >= 0)
+		add(byteKindSecretPart, name || strings.IndexByte("+/=_~!%", c) >= 0)
+		add(byteKindPartSeparator, strings.IndexByte(" \t.,;:|-", c) >= 0)
+		add(byteKindBase32, (c >= 'A' || '2' <= c && c <= '7') && c != '_')
 	}
 	return kinds
 }()
@@ -80,18 +80,18 @@ var byteKinds = func() (kinds [256]uint8) {
 // minBase32Bytes is the minimum length in bytes of a base32 word in lower case.
 const minBase32Bytes = 12
 
-// A text in parts has at least minShortParts parts of at most maxShortPartBytes bytes, separated by single bytes.
+// A text in parts has at least minSplitSecretParts parts of at most maxSplitSecretPartBytes bytes, separated by single bytes.
 const (
-	minShortParts     = 4
-	maxShortPartBytes = 7
+	minSplitSecretParts     = 4
+	maxSplitSecretPartBytes = 7
 )
 
-// joinShortParts joins the short parts of a text, in which a secret may have been split.
-func joinShortParts(text string) string {
+// joinSplitSecretParts joins the short parts of a text, in which a secret may have been split.
+func joinSplitSecretParts(text string) string {
 	var b strings.Builder
 	var parts []string
 	end := func() {
-		if len(parts) >= minShortParts {
+		if len(parts) >= minSplitSecretParts {
 			for _, part := range parts {
 				b.WriteString(part)
 			}
@@ -101,76 +101,76 @@ func joinShortParts(text string) string {
 	}
 	for i := 0; i < len(text); {
 		n := 0
-		for i+n < len(text) && byteKinds[text[i+n]]&partByte != 0 {
+		for i+n < len(text) && byteKinds[text[i+n]]&byteKindSecretPart != 0 {
 			n++
 		}
-		if n == 0 || n > maxShortPartBytes {
+		if n == 0 || n > maxSplitSecretPartBytes {
 			end()
 		} else {
 			parts = append(parts, text[i:i+n])
 		}
-		if i += n; i < len(text) && byteKinds[text[i]]&separatorByte == 0 {
+		if i += n; i < len(text) && byteKinds[text[i]]&byteKindPartSeparator == 0 {
 			end()
 		}
 		i++
 	}
 	end()
-	writeUnrepeated(&b, text)
+	writeRareSecretParts(&b, text)
 	return b.String()
 }
 
-// maxCountedParts is the maximum number of parts of a text that are counted.
-const maxCountedParts = 4096
+// maxCountedSecretParts is the maximum number of parts of a text that are counted.
+const maxCountedSecretParts = 4096
 
-// writeUnrepeated writes the short parts that occur at most twice in a text: those in which commands or URLs
+// writeRareSecretParts writes the short parts that occur at most twice in a text: those in which commands or URLs
 // of the same form differ. Twice, because a command may be in the text as written and resolved.
-func writeUnrepeated(to *strings.Builder, text string) {
+func writeRareSecretParts(to *strings.Builder, text string) {
 	var parts []uint64
-	for i := 0; i < len(text) && len(parts) < maxCountedParts; i++ {
+	for i := 0; i < len(text) && len(parts) < maxCountedSecretParts; i++ {
 		start, packed := i, uint64(0)
-		for i < len(text) && byteKinds[text[i]]&partByte != 0 && text[i] != '=' && text[i] != '/' {
+		for i < len(text) && byteKinds[text[i]]&byteKindSecretPart != 0 && text[i] != '=' && text[i] != '/' {
 			packed = packed<<8 | uint64(text[i])
 			i++
 		}
-		if start < i && i-start <= maxShortPartBytes {
+		if start < i && i-start <= maxSplitSecretPartBytes {
 			parts = append(parts, packed)
 		}
 	}
-	count := partCounter{seed: rand.Uint64() | 1, slots: make([]uint64, 1<<mathbits.Len(uint(2*len(parts))))}
+	count := secretPartCounter{seed: rand.Uint64() | 1, hashTableSlots: make([]uint64, 1<<mathbits.Len(uint(2*len(parts))))}
 	for _, part := range parts {
-		if slot := count.slotOf(part); *slot>>partCountShift < repeatLimit {
-			*slot += 1 << partCountShift
+		if slot := count.slotOf(part); *slot>>secretPartCountShift < repeatedSecretPartCount {
+			*slot += 1 << secretPartCountShift
 		}
 	}
 	for _, part := range parts {
 		slot := count.slotOf(part)
-		if *slot>>partCountShift == repeatLimit {
+		if *slot>>secretPartCountShift == repeatedSecretPartCount {
 			continue
 		}
-		*slot |= repeatLimit << partCountShift
-		var raw [maxShortPartBytes + 1]byte
+		*slot |= repeatedSecretPartCount << secretPartCountShift
+		var raw [maxSplitSecretPartBytes + 1]byte
 		binary.BigEndian.PutUint64(raw[:], part)
 		to.Write(bytes.TrimLeft(raw[:], "\x00"))
 	}
 }
 
-// A partCounter counts parts in a hash table. The random seed keeps the author of a text from choosing parts
+// A secretPartCounter counts parts in a hash table. The random seed keeps the author of a text from choosing parts
 // that collide.
-type partCounter struct {
-	seed  uint64
-	slots []uint64 // a part with its count; the length is a power of two, and at most half of the slots are used
+type secretPartCounter struct {
+	seed           uint64
+	hashTableSlots []uint64 // a part with its count; the length is a power of two, and at most half of the slots are used
 }
 
 const (
-	partCountShift = 8 * maxShortPartBytes
-	repeatLimit    = 3 // occurrences from which on a part is dropped; a part that was written also gets this count
+	secretPartCountShift    = 8 * maxSplitSecretPartBytes
+	repeatedSecretPartCount = 3 // occurrences from which on a part is dropped; a part that was written also gets this count
 )
 
-func (c *partCounter) slotOf(part uint64) *uint64 {
+func (c *secretPartCounter) slotOf(part uint64) *uint64 {
 	high, low := mathbits.Mul64(part, c.seed)
 	for at := high ^ low; ; at++ {
-		slot := &c.slots[at&uint64(len(c.slots)-1)]
-		if have := *slot & (1<<partCountShift - 1); have == part {
+		slot := &c.hashTableSlots[at&uint64(len(c.hashTableSlots)-1)]
+		if have := *slot & (1<<secretPartCountShift - 1); have == part {
 			return slot
 		} else if have == 0 {
 			*slot = part

@@ -19,13 +19,13 @@ import (
 const maxRecipients = 64
 
 // addMessageEffects adds a SendMessage effect for each recipient.
-func (c *Case) addMessageEffects(to []string) {
+func (c *ActionCase) addMessageEffects(to []string) {
 	if len(to) > maxRecipients {
 		c.setUnexamined("the message has more than 64 recipients")
 		to = to[:maxRecipients]
 	}
 	for _, person := range to {
-		c.Effects = append(c.Effects, effect.Effect{Kind: effect.SendMessage, Target: strings.TrimSpace(person)})
+		c.Effects = append(c.Effects, effect.Effect{Kind: effect.SendMessage, RemoteTargetName: strings.TrimSpace(person)})
 	}
 	if len(to) == 0 {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.SendMessage})
@@ -34,7 +34,7 @@ func (c *Case) addMessageEffects(to []string) {
 
 // recipients returns the people and channels in some fields of the payload. A text is split at commas,
 // semicolons and newlines, as mail programs do.
-func (c *Case) recipients(fields ...string) []string {
+func (c *ActionCase) recipients(fields ...string) []string {
 	var out []string
 	for _, field := range fields {
 		texts, _ := c.Action.Payload[field].([]any)
@@ -58,12 +58,12 @@ func (c *Case) recipients(fields ...string) []string {
 
 // addTextEffects adds effects for credentials that the action's texts pass on, and for changes that its requests
 // ask for.
-func (c *Case) addTextEffects() {
+func (c *ActionCase) addTextEffects() {
 	name := c.Action.Type
 	switch {
 	case name == "memory_write", name == "agent_message", strings.HasSuffix(name, "_event"), strings.HasSuffix(name, "_schedule"),
 		strings.HasPrefix(name, "send_"), strings.HasPrefix(name, "reply_"), strings.HasPrefix(name, "browser_"), strings.HasPrefix(name, "canvas_"):
-		c.addPayloadCredential(effect.Effect{Target: name})
+		c.addPayloadCredential(effect.Effect{RemoteTargetName: name})
 	}
 	for i, n := 0, min(len(c.Effects), maxPayloadTexts); i < n; i++ {
 		if e := c.Effects[i]; e.Kind == effect.HTTPRequest {
@@ -77,7 +77,7 @@ func (c *Case) addTextEffects() {
 
 // addPayloadCredential adds an effect for the first text of the payload that holds a credential. A credential in a
 // header or field for authentication does not count: it goes only to its own service.
-func (c *Case) addPayloadCredential(e effect.Effect) {
+func (c *ActionCase) addPayloadCredential(e effect.Effect) {
 	if staysLocal(e) {
 		return
 	}
@@ -97,11 +97,11 @@ func (c *Case) addPayloadCredential(e effect.Effect) {
 // addCredentialSend adds the effect that a credential is sent to the destination that e names;
 // where says where the credential was found. If the case already has an effect that sends data to
 // this destination, that effect gets the credential label instead.
-func (c *Case) addCredentialSend(e effect.Effect, where string) {
+func (c *ActionCase) addCredentialSend(e effect.Effect, where string) {
 	e.Kind, e.Labels, e.Reason = effect.SendData, []effect.Label{effect.LabelCredential}, where+" holds a credential"
 	for i := range c.Effects {
 		sent := &c.Effects[i]
-		if sent.RuleKind() != effect.SendData || sent.Host != e.Host || sent.Target != e.Target || sent.Path != "" {
+		if sent.KindForPolicies() != effect.SendData || sent.Host != e.Host || sent.RemoteTargetName != e.RemoteTargetName || sent.Path != "" {
 			continue
 		}
 		if !sent.HasLabel(effect.LabelCredential) {
@@ -123,7 +123,7 @@ var variableAssignment = prefilter.Lazy(`(?:^|[^A-Z0-9_])([A-Z][A-Z0-9_]{2,})=\S
 
 // holdsCredential reports whether a text, or its decoded form, holds a credential or assigns one to a
 // variable.
-func (c *Case) holdsCredential(name, text string) bool {
+func (c *ActionCase) holdsCredential(name, text string) bool {
 	if redact.ContainsCredential(name, text) {
 		return true
 	}
@@ -172,7 +172,7 @@ func hasAssignment(text string) bool {
 func staysLocal(e effect.Effect) bool { return e.Host != "" && (*trustMatcher)(nil).isTrustedHost(&e) }
 
 // addURLEffects adds effects of the URL of a request: a credential in it, and a verb that changes the server.
-func (c *Case) addURLEffects(e effect.Effect) {
+func (c *ActionCase) addURLEffects(e effect.Effect) {
 	at, _, _ := strings.Cut(e.URL, "#")
 	_, at, _ = strings.Cut(at, "://")
 	host, at, _ := strings.Cut(at, "/")
@@ -199,12 +199,12 @@ func (c *Case) addURLEffects(e effect.Effect) {
 	c.addURLVerb(e, host, path, values)
 }
 
-// addRequestVerbs adds the changes that the requests of a command ask for by a verb in the URL. Requests that clone
+// addChangesByURLVerbs adds the changes that the requests of a command ask for by a verb in the URL. Requests that clone
 // a repository are skipped.
-func (c *Case) addRequestVerbs(from int) {
-	for i, n := from, min(len(c.Effects), from+maxPayloadTexts); i < n; i++ {
+func (c *ActionCase) addChangesByURLVerbs(firstEffectIndex int) {
+	for i, n := firstEffectIndex, min(len(c.Effects), firstEffectIndex+maxPayloadTexts); i < n; i++ {
 		e := c.Effects[i]
-		if e.Kind != effect.HTTPRequest || e.Pattern || command.CodeHosts[e.Host] || strings.HasSuffix(e.URL, ".git") {
+		if e.Kind != effect.HTTPRequest || e.PathIsPattern || command.CodeHosts[e.Host] || strings.HasSuffix(e.URL, ".git") {
 			continue
 		}
 		at, _, _ := strings.Cut(e.URL, "#")
@@ -218,7 +218,7 @@ func (c *Case) addRequestVerbs(from int) {
 }
 
 // addURLVerb adds a ChangeRemote effect if a URL contains a verb that changes the server.
-func (c *Case) addURLVerb(e effect.Effect, host, path string, values url.Values) {
+func (c *ActionCase) addURLVerb(e effect.Effect, host, path string, values url.Values) {
 	word, destroys := verbOfPath(host, path)
 	for name, all := range values {
 		for _, value := range all {
@@ -230,9 +230,9 @@ func (c *Case) addURLVerb(e effect.Effect, host, path string, values url.Values)
 	if word == "" {
 		return
 	}
-	change := effect.Effect{Kind: effect.ChangeRemote, Host: e.Host, URL: e.URL, Verb: word, Reason: "the URL contains the verb " + word}
+	change := effect.Effect{Kind: effect.ChangeRemoteSystem, Host: e.Host, URL: e.URL, Verb: word, Reason: "the URL contains the verb " + word}
 	if destroys {
-		change.Harms = []effect.Harm{effect.Destroys}
+		change.Harms = []effect.Harm{effect.DestroysResources}
 	}
 	c.Effects = append(c.Effects, change)
 }
@@ -267,7 +267,7 @@ func verbOfPath(host, path string) (verb string, destroys bool) {
 		if strings.ContainsAny(name, "-%") || strings.HasPrefix(ending, "htm") || ending == "md" {
 			continue // the segment is the title of a document, and not an operation
 		}
-		if words := knowledge.Words(name); len(words) > 0 && len(words) < 5 && knowledge.VerbIn(words[0], "destroys") {
+		if words := knowledge.SplitNameWords(name); len(words) > 0 && len(words) < 5 && knowledge.VerbIn(words[0], "destroys") {
 			return words[0], true
 		}
 	}
@@ -278,13 +278,13 @@ func verbOfPath(host, path string) (verb string, destroys bool) {
 func verbOfQuery(name, value string) (verb string, destroys bool) {
 	switch strings.ToLower(name) {
 	case "action", "act", "op", "operation", "cmd", "command", "do", "method", "_method", "mode", "task", "func":
-		words := knowledge.Words(value)
+		words := knowledge.SplitNameWords(value)
 		if len(words) > 0 && len(words) < 5 && knowledge.VerbIn(words[0], "destroys") {
 			return words[0], true
 		}
 	case "query":
 		if rest, ok := strings.CutPrefix(strings.TrimLeft(value, " \t\n"), "mutation"); ok {
-			for _, w := range knowledge.Words(rest) {
+			for _, w := range knowledge.SplitNameWords(rest) {
 				if knowledge.VerbIn(w, "destroys") || knowledge.VerbIn(w, "pays") {
 					return w, true
 				}
@@ -295,21 +295,21 @@ func verbOfQuery(name, value string) (verb string, destroys bool) {
 	return "", false
 }
 
-// isPageCode reports whether a field of a browser tool holds code.
-func isPageCode(field string) bool {
-	return field == "command" || fieldNamed(field, "code", "function", "expression", "javascript", "js", "script")
+// isBrowserCodeField reports whether a field of a browser tool holds code.
+func isBrowserCodeField(fieldName string) bool {
+	return fieldName == "command" || fieldNameEndsWithAny(fieldName, "code", "function", "expression", "javascript", "js", "script")
 }
 
-// addPageCode adds the effects of code that runs in a browser page, and an unknown effect if the code does more than
+// addBrowserPageCodeEffects adds the effects of code that runs in a browser page, and an unknown effect if the code does more than
 // read the page and click.
-func (c *Case) addPageCode() {
+func (c *ActionCase) addBrowserPageCodeEffects() {
 	for _, field := range sorted.Keys(c.Action.Payload) {
 		text, ok := c.Action.Payload[field].(string)
-		if !ok || text == "" || !isPageCode(field) {
+		if !ok || text == "" || !isBrowserCodeField(field) {
 			continue
 		}
 		from := len(c.Effects)
-		c.addShellEffects("node -e "+command.QuoteWord("("+text+"\n)()"), &c.place, false)
+		c.addShellEffects("node -e "+command.QuoteWordIfNeeded("("+text+"\n)()"), &c.executionContext, false)
 		c.Effects = slices.Concat(c.Effects[:from], slices.DeleteFunc(slices.Clone(c.Effects[from:]), func(e effect.Effect) bool { return e.Kind == effect.Execute }))
 		if !onlyReadsPage(text) {
 			c.addUnknownEffect(effect.CauseUnanalysedCode, "the code in "+field+" does more than read the page")

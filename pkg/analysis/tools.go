@@ -12,13 +12,13 @@ import (
 
 // A tool describes what an action type does with the fields of its payload.
 type tool struct {
-	name       string
-	fieldUses  []fieldUse
-	sentFields []string    // fields whose content is sent to the host of the tool's URL
-	kind       effect.Kind // an effect that does not depend on a field
-	reason     string      // the Reason of the effect that kind adds
-	readOnly   bool        // changes nothing
-	minTier    int         // lowest tier that may allow it
+	name         string
+	fieldUses    []fieldUse
+	sentFields   []string    // fields whose content is sent to the host of the tool's URL
+	kind         effect.Kind // an effect that does not depend on a field
+	effectReason string      // the Reason of the effect that kind adds
+	readOnly     bool        // changes nothing
+	minTier      int         // lowest tier that may allow it
 }
 
 // A fieldUse describes what a tool does with the value of a field.
@@ -31,7 +31,7 @@ type fieldUse struct {
 }
 
 // tools are the action types with known effects, by name. Types that share a prefix or suffix are in
-// typeFamilies.
+// actionTypeFamilies.
 var tools = [...]tool{
 	{name: "agent_message", minTier: 1},
 	{name: "append_file", fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
@@ -61,24 +61,24 @@ var tools = [...]tool{
 	{name: "search_files", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile, recursive: true, defaultPath: "."}, {field: "pattern", kind: effect.ReadFile, optional: true}}, readOnly: true},
 	{name: "upload_file", fieldUses: []fieldUse{{field: "path", kind: effect.ReadFile, optional: true}, {field: "source", kind: effect.ReadFile, optional: true}, {field: "url", kind: effect.HTTPRequest}}, sentFields: []string{"path", "source", "content"}},
 	{name: "web_fetch", fieldUses: []fieldUse{{field: "url", kind: effect.HTTPRequest}}, minTier: 1},
-	{name: "web_search", kind: effect.HTTPRequest, reason: "search"},
+	{name: "web_search", kind: effect.HTTPRequest, effectReason: "search"},
 	{name: "write_file", fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile}}},
 }
 
-// A typeFamily describes action types that share a prefix or a suffix.
-type typeFamily struct {
-	prefix, suffix string
-	words          string // the words allowed in the name; "" allows all. With a prefix, only the next word must be one of them.
-	tool           tool
+// A actionTypeFamily describes action types that share a prefix or a suffix.
+type actionTypeFamily struct {
+	prefix, suffix   string
+	allowedNameWords string // the words allowed in the name; "" allows all. With a prefix, only the next word must be one of them.
+	tool             tool
 }
 
 // allowsName reports whether the other words of a name are allowed for the family.
-func (f *typeFamily) allowsName(name string) bool {
-	if f.words == "" {
+func (f *actionTypeFamily) allowsName(name string) bool {
+	if f.allowedNameWords == "" {
 		return true
 	}
-	words := knowledge.Words(strings.TrimSuffix(name, f.suffix))
-	known := func(w string) bool { return strings.Contains(f.words, " "+w+" ") }
+	words := knowledge.SplitNameWords(strings.TrimSuffix(name, f.suffix))
+	known := func(w string) bool { return strings.Contains(f.allowedNameWords, " "+w+" ") }
 	if f.suffix != "" {
 		return !slices.ContainsFunc(words, func(w string) bool { return !known(w) })
 	}
@@ -87,26 +87,26 @@ func (f *typeFamily) allowsName(name string) bool {
 	})
 }
 
-// typeFamilies are the action types known by a prefix or suffix, if the other words of the name are allowed
+// actionTypeFamilies are the action types known by a prefix or suffix, if the other words of the name are allowed
 // for the family.
-var typeFamilies = [...]typeFamily{
+var actionTypeFamilies = [...]actionTypeFamily{
 	{"send_", "", "", tool{kind: effect.SendMessage, minTier: 1, fieldUses: []fieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, sentFields: []string{"attachments"}}},
 	{"reply_", "", "", tool{kind: effect.SendMessage, minTier: 1, fieldUses: []fieldUse{{field: "attachments", kind: effect.ReadFile, optional: true}}, sentFields: []string{"attachments"}}},
-	{"browser_", "", pageWords, tool{fieldUses: []fieldUse{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}}}},
-	{"canvas_", "", pageWords, tool{fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile, optional: true}}}},
+	{"browser_", "", browserToolNameWords, tool{fieldUses: []fieldUse{{field: "url", kind: effect.HTTPRequest, optional: true}, {field: "path", kind: effect.WriteFile, optional: true}}}},
+	{"canvas_", "", browserToolNameWords, tool{fieldUses: []fieldUse{{field: "path", kind: effect.WriteFile, optional: true}}}},
 	{"list_", "events", " list calendar upcoming all my next recent ", tool{readOnly: true}},
 	{"list_", "event", " list calendar upcoming all my next recent ", tool{readOnly: true}},
 	{"list_", "schedules", " list upcoming all my next recent ", tool{readOnly: true}},
 	{"list_", "schedule", " list upcoming all my next recent ", tool{readOnly: true}},
-	{"", "_event", eventWords, tool{kind: effect.ChangeRemote, reason: "calendar"}},
-	{"", "_schedule", eventWords, tool{kind: effect.Persist, reason: "schedule"}},
+	{"", "_event", calendarToolNameWords, tool{kind: effect.ChangeRemoteSystem, effectReason: "calendar"}},
+	{"", "_schedule", calendarToolNameWords, tool{kind: effect.Persist, effectReason: "schedule"}},
 }
 
 const (
-	pageWords = " action back click close console create current describe dismiss double download drag draw element evaluate extract file fill find focus forward generate " +
+	browserToolNameWords = " action back click close console create current describe dismiss double download drag draw element evaluate extract file fill find focus forward generate " +
 		"get go handle hide hover html hotkey input key links list mouse navigate network new next open pdf present press preview previous project push read refresh reload " +
 		"render resize right screenshot scroll search select show snapshot state status stop switch tab tabs take text title type update url verify view visit wait zoom a2ui "
-	eventWords = " create update delete cancel move modify edit reschedule change add get read find search calendar accept decline pause resume enable disable run cron job new set "
+	calendarToolNameWords = " create update delete cancel move modify edit reschedule change add get read find search calendar accept decline pause resume enable disable run cron job new set "
 )
 
 // lookupTool returns the description of an action type.
@@ -115,8 +115,8 @@ func lookupTool(name string) (*tool, bool) {
 	if ok {
 		return &tools[i], true
 	}
-	for i := range typeFamilies {
-		f := &typeFamilies[i]
+	for i := range actionTypeFamilies {
+		f := &actionTypeFamilies[i]
 		if f.suffix != "" {
 			name = withoutServerName(name)
 		}
@@ -127,22 +127,22 @@ func lookupTool(name string) (*tool, bool) {
 	return nil, false
 }
 
-// KnownType reports whether shield knows the effects of an action type.
-func KnownType(name string) bool {
-	_, ok := lookupTool(name)
-	return ok || strings.HasPrefix(name, "git_")
+// IsKnownActionType reports whether shield knows the effects of an action type.
+func IsKnownActionType(actionType string) bool {
+	_, ok := lookupTool(actionType)
+	return ok || strings.HasPrefix(actionType, "git_")
 }
 
-// MinTier returns the lowest tier that may allow actions of a type under any policy.
-func MinTier(name string) int {
-	if t, ok := lookupTool(name); ok {
+// MinTierForActionType returns the lowest tier that may allow actions of a type under any policy.
+func MinTierForActionType(actionType string) int {
+	if t, ok := lookupTool(actionType); ok {
 		return t.minTier
 	}
 	return 0
 }
 
 // addToolEffects adds the effects of the action by its type.
-func (c *Case) addToolEffects() {
+func (c *ActionCase) addToolEffects() {
 	if strings.HasPrefix(c.Action.Type, "git_") {
 		c.addGitEffects()
 		return
@@ -152,14 +152,14 @@ func (c *Case) addToolEffects() {
 		c.addUnknownToolEffects()
 		return
 	}
-	c.addTypeEffects(t)
+	c.addKnownActionTypeEffects(t)
 	if c.Action.Type != "execute_command" {
 		c.addTextEffects()
 	}
 }
 
-// addTypeEffects adds the effects of a known type.
-func (c *Case) addTypeEffects(t *tool) {
+// addKnownActionTypeEffects adds the effects of a known type.
+func (c *ActionCase) addKnownActionTypeEffects(t *tool) {
 	if len(t.fieldUses) == 1 && t.kind == "" && t.sentFields == nil && len(c.Action.Payload) == 1 && c.Action.Payload[t.fieldUses[0].field] != nil {
 		// Fast path: most actions have only the field that their type uses.
 		c.addFieldEffect(&t.fieldUses[0])
@@ -169,26 +169,26 @@ func (c *Case) addTypeEffects(t *tool) {
 		c.addFieldEffect(&t.fieldUses[i])
 	}
 	if strings.HasSuffix(t.name, "_file") {
-		c.addFileInFolder()
+		c.addWriteIntoDestinationFolder()
 	}
 	switch t.kind {
 	case "":
 	case effect.SendMessage:
 		c.addMessageEffects(c.recipients("to", "cc", "bcc", "recipient", "recipients", "channel"))
 	default:
-		c.Effects = append(c.Effects, effect.Effect{Kind: t.kind, Reason: t.reason})
+		c.Effects = append(c.Effects, effect.Effect{Kind: t.kind, Reason: t.effectReason})
 		if invited := c.recipients("attendees", "invitees", "guests", "participants"); len(invited) > 0 {
 			c.addMessageEffects(invited)
 		}
 	}
 	if t.sentFields != nil {
 		c.addSentData(t)
-		c.addBodyDeletion()
+		c.addDeletionByRequestBody()
 	}
-	c.addOtherFields(t)
+	c.addEffectsOfUnknownFields(t)
 	switch {
 	case strings.HasPrefix(c.Action.Type, "browser_"), strings.HasPrefix(c.Action.Type, "canvas_"):
-		c.addPageCode()
+		c.addBrowserPageCodeEffects()
 	case c.Action.Type == "execute_code":
 		c.addPayloadCode()
 	case c.Action.Type == "apply_patch":
@@ -199,7 +199,7 @@ func (c *Case) addTypeEffects(t *tool) {
 }
 
 // addFieldEffect adds the effect of a tool on one field.
-func (c *Case) addFieldEffect(u *fieldUse) {
+func (c *ActionCase) addFieldEffect(u *fieldUse) {
 	v, ok := c.Action.Payload[u.field]
 	if list, isList := v.([]any); ok && isList && len(list) <= maxPayloadTexts {
 		for _, item := range list {
@@ -222,7 +222,7 @@ func (c *Case) addFieldEffect(u *fieldUse) {
 	c.addValueEffect(u, v)
 }
 
-func (c *Case) addValueEffect(u *fieldUse, v any) {
+func (c *ActionCase) addValueEffect(u *fieldUse, v any) {
 	text, ok := v.(string)
 	if !ok {
 		if object, isObject := v.(map[string]any); isObject && u.field == "attachments" {
@@ -234,8 +234,8 @@ func (c *Case) addValueEffect(u *fieldUse, v any) {
 	}
 	switch {
 	case u.kind == effect.HTTPRequest:
-		c.addURL(text)
-		c.addServiceControl(text)
+		c.addHTTPRequestEffect(text)
+		c.addControlAPIEffect(text)
 	case u.field == "pattern":
 		c.addSearchedPath(text)
 	default:
@@ -247,27 +247,27 @@ func (c *Case) addValueEffect(u *fieldUse, v any) {
 	}
 }
 
-// addServiceControl adds an effect if a request changes a service of this machine through its control API,
+// addControlAPIEffect adds an effect if a request changes a service of this machine through its control API,
 // such as Docker's.
-func (c *Case) addServiceControl(url string) {
+func (c *ActionCase) addControlAPIEffect(url string) {
 	service, ok := command.ServiceAtURL(url)
 	if !ok {
 		return
 	}
-	e := effect.Effect{Kind: effect.ChangeRemote, Service: service, Verb: "run", Target: url}
+	e := effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: service, Verb: "run", RemoteTargetName: url}
 	switch strings.ToUpper(c.Action.Text("method")) {
 	case "", "GET", "HEAD", "OPTIONS":
 		return
 	case "DELETE":
 		e.Verb = "delete"
 	}
-	e.Harms = effect.ChangeHarms(e.Verb)
+	e.Harms = effect.HarmsOfRemoteChange(e.Verb)
 	c.Effects = append(c.Effects, e)
 }
 
-// addFileInFolder adds the file that a copy, move or download writes if its destination is a folder: the file
+// addWriteIntoDestinationFolder adds the file that a copy, move or download writes if its destination is a folder: the file
 // with the source's name in it.
-func (c *Case) addFileInFolder() {
+func (c *ActionCase) addWriteIntoDestinationFolder() {
 	dst, from := c.Action.Text("destination"), c.Action.Text("source")
 	if from == "" {
 		from = c.Action.Text("url")
@@ -289,7 +289,7 @@ func looksLikeFolder(path string) bool {
 }
 
 // addAttachment adds the read of an attached file.
-func (c *Case) addAttachment(u *fieldUse, object map[string]any) {
+func (c *ActionCase) addAttachment(u *fieldUse, object map[string]any) {
 	for _, name := range [...]string{"path", "file", "filename"} {
 		if text, ok := object[name].(string); ok {
 			c.addPathEffects(u.kind, text, false)
@@ -301,7 +301,7 @@ func (c *Case) addAttachment(u *fieldUse, object map[string]any) {
 
 // addPathEffects adds an effect on a file in the payload. Tools treat spaces, quotes, "~" and encodings differently:
 // each interpretation gets an effect.
-func (c *Case) addPathEffects(kind effect.Kind, text string, recursive bool) {
+func (c *ActionCase) addPathEffects(kind effect.Kind, text string, recursive bool) {
 	c.addPathEffect(kind, text, recursive)
 	if strings.ContainsAny(text, " \t\r\n\"'`<>") {
 		if bare := strings.Trim(text, " \t\r\n\"'`<>"); bare != text {
@@ -333,33 +333,33 @@ func hasEncodedSeparator(text string) bool {
 	return false
 }
 
-func (c *Case) addPathEffect(kind effect.Kind, text string, recursive bool) {
+func (c *ActionCase) addPathEffect(kind effect.Kind, text string, recursive bool) {
 	if strings.Contains(text, "://") && !strings.HasPrefix(strings.ToLower(text), "file:") {
-		c.addURL(text)
+		c.addHTTPRequestEffect(text)
 		return
 	}
-	path, isPattern := c.place.Path(text, false)
+	path, isPattern := c.executionContext.Path(text, false)
 	if path == "" {
 		c.addUnknownEffect(effect.CauseInvalidField, "the path is empty")
 		return
 	}
-	e := effect.Effect{Kind: kind, Path: path, Pattern: isPattern, Recursive: recursive}
+	e := effect.Effect{Kind: kind, Path: path, PathIsPattern: isPattern, Recursive: recursive}
 	if n := len(c.Effects); n > 0 && c.Effects[n-1].Path == path && c.Effects[n-1].Kind == kind {
 		return
 	}
 	c.Effects = append(c.Effects, e)
 }
 
-// addURL adds an HTTP request to a URL.
-func (c *Case) addURL(text string) {
-	url, host := effect.URL(text)
+// addHTTPRequestEffect adds an HTTP request to a URL.
+func (c *ActionCase) addHTTPRequestEffect(urlText string) {
+	url, host := effect.URL(urlText)
 	e := effect.Effect{Kind: effect.HTTPRequest, URL: url, Host: host}
-	if c.Action.Type == "http_request" && c.methodChanges() {
+	if c.Action.Type == "http_request" && c.hasMutatingHTTPMethod() {
 		e.Verb = "change"
 	}
 	if host == "" {
-		if len(text) > 5 && strings.EqualFold(text[:5], "file:") {
-			c.addPathEffects(effect.ReadFile, text, false)
+		if len(urlText) > 5 && strings.EqualFold(urlText[:5], "file:") {
+			c.addPathEffects(effect.ReadFile, urlText, false)
 			return
 		}
 		c.Effects = append(c.Effects, e)
@@ -369,8 +369,8 @@ func (c *Case) addURL(text string) {
 	c.Effects = append(c.Effects, e)
 }
 
-// methodChanges reports whether the method of a request may change something.
-func (c *Case) methodChanges() bool {
+// hasMutatingHTTPMethod reports whether the method of a request may change something.
+func (c *ActionCase) hasMutatingHTTPMethod() bool {
 	switch m := c.Action.Payload["method"].(type) {
 	case nil:
 		return false
@@ -382,26 +382,26 @@ func (c *Case) methodChanges() bool {
 }
 
 // addSearchedPath adds an effect for the files that a search reads if its pattern is itself a path.
-func (c *Case) addSearchedPath(pattern string) {
+func (c *ActionCase) addSearchedPath(pattern string) {
 	if pattern == "" || strings.IndexByte("/~$%\\", pattern[0]) < 0 && !strings.Contains(pattern, "..") {
 		return
 	}
 	if strings.ContainsAny(pattern, " ()|+^") {
 		return // a regular expression
 	}
-	path, isPattern := c.place.Path(pattern, true)
-	c.Effects = append(c.Effects, effect.Effect{Kind: effect.ReadFile, Path: path, Pattern: isPattern})
+	path, isPattern := c.executionContext.Path(pattern, true)
+	c.Effects = append(c.Effects, effect.Effect{Kind: effect.ReadFile, Path: path, PathIsPattern: isPattern})
 }
 
 // WhyHigherTier returns why a higher tier has to decide the case although no rule asks for one.
-func (c *Case) WhyHigherTier() string {
+func (c *ActionCase) WhyHigherTier() string {
 	switch {
-	case c.Unexamined != "":
-		return "part of the action could not be examined: " + c.Unexamined + "; split the action into smaller steps"
+	case c.UnexaminedReason != "":
+		return "part of the action could not be examined: " + c.UnexaminedReason + "; split the action into smaller steps"
 	case c.Action == nil:
-	case c.Action.MinTier > MinTier(c.Action.Type):
+	case c.Action.MinTier > MinTierForActionType(c.Action.Type):
 		return fmt.Sprintf("the action itself asks for a review (min_tier %d)", c.Action.MinTier)
-	case MinTier(c.Action.Type) > 0:
+	case MinTierForActionType(c.Action.Type) > 0:
 		return "actions of type " + c.Action.Type + " are always reviewed"
 	}
 	return "the model or the user must review the action"

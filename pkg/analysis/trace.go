@@ -17,7 +17,7 @@ import (
 
 // Digest returns the digest of the resolved effects, "sha256:" and hex. Cached verdicts and approvals are
 // bound to it: cases with the same digest do the same to the same files and hosts.
-func (c *Case) Digest() string {
+func (c *ActionCase) Digest() string {
 	h := sha256.New()
 	var n [8]byte
 	text := func(s string) {
@@ -25,10 +25,10 @@ func (c *Case) Digest() string {
 		_, _ = h.Write(n[:]) // writing to a hash never fails
 		_, _ = h.Write([]byte(s))
 	}
-	text(c.place.CWD)
+	text(c.executionContext.CWD)
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		for _, s := range [...]string{string(e.RuleKind()), e.Path, fmt.Sprint(e.Pattern, e.Recursive), e.URL, e.Host, e.Program, string(e.Class), e.Variant(), e.Reason} {
+		for _, s := range [...]string{string(e.KindForPolicies()), e.Path, fmt.Sprint(e.PathIsPattern, e.Recursive), e.URL, e.Host, e.Program, string(e.Class), e.CauseOrFirstHarm(), e.Reason} {
 			text(s)
 		}
 		binary.BigEndian.PutUint64(n[:], uint64(len(e.Args)))
@@ -42,9 +42,9 @@ func (c *Case) Digest() string {
 
 // A RuleMatch is a rule of a tier that matches an effect.
 type RuleMatch struct {
-	Tier      int    `json:"tier"`
-	Rule      string `json:"rule"`              // name or id of the rule
-	Uncertain bool   `json:"perhaps,omitempty"` // part of the path is unknown, or it is unknown whether the text is read
+	Tier         int    `json:"tier"`
+	RuleNameOrID string `json:"rule"`              // name or id of the rule
+	Uncertain    bool   `json:"perhaps,omitempty"` // part of the path is unknown, or it is unknown whether the text is read
 }
 
 // maxRuleMatches is the maximum number of rules that are recorded for one effect.
@@ -52,7 +52,7 @@ const maxRuleMatches = 16
 
 // RecordMatch records that a rule matches the effect with an index, if [Case.MatchedRules] is not nil. A negative
 // index is ignored.
-func (c *Case) RecordMatch(effect int, m RuleMatch) {
+func (c *ActionCase) RecordMatch(effect int, m RuleMatch) {
 	if effect < 0 || effect >= len(c.MatchedRules) || len(c.MatchedRules[effect]) == maxRuleMatches || slices.Contains(c.MatchedRules[effect], m) {
 		return
 	}
@@ -62,15 +62,15 @@ func (c *Case) RecordMatch(effect int, m RuleMatch) {
 // Evidence is what Tier 1 weighs before it allows a case. It shows how confident the model has to be, so it
 // is for people and never part of a verdict.
 type Evidence struct {
-	AllowReason string       // reason to ALLOW that does not depend on the model; "" if none
-	Doubts      []Doubt      // reasons against ALLOW, without duplicates
-	MinTier     int          // lowest tier that may allow, 0–3; above 1, Tier 1 cannot allow whatever the evidence
-	MinSafe     float64      // confidence of the model's SAFE required for this type of action, 0.0–1.0
-	Answer      *ModelAnswer // the model's answer; nil if it was not asked
+	AllowReason       string       // reason to ALLOW that does not depend on the model; "" if none
+	Doubts            []Doubt      // reasons against ALLOW, without duplicates
+	MinTier           int          // lowest tier that may allow, 0–3; above 1, Tier 1 cannot allow whatever the evidence
+	MinSafeConfidence float64      // confidence of the model's SAFE required for this type of action, 0.0–1.0
+	Answer            *ModelAnswer // the model's answer; nil if it was not asked
 
 	Findings []verdict.Finding // findings of policy and heuristic, as both tiers weighed them
 
-	TextsWithoutEffect []string // words, inputs and fields that no effect covers and that no table declares to be without effect
+	TextsCoveredByNoEffect []string // words, inputs and fields that no effect covers and that no table declares to be without effect
 }
 
 // A ModelAnswer is a model's answer about a case.
@@ -103,20 +103,20 @@ func (e *Evidence) AddFindings(list ...verdict.Finding) {
 
 // A tracedEffect is an effect in the words of policies, with the rules that match it.
 type tracedEffect struct {
-	Kind     effect.Kind `json:"kind"`
-	Possible bool        `json:"possible,omitempty"`
-	Cause    string      `json:"cause,omitempty"`
+	Kind      effect.Kind `json:"kind"`
+	Possible  bool        `json:"possible,omitempty"`
+	CauseName string      `json:"cause,omitempty"`
 	*effect.Effect
 	Rules []RuleMatch `json:"rules,omitempty"`
 }
 
 // EffectsJSON returns the effects as a JSON array, for traces, with secrets removed by r. The member "rules"
 // of an effect is its entry of [Case.MatchedRules].
-func (c *Case) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
+func (c *ActionCase) EffectsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	traced := make([]tracedEffect, len(c.Effects))
 	for i := range c.Effects {
 		e := Redacted(c.Effects[i], r)
-		traced[i] = tracedEffect{Kind: e.RuleKind(), Possible: e.Certainty == effect.Possible, Cause: e.Variant(), Effect: &e}
+		traced[i] = tracedEffect{Kind: e.KindForPolicies(), Possible: e.Certainty == effect.Possible, CauseName: e.CauseOrFirstHarm(), Effect: &e}
 		if i < len(c.MatchedRules) {
 			traced[i].Rules = c.MatchedRules[i]
 		}
@@ -134,10 +134,10 @@ func Redacted(e effect.Effect, r *redact.Redactor) effect.Effect {
 }
 
 // ViewsJSON returns the views as a JSON array, for traces, with secrets removed by r.
-func (c *Case) ViewsJSON(r *redact.Redactor) (jsontext.Value, error) {
+func (c *ActionCase) ViewsJSON(r *redact.Redactor) (jsontext.Value, error) {
 	views := slices.Clone(c.Views())
 	for i := range views {
-		views[i].Text = r.Named(views[i].Field, views[i].Text)
+		views[i].Text = r.RedactNamedValue(views[i].Field, views[i].Text)
 	}
 	return encodeArray(views, len(views))
 }

@@ -12,10 +12,10 @@ import (
 // Trusted lists the places to which data may be sent, and that may be changed, in ordinary work. This machine
 // is always trusted.
 type Trusted struct {
-	Hosts      []string // names, globs or CIDR prefixes; HOST/PATH limits the trust to a path
-	GitRemotes []string // names of git remotes
-	Recipients []string // globs of addresses and channels, in which * matches any text
-	Targets    []string // globs of databases, clusters and resources
+	Hosts             []string // names, globs or CIDR prefixes; HOST/PATH limits the trust to a path
+	GitRemotes        []string // names of git remotes
+	Recipients        []string // globs of addresses and channels, in which * matches any text
+	RemoteTargetGlobs []string // globs of databases, clusters and resources
 }
 
 // A trustMatcher is a Trusted prepared for matching.
@@ -50,29 +50,29 @@ func (t Trusted) compile() (*trustMatcher, error) {
 func (t *trustMatcher) markTrusted(effects []effect.Effect, text string) {
 	for i := range effects {
 		e := &effects[i]
-		switch e.RuleKind() {
-		case effect.SendData, effect.ChangeRemote, effect.HTTPRequest, effect.Connect, effect.SendMessage:
-			e.Trusted = t.allTrusted(e)
+		switch e.KindForPolicies() {
+		case effect.SendData, effect.ChangeRemoteSystem, effect.HTTPRequest, effect.Connect, effect.SendMessage:
+			e.Trusted = t.allDestinationsTrusted(e)
 		}
 	}
 	for i := range effects {
-		if e := &effects[i]; e.Kind == effect.ChangeRemote && e.Verb == "change" && e.Host+e.Target+e.URL+e.Variant() == "" && !e.Pattern {
-			e.Trusted = t.isTrustedDelivery(effects, e, text)
+		if e := &effects[i]; e.Kind == effect.ChangeRemoteSystem && e.Verb == "change" && e.Host+e.RemoteTargetName+e.URL+e.CauseOrFirstHarm() == "" && !e.PathIsPattern {
+			e.Trusted = t.isTrustedRemoteChange(effects, e, text)
 		}
 	}
 }
 
-// isTrustedDelivery reports whether a remote change without a named place is trusted: it belongs to a program that
+// isTrustedRemoteChange reports whether a remote change without a named place is trusted: it belongs to a program that
 // sends data to trusted places only and deletes nothing there, or that edits issues of the workspace's own
 // repository.
-func (t *trustMatcher) isTrustedDelivery(effects []effect.Effect, change *effect.Effect, text string) bool {
+func (t *trustMatcher) isTrustedRemoteChange(effects []effect.Effect, change *effect.Effect, shellCommand string) bool {
 	sends, runs := false, false
 	for i := range effects {
 		e := &effects[i]
 		if e.Program != change.Program || e.Span.Start < change.Span.Start || e.Span.End > change.Span.End {
 			continue
 		}
-		switch e.RuleKind() {
+		switch e.KindForPolicies() {
 		case effect.SendData, effect.Connect, effect.HTTPRequest:
 			if !e.Trusted {
 				return false
@@ -83,18 +83,18 @@ func (t *trustMatcher) isTrustedDelivery(effects []effect.Effect, change *effect
 				return false
 			}
 			runs = true
-			sends = sends || t != nil && len(t.GitRemotes) > 0 && changesOwnIssues(e)
+			sends = sends || t != nil && len(t.GitRemotes) > 0 && changesWorkspaceRepoIssues(e)
 		}
 	}
-	return runs && sends && !redirectingSetting().MatchString(text)
+	return runs && sends && !hostRedirectSettingPattern().MatchString(shellCommand)
 }
 
-// redirectingSetting matches settings that make programs contact another repository or host.
-var redirectingSetting = prefilter.Lazy(`GH_|GITHUB_|GITLAB_|GLAB_|\bset-default\b|(?i:_proxy|sshcommand|insteadof)`)
+// hostRedirectSettingPattern matches settings that make programs contact another repository or host.
+var hostRedirectSettingPattern = prefilter.Lazy(`GH_|GITHUB_|GITLAB_|GLAB_|\bset-default\b|(?i:_proxy|sshcommand|insteadof)`)
 
-// changesOwnIssues reports whether a program creates, comments on or edits issues or pull requests of the
+// changesWorkspaceRepoIssues reports whether a program creates, comments on or edits issues or pull requests of the
 // workspace's own repository.
-func changesOwnIssues(e *effect.Effect) bool {
+func changesWorkspaceRepoIssues(e *effect.Effect) bool {
 	if len(e.Args) < 2 {
 		return false
 	}
@@ -113,15 +113,15 @@ func changesOwnIssues(e *effect.Effect) bool {
 	})
 }
 
-// allTrusted reports whether an effect names a place and all places it names are trusted.
-func (t *trustMatcher) allTrusted(e *effect.Effect) bool {
+// allDestinationsTrusted reports whether an effect names a place and all places it names are trusted.
+func (t *trustMatcher) allDestinationsTrusted(e *effect.Effect) bool {
 	switch {
-	case e.Pattern: // in a pattern of a URL, any character after the host may be a wildcard
-		return e.Target == "" && effect.Loopback(e.Host)
+	case e.PathIsPattern: // in a pattern of a URL, any character after the host may be a wildcard
+		return e.RemoteTargetName == "" && effect.Loopback(e.Host)
 	case e.Host != "" && !t.isTrustedHost(e):
 		return false
-	case e.Target != "":
-		return t != nil && (slices.Contains(t.GitRemotes, e.Target) && e.Program == "git" || t.isTrustedRecipient(e.Target) || matchesAnyGlob(t.Targets, e.Target))
+	case e.RemoteTargetName != "":
+		return t != nil && (slices.Contains(t.GitRemotes, e.RemoteTargetName) && e.Program == "git" || t.isTrustedRecipient(e.RemoteTargetName) || matchesAnyGlob(t.RemoteTargetGlobs, e.RemoteTargetName))
 	}
 	return e.Host != ""
 }

@@ -10,7 +10,7 @@ func TestTrusted(t *testing.T) {
 	t.Parallel()
 	settings := Trusted{
 		Hosts:      []string{"git.example.com", "*.corp.example.com", "10.0.0.0/8", "github.com/acme"},
-		GitRemotes: []string{"origin"}, Recipients: []string{"*@example.com"}, Targets: []string{"*-dev"},
+		GitRemotes: []string{"origin"}, Recipients: []string{"*@example.com"}, RemoteTargetGlobs: []string{"*-dev"},
 	}
 	tests := []struct {
 		e    effect.Effect
@@ -29,16 +29,16 @@ func TestTrusted(t *testing.T) {
 		{effect.Effect{Kind: effect.SendData, Host: "github.com", URL: "https://github.com/acme/../evil"}, false},
 		{effect.Effect{Kind: effect.SendData, Host: "github.com", URL: "https://github.com/acme%2f..%2fevil"}, false},
 		{effect.Effect{Kind: effect.SendData, Host: "github.com"}, false},
-		{effect.Effect{Kind: effect.SendData, Host: "git.example.com", Pattern: true}, false},
-		{effect.Effect{Kind: effect.SendData, Program: "git", Target: "origin"}, true},
-		{effect.Effect{Kind: effect.SendData, Program: "rclone", Target: "origin"}, false},
-		{effect.Effect{Kind: effect.SendData, Program: "git", Target: "other"}, false},
-		{effect.Effect{Kind: effect.SendMessage, Target: "ann@example.com"}, true},
-		{effect.Effect{Kind: effect.SendMessage, Target: "ann@example.com.evil.test"}, false},
-		{effect.Effect{Kind: effect.SendMessage, Target: "eve@evil.test ann@example.com"}, false},
-		{effect.Effect{Kind: effect.ChangeRemote, Target: "shop-dev"}, true},
-		{effect.Effect{Kind: effect.ChangeRemote, Target: "shop"}, false},
-		{effect.Effect{Kind: effect.ChangeRemote, Host: "evil.test", Target: "shop-dev"}, false},
+		{effect.Effect{Kind: effect.SendData, Host: "git.example.com", PathIsPattern: true}, false},
+		{effect.Effect{Kind: effect.SendData, Program: "git", RemoteTargetName: "origin"}, true},
+		{effect.Effect{Kind: effect.SendData, Program: "rclone", RemoteTargetName: "origin"}, false},
+		{effect.Effect{Kind: effect.SendData, Program: "git", RemoteTargetName: "other"}, false},
+		{effect.Effect{Kind: effect.SendMessage, RemoteTargetName: "ann@example.com"}, true},
+		{effect.Effect{Kind: effect.SendMessage, RemoteTargetName: "ann@example.com.evil.test"}, false},
+		{effect.Effect{Kind: effect.SendMessage, RemoteTargetName: "eve@evil.test ann@example.com"}, false},
+		{effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteTargetName: "shop-dev"}, true},
+		{effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteTargetName: "shop"}, false},
+		{effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "evil.test", RemoteTargetName: "shop-dev"}, false},
 		{effect.Effect{Kind: effect.SendData}, false},
 		{effect.Effect{Kind: effect.ReadFile, Host: "git.example.com"}, false},
 	}

@@ -17,41 +17,41 @@ import (
 
 // addUnknownToolEffects adds the effects suggested by the name of an unknown tool and the texts of its payload, and always
 // a dynamic effect. Its cause is CauseReader if everything suggests that the tool only reads.
-func (c *Case) addUnknownToolEffects() {
+func (c *ActionCase) addUnknownToolEffects() {
 	if name := action.CanonicalType(c.Action.Type); name != "" {
 		c.addUnknownEffect(effect.CauseInvalidField, "a field that "+name+" needs is missing")
 	}
 	name := withoutServerName(c.Action.Type)
-	word, list := knowledge.Verb(name)
-	s := toolExaminer{Case: c, textsLeft: maxPayloadTexts, onlyReads: list == "reads", name: name}
+	word, list := knowledge.ToolNameVerb(name)
+	s := toolExaminer{ActionCase: c, textsLeft: maxPayloadTexts, onlyReads: list == "reads", name: name}
 	s.examineTexts("", c.Action.Payload)
 	if s.textsLeft < 0 {
 		c.setUnexamined("the payload has more than 256 texts")
 	}
 	if s.payloadVerb != "" && list == "reads" {
-		word, list, s.onlyReads = s.payloadVerb, s.payloadVerbList, false
+		word, list, s.onlyReads = s.payloadVerb, s.payloadVerbCategory, false
 	}
 	if list == "" {
-		c.askedVerbList = s.payloadVerbList
+		c.unknownToolPayloadVerbCategory = s.payloadVerbCategory
 	}
 	s.addVerbEffects(word, list)
 	c.addTextEffects()
-	if s.onlyReads && c.Unexamined == "" && !slices.ContainsFunc(c.Effects, doesMoreThanRead) {
-		c.addUnknownEffect(effect.CauseUnknownReadingTool, readerReason)
+	if s.onlyReads && c.UnexaminedReason == "" && !slices.ContainsFunc(c.Effects, doesMoreThanRead) {
+		c.addUnknownEffect(effect.CauseUnknownReadingTool, unknownReadOnlyToolReason)
 		return
 	}
-	c.addUnknownEffect(effect.CauseUnknownTool, toolReason)
+	c.addUnknownEffect(effect.CauseUnknownTool, unknownToolReason)
 }
 
 const (
-	readerReason = "first use of a tool that shield does not know, though its name and fields say that it only reads"
-	toolReason   = "first use of a tool that shield does not know"
+	unknownReadOnlyToolReason = "first use of a tool that shield does not know, though its name and fields say that it only reads"
+	unknownToolReason         = "first use of a tool that shield does not know"
 )
 
 // IsUnknownToolEffect reports whether an effect says only that the action's type is unknown. A rule that names the
 // type, or the user's class for the tool, replaces it.
-func (c *Case) IsUnknownToolEffect(e *effect.Effect) bool {
-	return e.Certainty == effect.Unknown && (e.Cause == effect.CauseUnknownTool && e.Reason == toolReason || e.Cause == effect.CauseUnknownReadingTool && e.Reason == readerReason) && !KnownType(c.Action.Type)
+func (c *ActionCase) IsUnknownToolEffect(e *effect.Effect) bool {
+	return e.Certainty == effect.Unknown && (e.Cause == effect.CauseUnknownTool && e.Reason == unknownToolReason || e.Cause == effect.CauseUnknownReadingTool && e.Reason == unknownReadOnlyToolReason) && !IsKnownActionType(c.Action.Type)
 }
 
 // withoutServerName returns a tool's own name, without the name of its server.
@@ -78,21 +78,21 @@ func doesMoreThanRead(e effect.Effect) bool {
 
 // A toolExaminer is the state of examining the payload of an unknown tool.
 type toolExaminer struct {
-	*Case
-	name              string
-	textsLeft         int  // texts that may still be examined
-	onlyReads         bool // the name says that the tool only reads
-	messageRecipients []string
-	hasAmount         bool // the payload has an amount of money
-	setsPermissions   bool // the payload has roles, members or visibility
-	hasQuery          bool // the payload has a database query
-	hasCode           bool // the payload has commands or code
-	language          string
-	recursivePaths    bool // paths are read recursively
-	runsCommands      bool // the action's type runs commands
-	isTypeKnown       bool // the action's type is known; only the fields it does not use are examined
+	*ActionCase
+	name                  string
+	textsLeft             int  // texts that may still be examined
+	onlyReads             bool // the name says that the tool only reads
+	messageRecipients     []string
+	hasMoneyAmount        bool // the payload has an amount of money
+	setsPermissions       bool // the payload has roles, members or visibility
+	hasQuery              bool // the payload has a database query
+	hasCode               bool // the payload has commands or code
+	language              string
+	readsPathsRecursively bool // paths are read recursively
+	runsCommands          bool // the action's type runs commands
+	isActionTypeKnown     bool // the action's type is known; only the fields it does not use are examined
 
-	payloadVerb, payloadVerbList string // a verb in the payload, and the list of verbs that has it
+	payloadVerb, payloadVerbCategory string // a verb in the payload, and the list of verbs that has it
 }
 
 // examineTexts examines each text of a payload, in the order of field names.
@@ -106,15 +106,15 @@ func (s *toolExaminer) examineTexts(field string, v any) {
 			s.examineText(field, v)
 		}
 	case bool:
-		s.setsPermissions = s.setsPermissions || v && fieldNamed(field, "public")
-		if words := knowledge.Words(field); v && len(words) > 0 && (len(words) == 1 || knowledge.VerbIn(words[0], "destroys") && words[0] != "format") {
+		s.setsPermissions = s.setsPermissions || v && fieldNameEndsWithAny(field, "public")
+		if words := knowledge.SplitNameWords(field); v && len(words) > 0 && (len(words) == 1 || knowledge.VerbIn(words[0], "destroys") && words[0] != "format") {
 			s.setPayloadVerb(words[0])
 		}
 	case []any:
-		if isCommand(field) && len(v) > 0 && !slices.ContainsFunc(v, func(x any) bool { _, isText := x.(string); return !isText }) {
+		if isCommandField(field) && len(v) > 0 && !slices.ContainsFunc(v, func(x any) bool { _, isText := x.(string); return !isText }) {
 			s.textsLeft--
 			s.hasCode = true
-			s.addShellEffects(quoteArgs(v), &s.place, false)
+			s.addShellEffects(quoteArgs(v), &s.executionContext, false)
 			return
 		}
 		for _, item := range v {
@@ -126,59 +126,59 @@ func (s *toolExaminer) examineTexts(field string, v any) {
 			s.language = text
 		}
 		for _, name := range sorted.Keys(v) {
-			if words := knowledge.Words(name); s.isTypeKnown && len(words) > 0 && proseFieldWords[words[len(words)-1]] {
+			if words := knowledge.SplitNameWords(name); s.isActionTypeKnown && len(words) > 0 && proseFieldWords[words[len(words)-1]] {
 				continue
 			}
 			s.examineTexts(name, v[name])
 		}
 		s.language = outer
 	default:
-		s.hasAmount = s.hasAmount || v != nil && fieldNamed(field, "amount")
+		s.hasMoneyAmount = s.hasMoneyAmount || v != nil && fieldNameEndsWithAny(field, "amount")
 	}
 }
 
 // examineText adds the effects that a text suggests by its field's name and its content.
 func (s *toolExaminer) examineText(field, text string) {
-	if !s.isTypeKnown && s.holdsCredential(field, text) {
-		s.addCredentialSend(effect.Effect{Target: s.Action.Type}, "the field "+field)
+	if !s.isActionTypeKnown && s.holdsCredential(field, text) {
+		s.addCredentialSend(effect.Effect{RemoteTargetName: s.Action.Type}, "the field "+field)
 	}
-	if fieldNamed(field, "action", "operation", "op", "method", "mode", "verb") && len(text) <= 64 {
+	if fieldNameEndsWithAny(field, "action", "operation", "op", "method", "mode", "verb") && len(text) <= 64 {
 		s.setPayloadVerb(text)
 	}
-	if s.onlyReads && (text == strings.ToUpper(text) && len(text) <= 64 && isWord(text) && knowledge.SecretVariable(text) || fieldNamed(field, "resource", "resource_type", "resourcetype", "kind") && knowledge.VerbIn(strings.TrimSuffix(strings.ToLower(text), "s"), "secrets")) {
-		s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, Target: s.Action.Type, Reason: "the field " + field + " names a secret"})
+	if s.onlyReads && (text == strings.ToUpper(text) && len(text) <= 64 && isSingleWord(text) && knowledge.SecretVariable(text) || fieldNameEndsWithAny(field, "resource", "resource_type", "resourcetype", "kind") && knowledge.VerbIn(strings.TrimSuffix(strings.ToLower(text), "s"), "secrets")) {
+		s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, RemoteTargetName: s.Action.Type, Reason: "the field " + field + " names a secret"})
 	}
 	if appendedSQL().MatchString(text) {
-		s.payloadVerb, s.payloadVerbList = "drop", "destroys"
+		s.payloadVerb, s.payloadVerbCategory = "drop", "destroys"
 	}
 	switch {
-	case fieldNamed(field, "sql", "query", "statement") && isSQL(text):
+	case fieldNameEndsWithAny(field, "sql", "query", "statement") && isSQL(text):
 		s.hasQuery = true
-		s.addShellEffects(queryClient+" -c "+command.QuoteWord(text), &s.place, false)
-	case isCode(field):
+		s.addShellEffects(queryClient+" -c "+command.QuoteWordIfNeeded(text), &s.executionContext, false)
+	case isCodeField(field):
 		s.hasCode = true
-		if s.addCodeEffects(text, s.codeLanguage()); s.isTypeKnown && s.runsCommands {
+		if s.addCodeEffects(text, s.codeLanguage()); s.isActionTypeKnown && s.runsCommands {
 			s.addCommandLine(text)
 		}
-	case isCommand(field):
+	case isCommandField(field):
 		s.hasCode = true
-		s.addShellEffects(text, &s.place, false)
-	case isURL(text) || fieldNamed(field, "url", "uri", "endpoint", "webhook", "href"):
-		s.addURL(text)
-	case fieldNamed(field, "host", "hostname", "server", "domain"):
-		s.Effects = append(s.Effects, effect.Effect{Kind: effect.Connect, Host: effect.Host(text)})
-	case s.isTypeKnown && looksLikePath(text):
+		s.addShellEffects(text, &s.executionContext, false)
+	case isURL(text) || fieldNameEndsWithAny(field, "url", "uri", "endpoint", "webhook", "href"):
+		s.addHTTPRequestEffect(text)
+	case fieldNameEndsWithAny(field, "host", "hostname", "server", "domain"):
+		s.Effects = append(s.Effects, effect.Effect{Kind: effect.Connect, Host: effect.CanonicalHost(text)})
+	case s.isActionTypeKnown && looksLikePath(text):
 		s.addFileEffects(text)
-	case fieldNamed(field, "recipient", "attendee", "invitee", "mailto") || slices.Contains([]string{"to", "cc", "bcc"}, strings.ToLower(field)):
+	case fieldNameEndsWithAny(field, "recipient", "attendee", "invitee", "mailto") || slices.Contains([]string{"to", "cc", "bcc"}, strings.ToLower(field)):
 		s.messageRecipients = append(s.messageRecipients, text)
 	case looksLikePath(text) || len(text) <= 4096 && strings.IndexByte(text, '\n') < 0 &&
-		fieldNamed(field, "path", "file", "dir", "folder", "directory", "filename", "source", "destination", "src", "dst", "dest", "target", "output", "cwd", "root"):
+		fieldNameEndsWithAny(field, "path", "file", "dir", "folder", "directory", "filename", "source", "destination", "src", "dst", "dest", "target", "output", "cwd", "root"):
 		s.addFileEffects(text)
-	case s.isTypeKnown && s.runsCommands && s.addCommandLine(text):
+	case s.isActionTypeKnown && s.runsCommands && s.addCommandLine(text):
 	default:
-		s.addTextWithoutEffect("field " + redact.Cut(field, 40))
-		s.hasAmount = s.hasAmount || fieldNamed(field, "amount", "iban")
-		s.setsPermissions = s.setsPermissions || fieldNamed(field, "role", "permission", "member", "collaborator", "visibility", "privilege")
+		s.addTextWithoutEffect("field " + redact.TruncateBytes(field, 40))
+		s.hasMoneyAmount = s.hasMoneyAmount || fieldNameEndsWithAny(field, "amount", "iban")
+		s.setsPermissions = s.setsPermissions || fieldNameEndsWithAny(field, "role", "permission", "member", "collaborator", "visibility", "privilege")
 	}
 }
 
@@ -188,8 +188,8 @@ func (s *toolExaminer) addCommandLine(text string) bool {
 	if len(text) > maxCommandBytes || !strings.ContainsAny(text, "|;&$<>`") && !strings.Contains(text, " -") && !strings.Contains(text, "/") {
 		return false
 	}
-	one := &Case{Action: s.Action, shell: s.shell, place: s.place}
-	one.addShellEffects(text, &one.place, false)
+	one := &ActionCase{Action: s.Action, shell: s.shell, executionContext: s.executionContext}
+	one.addShellEffects(text, &one.executionContext, false)
 	if !slices.ContainsFunc(one.Effects, func(e effect.Effect) bool { return e.Kind == effect.Execute && e.Class != effect.UnknownClass }) {
 		return false
 	}
@@ -205,11 +205,11 @@ func (s *toolExaminer) addFileEffects(text string) {
 	}
 	for _, kind := range kinds {
 		if strings.ContainsAny(text, "*?[") {
-			path, isPattern := s.place.Path(text, true)
-			s.Effects = append(s.Effects, effect.Effect{Kind: kind, Path: path, Pattern: isPattern, Recursive: s.recursivePaths})
+			path, isPattern := s.executionContext.Path(text, true)
+			s.Effects = append(s.Effects, effect.Effect{Kind: kind, Path: path, PathIsPattern: isPattern, Recursive: s.readsPathsRecursively})
 			continue
 		}
-		s.addPathEffects(kind, text, s.recursivePaths)
+		s.addPathEffects(kind, text, s.readsPathsRecursively)
 	}
 }
 
@@ -219,49 +219,49 @@ var appendedSQL = prefilter.Lazy(`(?i);\s*(?:drop|delete|truncate|alter|update|i
 // setPayloadVerb records a verb in a value or in the name of a flag that is true: the tool then does more than its
 // name says.
 func (s *toolExaminer) setPayloadVerb(text string) {
-	word, list := knowledge.Verb(text)
+	word, list := knowledge.ToolNameVerb(text)
 	switch list {
 	case "destroys", "pays", "grants", "runs", "changes", "sends":
-		s.payloadVerb, s.payloadVerbList = word, list
+		s.payloadVerb, s.payloadVerbCategory = word, list
 	}
 }
 
 // addVerbEffects adds the effects suggested by the verb in the tool's name, and by fields such as amounts and
 // recipients.
-func (s *toolExaminer) addVerbEffects(word, list string) {
-	change := effect.Effect{Kind: effect.ChangeRemote, Verb: word, Target: s.Action.Type}
-	switch list {
+func (s *toolExaminer) addVerbEffects(verb, verbListName string) {
+	change := effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: verb, RemoteTargetName: s.Action.Type}
+	switch verbListName {
 	case "reads":
-		if knowledge.ShowsSecret(s.Action.Type) {
-			s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, Target: s.Action.Type, Reason: "the tool's name says that it returns a secret"})
+		if knowledge.ToolReturnsSecret(s.Action.Type) {
+			s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, RemoteTargetName: s.Action.Type, Reason: "the tool's name says that it returns a secret"})
 		}
 		return
 	case "destroys", "pays":
-		change.Verb, change.Harms = "delete", []effect.Harm{effect.Destroys}
-		change.Reason = "the tool's name contains " + strconv.Quote(word)
+		change.Verb, change.Harms = "delete", []effect.Harm{effect.DestroysResources}
+		change.Reason = "the tool's name contains " + strconv.Quote(verb)
 	case "grants":
 		change.Verb = "grant"
 	case "runs":
-		if s.hasQuery && !s.hasAmount && !s.setsPermissions && len(s.messageRecipients) == 0 && !slices.ContainsFunc(s.Effects, doesMoreThanRead) {
+		if s.hasQuery && !s.hasMoneyAmount && !s.setsPermissions && len(s.messageRecipients) == 0 && !slices.ContainsFunc(s.Effects, doesMoreThanRead) {
 			s.onlyReads = true // the tool runs a query that only reads
 			return
 		}
 		if change.Verb = "run"; s.hasCode && !slices.ContainsFunc(s.Effects, func(e effect.Effect) bool { return e.Kind == effect.Connect }) {
-			list = "" // the tool runs analysed code and names no other machine
+			verbListName = "" // the tool runs analysed code and names no other machine
 		}
 	}
-	if s.hasAmount && !change.Destroys() {
-		change.Verb, change.Harms, change.Reason = "pay", []effect.Harm{effect.Destroys}, "the arguments contain an amount of money"
+	if s.hasMoneyAmount && !change.DestroysRemoteResource() {
+		change.Verb, change.Harms, change.Reason = "pay", []effect.Harm{effect.DestroysResources}, "the arguments contain an amount of money"
 	}
-	if s.setsPermissions && !change.Destroys() {
+	if s.setsPermissions && !change.DestroysRemoteResource() {
 		change.Verb, change.Reason = "grant", "the arguments set roles, members or visibility"
 	}
-	if list == "sends" || len(s.messageRecipients) > 0 {
+	if verbListName == "sends" || len(s.messageRecipients) > 0 {
 		s.addMessageEffects(s.messageRecipients)
 	}
-	if list != "" && list != "sends" || s.hasAmount || s.setsPermissions {
-		if !change.Destroys() {
-			change.Harms = effect.ChangeHarms(change.Verb)
+	if verbListName != "" && verbListName != "sends" || s.hasMoneyAmount || s.setsPermissions {
+		if !change.DestroysRemoteResource() {
+			change.Harms = effect.HarmsOfRemoteChange(change.Verb)
 		}
 		s.Effects = append(s.Effects, change)
 	}
@@ -286,9 +286,9 @@ func isSQL(text string) bool {
 	return more && rest != "" && knowledge.VerbIn(strings.TrimSpace(first), "queries")
 }
 
-// isCode reports whether a field of an unknown tool contains code.
-func isCode(field string) bool {
-	return fieldNamed(field, "script", "code", "cell", "python", "javascript", "expression")
+// isCodeField reports whether a field of an unknown tool contains code.
+func isCodeField(fieldName string) bool {
+	return fieldNameEndsWithAny(fieldName, "script", "code", "cell", "python", "javascript", "expression")
 }
 
 // codeLanguage returns the language of the code that a tool runs, as given in the payload or else in the
@@ -297,7 +297,7 @@ func (s *toolExaminer) codeLanguage() string {
 	if s.language != "" {
 		return s.language
 	}
-	for _, w := range knowledge.Words(s.name) {
+	for _, w := range knowledge.SplitNameWords(s.name) {
 		if _, known := interpreters[w]; known {
 			return w
 		}
@@ -324,53 +324,53 @@ var interpreters = map[string]string{
 	"ruby": "ruby -e", "perl": "perl -e", "php": "php -r", "lua": "lua -e", "r": "Rscript -e", "julia": "julia -e", "sql": queryClient + " -c",
 }
 
-// CodeLine returns the command that is equivalent to an action that runs code; ok is false if the language is
+// InterpreterCommandLine returns the command that is equivalent to an action that runs code; ok is false if the language is
 // unknown, the code is empty or the action is of another type.
-func CodeLine(a *action.Action) (line string, ok bool) {
+func InterpreterCommandLine(a *action.Action) (line string, ok bool) {
 	text := a.Text("code")
 	if a.Type != "execute_code" || text == "" {
 		return "", false
 	}
-	starts, known := interpreterOf(languageOf(a.Payload))
-	return strings.Replace(starts, "ipython", "python3", 1) + " " + command.QuoteWord(text), known
+	starts, known := interpreterCommandPrefix(languageOf(a.Payload))
+	return strings.Replace(starts, "ipython", "python3", 1) + " " + command.QuoteWordIfNeeded(text), known
 }
 
-// interpreterOf returns the command that runs code of a language. Version numbers are ignored: python3.12 is
+// interpreterCommandPrefix returns the command that runs code of a language. Version numbers are ignored: python3.12 is
 // python.
-func interpreterOf(language string) (starts string, known bool) {
+func interpreterCommandPrefix(language string) (commandPrefix string, known bool) {
 	name := strings.TrimRight(strings.ToLower(language), "0123456789.x- ")
 	if name == "" {
 		name = "python"
 	}
-	starts, known = interpreters[name]
-	return starts, known
+	commandPrefix, known = interpreters[name]
+	return commandPrefix, known
 }
 
 // addCodeEffects adds the effects of code in a language; "" is Python.
-func (c *Case) addCodeEffects(text, language string) {
-	starts, known := interpreterOf(language)
+func (c *ActionCase) addCodeEffects(text, language string) {
+	starts, known := interpreterCommandPrefix(language)
 	switch {
 	case !known:
-		c.addUnknownEffect(effect.CauseUnknownTool, "the code is in a language that shield does not read: "+strconv.Quote(redact.Cut(language, 40)))
-	case !strings.HasPrefix(starts, "ipython") || !isWord(text):
-		c.addShellEffects(starts+" "+command.QuoteWord(text), &c.place, false)
+		c.addUnknownEffect(effect.CauseUnknownTool, "the code is in a language that shield does not read: "+strconv.Quote(redact.TruncateBytes(language, 40)))
+	case !strings.HasPrefix(starts, "ipython") || !isSingleWord(text):
+		c.addShellEffects(starts+" "+command.QuoteWordIfNeeded(text), &c.executionContext, false)
 	}
 }
 
-// isWord reports whether a text is a single word or number, as in the fields "currency_code" and "zip_code":
+// isSingleWord reports whether a text is a single word or number, as in the fields "currency_code" and "zip_code":
 // as Python code it has no effect.
-func isWord(text string) bool {
+func isSingleWord(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' })
 }
 
-// isCommand reports whether a field of an unknown tool contains a command.
-func isCommand(field string) bool {
-	return fieldNamed(field, "command", "cmd", "commands", "shell", "argv", "exec", "run", "bash", "powershell", "program", "entrypoint", "runner", "bin")
+// isCommandField reports whether a field of an unknown tool contains a command.
+func isCommandField(fieldName string) bool {
+	return fieldNameEndsWithAny(fieldName, "command", "cmd", "commands", "shell", "argv", "exec", "run", "bash", "powershell", "program", "entrypoint", "runner", "bin")
 }
 
-// fieldNamed reports whether a field has one of some names, or ends in one, as "outputPath" and "log_file"
+// fieldNameEndsWithAny reports whether a field has one of some names, or ends in one, as "outputPath" and "log_file"
 // do.
-func fieldNamed(field string, names ...string) bool {
+func fieldNameEndsWithAny(field string, names ...string) bool {
 	field = strings.ToLower(field)
 	for _, name := range names {
 		if strings.HasSuffix(strings.TrimSuffix(field, "s"), strings.TrimSuffix(name, "s")) && (len(name) > 3 || field == name || strings.HasSuffix(field, "_"+name) || strings.HasSuffix(field, "-"+name) || name == "url" || name == "uri" || name == "dir") {

@@ -10,7 +10,7 @@ import (
 
 // causeOf returns the cause of the last effect, which says what an unknown tool is
 // taken for.
-func causeOf(c *Case) effect.Cause { return c.Effects[len(c.Effects)-1].Cause }
+func causeOf(c *ActionCase) effect.EffectCause { return c.Effects[len(c.Effects)-1].Cause }
 
 // TestReaders says which unknown tools are treated as ones that only read.
 func TestReaders(t *testing.T) {
@@ -18,7 +18,7 @@ func TestReaders(t *testing.T) {
 	for _, c := range [...]struct {
 		name    string
 		payload obj
-		want    effect.Cause
+		want    effect.EffectCause
 	}{
 		{"mcp__jira__get_issue", obj{"key": "ENG-1"}, effect.CauseUnknownReadingTool},
 		{"mcp__github__pull_request_read", obj{"repo": "r", "number": 3.0}, effect.CauseUnknownReadingTool},
@@ -65,7 +65,7 @@ func TestReaders(t *testing.T) {
 	for _, name := range strings.Split(strings.Repeat("ab,", maxPayloadTexts+1), ",") {
 		many["x"] = append(slicesOf(many["x"]), name)
 	}
-	if c := testAnalyzer.Case(act("get_x", many)); causeOf(c) != effect.CauseUnknownTool || c.Unexamined == "" {
+	if c := testAnalyzer.Case(act("get_x", many)); causeOf(c) != effect.CauseUnknownTool || c.UnexaminedReason == "" {
 		t.Errorf("a payload that was not read to the end: cause %s", causeOf(c))
 	}
 }
@@ -78,7 +78,7 @@ func TestLooseCommand(t *testing.T) {
 		"FLUSHALL": false, "DROP TABLE users": false, "ls; give bob diamond": false, "# ls": false, "x=1": false,
 	} {
 		a := act("execute_command", obj{"command": text})
-		a.GivenType = "run"
+		a.ReceivedType = "run"
 		if got := testAnalyzer.Case(a); (causeOf(got) != effect.CauseUnknownTool) != known {
 			t.Errorf("%s: effects:\n%s", text, show(got.Effects))
 		}
@@ -88,9 +88,9 @@ func TestLooseCommand(t *testing.T) {
 func slicesOf(v any) []any { list, _ := v.([]any); return list }
 
 // has reports whether a case has an effect that a wanted one describes.
-func has(c *Case, want effect.Effect) bool {
+func has(c *ActionCase, want effect.Effect) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return e.RuleKind() == want.RuleKind() && e.Verb == want.Verb && e.Target == want.Target && e.Host == want.Host && e.Destroys() == want.Destroys() && slices.Equal(e.Labels, want.Labels)
+		return e.KindForPolicies() == want.KindForPolicies() && e.Verb == want.Verb && e.RemoteTargetName == want.RemoteTargetName && e.Host == want.Host && e.DestroysRemoteResource() == want.DestroysRemoteResource() && slices.Equal(e.Labels, want.Labels)
 	})
 }
 
@@ -104,37 +104,37 @@ func TestMeant(t *testing.T) {
 		want    effect.Effect
 		not     bool
 	}{
-		{"delete_repository", obj{}, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Target: "delete_repository", Harms: []effect.Harm{effect.Destroys}}, false},
-		{"transfer_funds", obj{}, effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Target: "transfer_funds", Harms: []effect.Harm{effect.Destroys}}, false},
-		{"update_invoice", obj{"amount": 5.0}, effect.Effect{Kind: effect.ChangeRemote, Verb: "pay", Target: "update_invoice", Harms: []effect.Harm{effect.Destroys}}, false},
-		{"add_user", obj{"role": "admin"}, effect.Effect{Kind: effect.ChangeRemote, Verb: "grant", Target: "add_user"}, false},
-		{"update_repo", obj{"public": true}, effect.Effect{Kind: effect.ChangeRemote, Verb: "grant", Target: "update_repo"}, false},
-		{"update_repo", obj{"public": false}, effect.Effect{Kind: effect.ChangeRemote, Verb: "grant", Target: "update_repo"}, true},
-		{"notify_team", obj{"recipients": []any{"a@b.test"}}, effect.Effect{Kind: effect.SendMessage, Target: "a@b.test"}, false},
+		{"delete_repository", obj{}, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "delete", RemoteTargetName: "delete_repository", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"transfer_funds", obj{}, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "delete", RemoteTargetName: "transfer_funds", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"update_invoice", obj{"amount": 5.0}, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "pay", RemoteTargetName: "update_invoice", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"add_user", obj{"role": "admin"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "grant", RemoteTargetName: "add_user"}, false},
+		{"update_repo", obj{"public": true}, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "grant", RemoteTargetName: "update_repo"}, false},
+		{"update_repo", obj{"public": false}, effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "grant", RemoteTargetName: "update_repo"}, true},
+		{"notify_team", obj{"recipients": []any{"a@b.test"}}, effect.Effect{Kind: effect.SendMessage, RemoteTargetName: "a@b.test"}, false},
 		{"contacts_export", obj{}, effect.Effect{Kind: effect.SendMessage}, false},
-		{"create_issue", obj{"body": "AWS_SECRET_ACCESS_KEY=abcd"}, effect.Effect{Kind: effect.SendData, Target: "create_issue", Labels: credential}, false},
+		{"create_issue", obj{"body": "AWS_SECRET_ACCESS_KEY=abcd"}, effect.Effect{Kind: effect.SendData, RemoteTargetName: "create_issue", Labels: credential}, false},
 
-		{"send_email", obj{"to": "a@b.test, c@d.test", "cc": []any{"e@f.test"}}, effect.Effect{Kind: effect.SendMessage, Target: "c@d.test"}, false},
-		{"send_email", obj{"to": "a@b.test", "cc": []any{"e@f.test"}}, effect.Effect{Kind: effect.SendMessage, Target: "e@f.test"}, false},
-		{"send_email", obj{"to": "a@b.test", "body": "DB_PASSWORD=hunter2"}, effect.Effect{Kind: effect.SendData, Target: "send_email", Labels: credential}, false},
-		{"send_email", obj{"to": "a@b.test", "body": "the password is in the vault"}, effect.Effect{Kind: effect.SendData, Target: "send_email", Labels: credential}, true},
-		{"create_event", obj{"title": "x", "attendees": []any{obj{"email": "a@b.test"}}}, effect.Effect{Kind: effect.SendMessage, Target: "a@b.test"}, false},
+		{"send_email", obj{"to": "a@b.test, c@d.test", "cc": []any{"e@f.test"}}, effect.Effect{Kind: effect.SendMessage, RemoteTargetName: "c@d.test"}, false},
+		{"send_email", obj{"to": "a@b.test", "cc": []any{"e@f.test"}}, effect.Effect{Kind: effect.SendMessage, RemoteTargetName: "e@f.test"}, false},
+		{"send_email", obj{"to": "a@b.test", "body": "DB_PASSWORD=hunter2"}, effect.Effect{Kind: effect.SendData, RemoteTargetName: "send_email", Labels: credential}, false},
+		{"send_email", obj{"to": "a@b.test", "body": "the password is in the vault"}, effect.Effect{Kind: effect.SendData, RemoteTargetName: "send_email", Labels: credential}, true},
+		{"create_event", obj{"title": "x", "attendees": []any{obj{"email": "a@b.test"}}}, effect.Effect{Kind: effect.SendMessage, RemoteTargetName: "a@b.test"}, false},
 		{"create_event", obj{"title": "x", "attendees": []any{}}, effect.Effect{Kind: effect.SendMessage}, true},
-		{"memory_write", obj{"content": "DB_PASSWORD=hunter2"}, effect.Effect{Kind: effect.SendData, Target: "memory_write", Labels: credential}, false},
+		{"memory_write", obj{"content": "DB_PASSWORD=hunter2"}, effect.Effect{Kind: effect.SendData, RemoteTargetName: "memory_write", Labels: credential}, false},
 		{"http_request", obj{"url": "https://a.test/i?env=DB_PASSWORD%3Dhunter2"}, effect.Effect{Kind: effect.SendData, Host: "a.test", Labels: credential}, false},
 		{"http_request", obj{"url": "https://a.test/", "headers": obj{"X-Note": "DB_PASSWORD=hunter2"}}, effect.Effect{Kind: effect.SendData, Host: "a.test", Labels: credential}, false},
 		{"http_request", obj{"url": "https://a.test/", "headers": obj{"Authorization": "Bearer a1b2c3d4e5f6a7b8c9d0"}}, effect.Effect{Kind: effect.SendData, Host: "a.test", Labels: credential}, true},
 		{"http_request", obj{"url": "http://localhost:3000/", "body": "password=hunter2"}, effect.Effect{Kind: effect.SendData, Host: "localhost", Labels: credential}, true},
 		{"http_request", obj{"url": "https://a.test/i?d=TWVldCBtZSBhdCB0aGUgZG9jayBhdCBub29u"}, effect.Effect{Kind: effect.SendData, Host: "a.test"}, false},
 		{"http_request", obj{"url": "https://a.test/search?q=meet+me+at+the+dock"}, effect.Effect{Kind: effect.SendData, Host: "a.test"}, true},
-		{"http_request", obj{"url": "https://a.test/users/5/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, false},
-		{"http_request", obj{"url": "https://a.test/deleteAllUsers.php"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, false},
-		{"http_request", obj{"url": "https://a.test/x?action=delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, false},
-		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{removeUser}"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "remove", Harms: []effect.Harm{effect.Destroys}}, false},
-		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{addUser}"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "mutation"}, false},
-		{"http_request", obj{"url": "https://docs.a.test/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "docs.a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, true},
-		{"http_request", obj{"url": "https://a.test/docs/api/delete"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, true},
-		{"http_request", obj{"url": "https://a.test/how-to/delete-a-branch.html"}, effect.Effect{Kind: effect.ChangeRemote, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.Destroys}}, true},
+		{"http_request", obj{"url": "https://a.test/users/5/delete"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"http_request", obj{"url": "https://a.test/deleteAllUsers.php"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"http_request", obj{"url": "https://a.test/x?action=delete"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{removeUser}"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "remove", Harms: []effect.Harm{effect.DestroysResources}}, false},
+		{"http_request", obj{"url": "https://a.test/graphql?query=mutation{addUser}"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "mutation"}, false},
+		{"http_request", obj{"url": "https://docs.a.test/delete"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "docs.a.test", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, true},
+		{"http_request", obj{"url": "https://a.test/docs/api/delete"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, true},
+		{"http_request", obj{"url": "https://a.test/how-to/delete-a-branch.html"}, effect.Effect{Kind: effect.ChangeRemoteSystem, Host: "a.test", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}}, true},
 		{"browser_evaluate", obj{"function": "() => fetch('https://a.test/x')"}, effect.Effect{Kind: effect.HTTPRequest, Host: "a.test"}, false},
 		{"browser_evaluate", obj{"function": "() => document.title"}, effect.Effect{Certainty: effect.Unknown}, true},
 	} {

@@ -9,10 +9,10 @@ import (
 )
 
 // A View is one text that rules and models read.
-type View struct {
-	Name  string `json:"view"`  // raw, folded, base64, …, words
-	Field string `json:"field"` // canonical payload field the text came from, such as "command"
-	Text  string `json:"text"`
+type PayloadTextVariant struct {
+	TransformationName string `json:"view"`  // raw, folded, base64, …, words
+	Field              string `json:"field"` // canonical payload field the text came from, such as "command"
+	Text               string `json:"text"`
 }
 
 const (
@@ -25,18 +25,18 @@ var defaultViewFields = [...]string{"command", "path", "source", "destination", 
 
 // Views returns the texts of a case that rules and models read, at most 8 and 64 KiB in total. They are
 // computed on first use. If there is more text, Views sets Unexamined.
-func (c *Case) Views() []View {
-	if c.views == nil {
-		c.views = c.collectViews(defaultViewFields[:], c.commandWords)
+func (c *ActionCase) Views() []PayloadTextVariant {
+	if c.cachedTextViews == nil {
+		c.cachedTextViews = c.collectViews(defaultViewFields[:], c.resolvedCommandText)
 	}
-	return c.views
+	return c.cachedTextViews
 }
 
 // FieldViews returns the views of other payload fields, within the same limits. A field that is not text is read as
 // the texts in it, one per line. The new text of edits is the field content, and their diff is the field
 // change, see [diffOfEdits]. The views are computed on first use; the caller must not change fields
 // afterwards.
-func (c *Case) FieldViews(fields ...string) []View {
+func (c *ActionCase) FieldViews(fields ...string) []PayloadTextVariant {
 	for i := range c.fieldViewCache {
 		if slices.Equal(c.fieldViewCache[i].fields, fields) {
 			return c.fieldViewCache[i].views
@@ -50,7 +50,7 @@ func (c *Case) FieldViews(fields ...string) []View {
 // fieldViews caches the views of some fields.
 type fieldViews struct {
 	fields []string
-	views  []View
+	views  []PayloadTextVariant
 }
 
 // A decodedText caches the decoded layers of a text.
@@ -59,14 +59,14 @@ type decodedText struct {
 	layers []decode.Layer
 }
 
-// A foldedText caches the result of [decode.Fold].
+// A foldedText caches the result of [decode.FoldUnicodeLookalikes].
 type foldedText struct{ text, folded string }
 
 // maxCachedTexts is the maximum number of texts in these caches.
 const maxCachedTexts = 16
 
 // decodedLayers returns [decode.Layers] of a text, cached because several lists of fields may contain it.
-func (c *Case) decodedLayers(text string) []decode.Layer {
+func (c *ActionCase) decodedLayers(text string) []decode.Layer {
 	for i := range c.decodedCache {
 		if c.decodedCache[i].text == text {
 			return c.decodedCache[i].layers
@@ -79,14 +79,14 @@ func (c *Case) decodedLayers(text string) []decode.Layer {
 	return layers
 }
 
-// foldText returns [decode.Fold] of a text, cached because several lists of fields may contain it.
-func (c *Case) foldText(text string) string {
+// foldText returns [decode.FoldUnicodeLookalikes] of a text, cached because several lists of fields may contain it.
+func (c *ActionCase) foldText(text string) string {
 	for i := range c.foldedCache {
 		if c.foldedCache[i].text == text {
 			return c.foldedCache[i].folded
 		}
 	}
-	folded := decode.Fold(text)
+	folded := decode.FoldUnicodeLookalikes(text)
 	if folded != text && len(c.foldedCache) < maxCachedTexts {
 		c.foldedCache = append(c.foldedCache, foldedText{text, folded})
 	}
@@ -95,9 +95,9 @@ func (c *Case) foldText(text string) string {
 
 // collectViews returns the views of some fields: first the raw texts, then the command's words, then the folded and
 // decoded texts.
-func (c *Case) collectViews(fields []string, words string) []View {
-	r := viewCollector{c: c, views: make([]View, 0, 4)}
-	for _, field := range fields {
+func (c *ActionCase) collectViews(fieldNames []string, resolvedCommandText string) []PayloadTextVariant {
+	r := viewCollector{c: c, views: make([]PayloadTextVariant, 0, 4)}
+	for _, field := range fieldNames {
 		if field == "change" {
 			r.add("raw", field, diffOfEdits(c.Action.Payload))
 			continue
@@ -108,13 +108,13 @@ func (c *Case) collectViews(fields []string, words string) []View {
 		if field == "content" {
 			r.add("raw", field, editedText(c.Action.Payload))
 			if c.Action.Type == "write_file" && c.Action.Payload["content"] == nil {
-				r.add("raw", field, unlistedFieldsText(c.Action.Payload))
+				r.add("raw", field, unknownFieldsText(c.Action.Payload))
 			}
 		}
 	}
 	raw := len(r.views)
-	if words != "" {
-		r.add("words", "command", words)
+	if resolvedCommandText != "" {
+		r.add("words", "command", resolvedCommandText)
 	}
 	for _, v := range r.views[:raw] {
 		r.add("folded", v.Field, c.foldText(v.Text))
@@ -132,9 +132,9 @@ func (c *Case) collectViews(fields []string, words string) []View {
 
 // A viewCollector collects views up to the limits.
 type viewCollector struct {
-	c     *Case
-	views []View
-	size  int
+	c              *ActionCase
+	views          []PayloadTextVariant
+	collectedBytes int
 }
 
 func (r *viewCollector) add(name, field, text string) {
@@ -146,7 +146,7 @@ func (r *viewCollector) add(name, field, text string) {
 			return
 		}
 	}
-	room := maxViewBytes - r.size
+	room := maxViewBytes - r.collectedBytes
 	switch {
 	case len(r.views) == maxViews:
 		r.c.setUnexamined("the action has more than 8 texts to scan")
@@ -157,8 +157,8 @@ func (r *viewCollector) add(name, field, text string) {
 			return
 		}
 	}
-	r.size += len(text)
-	r.views = append(r.views, View{Name: name, Field: field, Text: text})
+	r.collectedBytes += len(text)
+	r.views = append(r.views, PayloadTextVariant{TransformationName: name, Field: field, Text: text})
 }
 
 // joinTexts returns the texts in a value, one per line.

@@ -30,7 +30,7 @@ func TestWeaker(t *testing.T) {
 	put(t, top+"/compose.yml", compose)
 	put(t, top+"/long/compose.yml", compose+strings.Repeat("# x\n", 40_000))
 	put(t, top+"/chart/a.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  {{- with .x }} a: [ {{ . }}\n  image: a\n  runAsNonRoot: true\n")
-	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", Roots: []string{top}, UseLocalFiles: true})
+	an, err := New(Options{Shell: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, UseLocalFiles: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestWeaker(t *testing.T) {
 			switch {
 			case e.HasHarm(effect.WeakensProtection):
 				got = weakens
-			case e.Certainty == effect.Unknown && got == nothing && (e.Cause == effect.CauseLimit || e.Cause == effect.CauseSyntax) && e.Path != "":
+			case e.Certainty == effect.Unknown && got == nothing && (e.Cause == effect.CauseAnalysisLimitExceeded || e.Cause == effect.CauseSyntax) && e.Path != "":
 				got = unknown
 			}
 		}
@@ -96,7 +96,9 @@ func TestWeaker(t *testing.T) {
 	for i := range 40 {
 		many += " .github/workflows/" + string(rune('a'+i%26)) + string(rune('a'+i/26)) + ".yml"
 	}
-	if c := an.Case(command(many)); !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Certainty == effect.Unknown && e.Cause == effect.CauseLimit }) {
+	if c := an.Case(command(many)); !slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+		return e.Certainty == effect.Unknown && e.Cause == effect.CauseAnalysisLimitExceeded
+	}) {
 		t.Error("many files are not unknown")
 	}
 }

@@ -49,10 +49,10 @@ var inputValidation = prefilter.Lazy(`(?i)\bescapeshell(?:arg|cmd)\s*\(|\bintval
 
 // Limits for one file.
 const (
-	maxPageBytes = 256 << 10
-	maxCalls     = 64
-	maxCallBytes = 600 // bytes of one call
-	maxNames     = 64
+	maxPageBytes            = 256 << 10
+	maxFunctionCallsPerFile = 64
+	maxFunctionCallBytes    = 600 // bytes of one call
+	maxTaintedVariables     = 64
 )
 
 // A reverseShellForm describes source code of a compiled language that connects a shell to a socket. The source
@@ -165,7 +165,7 @@ func (d *pageLanguage) runsRequestInput(text string) bool {
 		if d.requestInput().MatchString(part) {
 			return true
 		}
-		for _, word := range identifier().FindAllString(part, maxNames) {
+		for _, word := range identifier().FindAllString(part, maxTaintedVariables) {
 			if names[word] {
 				return true
 			}
@@ -174,14 +174,14 @@ func (d *pageLanguage) runsRequestInput(text string) bool {
 	}
 	for range 3 {
 		before := len(names)
-		for _, m := range d.assignment().FindAllStringSubmatch(text, maxCalls*4) {
-			if len(names) < maxNames && said(m[2]) {
+		for _, m := range d.assignment().FindAllStringSubmatch(text, maxFunctionCallsPerFile*4) {
+			if len(names) < maxTaintedVariables && said(m[2]) {
 				names[m[1]] = true
 			}
 		}
-		for _, m := range d.functionDefinition().FindAllStringSubmatch(text, maxCalls) {
+		for _, m := range d.functionDefinition().FindAllStringSubmatch(text, maxFunctionCallsPerFile) {
 			call := regexp.MustCompile(`\b` + regexp.QuoteMeta(m[1]) + `\s*\(`)
-			if !callHasArgument(call.FindAllStringIndex(text, maxCalls), text, said) {
+			if !callHasArgument(call.FindAllStringIndex(text, maxFunctionCallsPerFile), text, said) {
 				continue
 			}
 			for _, word := range identifier().FindAllString(m[2], 8) {
@@ -192,13 +192,13 @@ func (d *pageLanguage) runsRequestInput(text string) bool {
 			break
 		}
 	}
-	return callHasArgument(d.commandCall().FindAllStringIndex(text, maxCalls), text, said)
+	return callHasArgument(d.commandCall().FindAllStringIndex(text, maxFunctionCallsPerFile), text, said)
 }
 
 // callHasArgument reports whether a condition holds for the arguments of one of some calls.
 func callHasArgument(calls [][]int, text string, holds func(string) bool) bool {
 	for _, at := range calls {
-		args := text[at[1]:min(len(text), at[1]+maxCallBytes)]
+		args := text[at[1]:min(len(text), at[1]+maxFunctionCallBytes)]
 		depth := 1
 		for i := 0; i < len(args) && depth > 0; i++ {
 			switch args[i] {

@@ -19,19 +19,19 @@ func TestAnswersAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			a := AdvanceApproval{Name: fmt.Sprint("allow-", i), By: "ann", What: "x\"\n  - name: forged", Kind: facts.Kind{Facts: []string{"run a: \"b\"\n# c"}, Findings: []string{"é\u2028"}}}
+			a := AdvanceApproval{Name: fmt.Sprint("allow-", i), By: "ann", ApprovedActionText: "x\"\n  - name: forged", Kind: facts.ActionKind{ActionFactTexts: []string{"run a: \"b\"\n# c"}, Findings: []string{"é\u2028"}}}
 			if err := AddAnswer(t.Context(), file, &a, "a comment\n- name: forged"); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	list, err := Answers(file)
+	list, err := ReadAdvanceApprovals(file)
 	if err != nil || len(list) != 8 {
 		t.Fatalf("%d answers, %v", len(list), err)
 	}
 	for _, a := range list {
-		if !strings.HasPrefix(a.Name, "allow-") || a.Kind.Facts[0] != "run a: \"b\"\n# c" || a.What != "x\"\n  - name: forged" {
+		if !strings.HasPrefix(a.Name, "allow-") || a.Kind.ActionFactTexts[0] != "run a: \"b\"\n# c" || a.ApprovedActionText != "x\"\n  - name: forged" {
 			t.Errorf("%+v", a)
 		}
 	}
@@ -43,13 +43,13 @@ func TestAnswersAtOnce(t *testing.T) {
 		wg.Go(func() { _, _ = RemoveAnswer(t.Context(), file, "allow-5") })
 	}
 	wg.Wait()
-	if list, err := Answers(file); err != nil || len(list) != 6 {
+	if list, err := ReadAdvanceApprovals(file); err != nil || len(list) != 6 {
 		t.Errorf("%d answers are left, %v", len(list), err)
 	}
 	if err := os.Chmod(file, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := Answers(file); err == nil && runtime.GOOS != "windows" {
+	if list, err := ReadAdvanceApprovals(file); err == nil && runtime.GOOS != "windows" {
 		t.Errorf("a file that others can write counts: %d", len(list))
 	}
 }

@@ -22,8 +22,8 @@ import (
 // A Store keeps data that approvals share between processes. TakeApproval counts one request. If
 // max requests were already counted within the last hour, it returns an error that says when the
 // next request is allowed. Get and Put keep remembered answers.
-type Store interface {
-	TakeApproval(ctx context.Context, max int) error
+type ApprovalStateStore interface {
+	ChargeApprovalRequest(ctx context.Context, max int) error
 	Get(ctx context.Context, binding string) (value []byte, ok bool, err error)
 	Put(ctx context.Context, binding string, value []byte, expires time.Time) error
 }
@@ -32,41 +32,41 @@ type Store interface {
 type Options struct {
 	config.Approval        // no Timeout means 300 s, no MaxPerHour means 60
 	NoChannelReason string // why Channels is empty, and the fix; "" means that no channel is configured
-	Store           Store
+	Store           ApprovalStateStore
 
-	// AnswerKey returns the key of a remembered answer: it covers the action, its place and session, its
+	// RememberedAnswerKey returns the key of a remembered answer: it covers the action, its place and session, its
 	// effects, and the policy, rules and model that judged it.
-	AnswerKey func(*analysis.Case) string
+	RememberedAnswerKey func(*analysis.ActionCase) string
 
-	// OfferKindApproval returns what one answer for this kind of action would cover in the session, and a function that
+	// OfferAdvanceApproval returns what one answer for this kind of action would cover in the session, and a function that
 	// stores that answer. nil, or no text: no answer for the kind is offered.
-	OfferKindApproval func(ctx context.Context, c *analysis.Case) (text string, keep func(ctx context.Context, by string) error)
+	OfferAdvanceApproval func(ctx context.Context, c *analysis.ActionCase) (text string, keep func(ctx context.Context, by string) error)
 
-	// OfferToolClass returns what is known of the unknown tool of a case, and a function that stores its class. nil,
+	// PrepareToolClassQuestion returns what is known of the unknown tool of a case, and a function that stores its class. nil,
 	// or no text: the case has no unknown tool.
-	OfferToolClass func(c *analysis.Case) (about string, keep func(ctx context.Context, class analysis.ToolClass, by string) error)
+	PrepareToolClassQuestion func(c *analysis.ActionCase) (about string, keep func(ctx context.Context, class analysis.ToolClass, by string) error)
 
-	// StartedByProgram says that another program started this one and may be drawing on the
+	// ParentProgramMayUseTerminal says that another program started this one and may be drawing on the
 	// terminal. The channel "tty" then keeps away from one that is in raw mode:
 	// two programs would share what the person types.
-	StartedByProgram bool
+	ParentProgramMayUseTerminal bool
 
-	// NoLink suppresses the page's link, because output does not go to a terminal, and an agent may read
+	// HideApprovalPageLink suppresses the page's link, because output does not go to a terminal, and an agent may read
 	// it.
-	NoLink bool
+	HideApprovalPageLink bool
 
-	// NotPersonReason returns why an answer at this terminal may come from a program instead of a person, or nil.
+	// CheckTerminalUserIsPerson returns why an answer at this terminal may come from a program instead of a person, or nil.
 	// Then the page's code is not printed either.
-	NotPersonReason func() error
+	CheckTerminalUserIsPerson func() error
 
-	// UnreachableReason returns why no user can notice a question on the approval page, or nil if a
+	// CheckPageUserReachable returns why no user can notice a question on the approval page, or nil if a
 	// user can. Only the setting "auto" for the channels uses it; a nil function means that a user
 	// can.
-	UnreachableReason func() error
+	CheckPageUserReachable func() error
 
-	// MustAskItself reports whether shield asks about a case itself, even where the host
+	// MustShieldAsk reports whether shield asks about a case itself, even where the host
 	// could; nil means no.
-	MustAskItself func(*analysis.Case) bool
+	MustShieldAsk func(*analysis.ActionCase) bool
 
 	// UndoHint returns a line for the page about files that were kept before actions deleted or
 	// overwrote them, "" if there are none; nil says nothing.
@@ -76,18 +76,18 @@ type Options struct {
 	// person itself, or nil if it can. It is nil where no host calls.
 	HostCannotAskReason func() error
 
-	CommandDir string // working folder of the program of channel "command"; "": the current folder
+	ApprovalProgramWorkingDir string // working folder of the program of channel "command"; "": the current folder
 
-	StateDir    string              // folder for the locks of terminals and the inbox of the page
-	PersonName  string              // name of the user at the terminal; "" if unknown
-	Asker       string              // the asking program and the one that started it, for the user; "" if unknown
-	NoBoldText  bool                // show questions on the terminal without bold text
-	Getenv      func(string) string // reads an environment variable; nil: none is set
-	OnInterrupt func()              // called when the user presses ^C at a question; may be nil
-	Environ     []string            // environment of the program of channel "command"
-	Redactor    *redact.Redactor    // redacts secrets in output to the command, the desktop, the state and the screen; nil redacts only what has the form of a secret
-	Notice      io.Writer           // receives errors, and the page's link unless NoLink; nothing if StartedByProgram; nil discards both
-	Clock       func() time.Time    // nil: the system's clock
+	StateDir                 string              // folder for the locks of terminals and the inbox of the page
+	PersonName               string              // name of the user at the terminal; "" if unknown
+	AskingProgramDescription string              // the asking program and the one that started it, for the user; "" if unknown
+	NoBoldText               bool                // show questions on the terminal without bold text
+	Getenv                   func(string) string // reads an environment variable; nil: none is set
+	OnInterrupt              func()              // called when the user presses ^C at a question; may be nil
+	Environ                  []string            // environment of the program of channel "command"
+	Redactor                 *redact.Redactor    // redacts secrets in output to the command, the desktop, the state and the screen; nil redacts only what has the form of a secret
+	NoticeOutput             io.Writer           // receives errors, and the page's link unless HideApprovalPageLink; nothing if ParentProgramMayUseTerminal; nil discards both
+	Clock                    func() time.Time    // nil: the system's clock
 }
 
 // A Channel is one way to ask a person, such as the terminal or the page.
@@ -105,24 +105,24 @@ type Channel interface {
 
 // An Answer is what a person said to one request.
 type Answer struct {
-	ID          string             // ID of the request
-	Approve     bool               // false denies
-	RememberFor time.Duration      // approve this exact action for this long; 0 means once
-	ApproveKind bool               // approve this kind of action for the session
-	Class       analysis.ToolClass // class of the unknown tool; "" if the person did not choose one
-	Reason      string             // reason of the person, for the agent
-	By          string             // name of the person, as the channel knows it
-	StopAsking  bool               // the person wants no more questions
+	ID                  string             // ID of the request
+	Approve             bool               // false denies
+	RememberFor         time.Duration      // approve this exact action for this long; 0 means once
+	IsAdvanceApproval   bool               // approve this kind of action for the session
+	Class               analysis.ToolClass // class of the unknown tool; "" if the person did not choose one
+	Reason              string             // reason of the person, for the agent
+	AnsweringPersonName string             // name of the person, as the channel knows it
+	StopAsking          bool               // the person wants no more questions
 }
 
 // Limits of answers.
 const (
-	defaultTimeout      = 300 * time.Second
-	defaultPerHour      = 60
-	maxRememberDuration = time.Hour
-	maxReasonBytes      = 500             // bytes
-	maxTerminalWait     = time.Hour       // how long to wait for a terminal that another process uses
-	withdrawTimeout     = 3 * time.Second // how long a channel may take to clean up
+	defaultAnswerTimeout       = 300 * time.Second
+	defaultMaxQuestionsPerHour = 60
+	maxRememberDuration        = time.Hour
+	maxReasonBytes             = 500             // bytes
+	maxTerminalWait            = time.Hour       // how long to wait for a terminal that another process uses
+	questionWithdrawTimeout    = 3 * time.Second // how long a channel may take to clean up
 )
 
 // An Approver puts cases to people. Goroutines may share it.
@@ -141,10 +141,10 @@ type Approver struct {
 // New returns an Approver. An unknown channel is an error.
 func New(o Options) (*Approver, error) {
 	if o.Timeout <= 0 {
-		o.Timeout = config.Duration(defaultTimeout)
+		o.Timeout = config.Duration(defaultAnswerTimeout)
 	}
-	if o.MaxPerHour == 0 {
-		o.MaxPerHour = defaultPerHour
+	if o.MaxQuestionsPerHour == 0 {
+		o.MaxQuestionsPerHour = defaultMaxQuestionsPerHour
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -152,12 +152,12 @@ func New(o Options) (*Approver, error) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
-	if len(o.Channels) > 0 && (o.Store == nil || o.AnswerKey == nil) {
+	if len(o.Channels) > 0 && (o.Store == nil || o.RememberedAnswerKey == nil) {
 		return nil, errors.New("approval needs a state folder for its hourly limit; set HOME or --state")
 	}
 	a := &Approver{options: o, firstChannelOnly: o.Channels.Auto()}
 	var err error
-	if a.unattendedWait, err = o.Wait(); err != nil {
+	if a.unattendedWait, err = o.UnattendedWaitDuration(); err != nil {
 		return nil, fmt.Errorf("approval.unattended %w", err)
 	}
 	for _, name := range o.channelNames() {
@@ -182,7 +182,7 @@ func (o *Options) channelNames() []string {
 	switch {
 	case !o.Channels.Auto():
 		return o.Channels
-	case o.StartedByProgram:
+	case o.ParentProgramMayUseTerminal:
 		return []string{HostChannel, "web"}
 	default:
 		return []string{"tty", "web"}
@@ -191,14 +191,14 @@ func (o *Options) channelNames() []string {
 
 // Usable reports whether a person can be asked now, and if not, why.
 func (a *Approver) Usable() (bool, string) {
-	usable, _, why := a.usableChannels(false)
+	usable, _, why := a.usableChannelsOrApprovalPage(false)
 	return len(usable) > 0, why
 }
 
-// usableChannels returns the channels to ask now, how long a question waits there, and why other
+// usableChannelsOrApprovalPage returns the channels to ask now, how long a question waits there, and why other
 // channels cannot be asked. If itself is set, shield asks instead of the host.
-func (a *Approver) usableChannels(itself bool) (usable []Channel, patience time.Duration, why string) {
-	usable, why = a.workingChannels(itself)
+func (a *Approver) usableChannelsOrApprovalPage(mustShieldAsk bool) (usable []Channel, patience time.Duration, why string) {
+	usable, why = a.configuredUsableChannels(mustShieldAsk)
 	if len(usable) > 0 || a.unattendedWait == 0 || len(a.channels) == 0 {
 		return usable, a.options.Timeout.Std(), why
 	}
@@ -208,8 +208,8 @@ func (a *Approver) usableChannels(itself bool) (usable []Channel, patience time.
 	return []Channel{a.pageChannel}, a.unattendedWait, ""
 }
 
-// workingChannels returns the channels that work now, and why the others do not.
-func (a *Approver) workingChannels(itself bool) (usable []Channel, why string) {
+// configuredUsableChannels returns the channels that work now, and why the others do not.
+func (a *Approver) configuredUsableChannels(mustShieldAsk bool) (usable []Channel, why string) {
 	if len(a.channels) == 0 {
 		if a.options.NoChannelReason != "" {
 			return nil, a.options.NoChannelReason
@@ -219,11 +219,11 @@ func (a *Approver) workingChannels(itself bool) (usable []Channel, why string) {
 	var reasons []string
 	for _, ch := range a.channels {
 		err := ch.Usable()
-		if err == nil && itself && ch.Name() == HostChannel {
+		if err == nil && mustShieldAsk && ch.Name() == HostChannel {
 			err = errAskedByShield
 		}
-		if err == nil && a.firstChannelOnly && ch.Name() == "web" && a.options.UnreachableReason != nil {
-			err = a.options.UnreachableReason()
+		if err == nil && a.firstChannelOnly && ch.Name() == "web" && a.options.CheckPageUserReachable != nil {
+			err = a.options.CheckPageUserReachable()
 		}
 		if err != nil {
 			reasons = append(reasons, ch.Name()+": "+err.Error())
@@ -250,7 +250,7 @@ func (a *Approver) Close() error {
 // Judge asks a person, unless one has already approved this exact action for
 // some minutes. It answers ALLOW or BLOCK, or ESCALATE on the [HostChannel]; an error
 // means that ctx was cancelled.
-func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
+func (a *Approver) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, error) {
 	remember := len(a.channels) > 0 && isRememberable(c)
 	if remember {
 		if v, ok := a.recallApproval(ctx, c); ok {
@@ -260,11 +260,11 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	if a.interrupted.Load() {
 		return blockVerdict("interrupted", "the user interrupted shield (^C), so it asks no more questions; start the command again"), nil
 	}
-	channels, patience, why := a.usableChannels(a.mustAskItself(c))
+	channels, patience, why := a.usableChannelsOrApprovalPage(a.mustAskItself(c))
 	if len(channels) == 0 {
 		return blockVerdict("nobody", "the user must decide, but cannot be asked ("+why+"); tell the user to run 'shield doctor'"), nil
 	}
-	if err := a.options.Store.TakeApproval(ctx, a.options.MaxPerHour); err != nil {
+	if err := a.options.Store.ChargeApprovalRequest(ctx, a.options.MaxQuestionsPerHour); err != nil {
 		return blockVerdict("nobody", "the user must decide, but shield cannot ask now ("+err.Error()+"); tell the user, and try again later"), nil
 	}
 	r, err := a.newRequest(ctx, c, remember, patience)
@@ -274,17 +274,17 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 	if slices.ContainsFunc(channels, func(ch Channel) bool { return ch.Name() == HostChannel }) {
 		return hostVerdict(r), nil
 	}
-	if a.options.OfferKindApproval != nil {
+	if a.options.OfferAdvanceApproval != nil {
 		var text string
-		text, r.storeKindApproval = a.options.OfferKindApproval(ctx, c)
-		r.KindText = visibleLine(a.options.Redactor.String(text), maxKindTextBytes)
+		text, r.storeAdvanceApproval = a.options.OfferAdvanceApproval(ctx, c)
+		r.AdvanceApprovalText = escapedSingleLineText(a.options.Redactor.String(text), maxAdvanceApprovalTextChars)
 	}
-	if a.options.OfferToolClass != nil {
+	if a.options.PrepareToolClassQuestion != nil {
 		var about string
-		about, r.storeToolClass = a.options.OfferToolClass(c)
-		r.ToolText = visibleLines(a.options.Redactor.String(about), maxKindTextBytes)
+		about, r.storeToolClass = a.options.PrepareToolClassQuestion(c)
+		r.UnknownToolDescription = escapedMultilineText(a.options.Redactor.String(about), maxAdvanceApprovalTextChars)
 	}
-	r.Page = announcePage(ctx, channels)
+	r.PageAddressAndCode = printPageInstructions(ctx, channels)
 	ans, from, err := a.askChannels(ctx, r, channels)
 	switch {
 	case errors.Is(err, errTimeout):
@@ -298,14 +298,14 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict
 }
 
 // verdictOf turns an answer into a verdict and remembers it if asked to.
-func (a *Approver) verdictOf(ctx context.Context, c *analysis.Case, r *Request, ans Answer, from string) verdict.Verdict {
+func (a *Approver) verdictOf(ctx context.Context, c *analysis.ActionCase, r *Request, ans Answer, from string) verdict.Verdict {
 	who := from
-	if ans.By != "" {
-		who = fmt.Sprintf("%s (%s)", visibleLine(ans.By, 80), from)
+	if ans.AnsweringPersonName != "" {
+		who = fmt.Sprintf("%s (%s)", escapedSingleLineText(ans.AnsweringPersonName, 80), from)
 	}
 	said := ""
 	if ans.Reason != "" {
-		said = ": " + visibleLine(ans.Reason, maxReasonBytes)
+		said = ": " + escapedSingleLineText(ans.Reason, maxReasonBytes)
 	}
 	if !ans.Approve {
 		if ans.StopAsking {
@@ -314,34 +314,34 @@ func (a *Approver) verdictOf(ctx context.Context, c *analysis.Case, r *Request, 
 				a.options.OnInterrupt()
 			}
 		}
-		if ans.Class == analysis.ClassNever && r.ToolText != "" {
+		if ans.Class == analysis.ToolClassForbidden && r.UnknownToolDescription != "" {
 			if err := r.storeToolClass(ctx, ans.Class, who); err != nil {
 				said += "; the class of the tool could not be saved: " + err.Error()
 			}
 		}
 		v := blockVerdict("", "denied by "+who+said)
-		v.Channel, v.By = from, ans.By
+		v.AnswerChannel, v.AnsweredBy = from, ans.AnsweringPersonName
 		return v
 	}
-	v := verdict.Finding{Authority: verdict.Person, Confidence: 1, Reasoning: "approved once by " + who + said}.Verdict(3)
-	v.Channel, v.By = from, ans.By
+	v := verdict.Finding{Authority: verdict.AuthorityPerson, Confidence: 1, Reasoning: "approved once by " + who + said}.Verdict(3)
+	v.AnswerChannel, v.AnsweredBy = from, ans.AnsweringPersonName
 	if ans.RememberFor > 0 && r.CanRemember {
 		span := min(ans.RememberFor, maxRememberDuration)
-		if err := a.storeApproval(ctx, c, r.subject, who, span); err != nil {
+		if err := a.storeApproval(ctx, c, r.actionText, who, span); err != nil {
 			v.Reasoning += "; the approval could not be saved: " + err.Error()
 		} else {
 			v.Reasoning = fmt.Sprintf("approved for %d minutes by %s%s", int(span.Minutes()), who, said)
 		}
 	}
-	if ans.Class != "" && r.ToolText != "" {
+	if ans.Class != "" && r.UnknownToolDescription != "" {
 		if err := r.storeToolClass(ctx, ans.Class, who); err != nil {
 			v.Reasoning += "; the tool's class could not be saved: " + err.Error()
 		} else {
-			v.Reasoning += fmt.Sprintf(", who says that the tool %s", ClassWords[ans.Class])
+			v.Reasoning += fmt.Sprintf(", who says that the tool %s", ToolClassDescriptions[ans.Class])
 		}
 	}
-	if ans.ApproveKind && r.KindText != "" {
-		if err := r.storeKindApproval(ctx, who); err != nil {
+	if ans.IsAdvanceApproval && r.AdvanceApprovalText != "" {
+		if err := r.storeAdvanceApproval(ctx, who); err != nil {
 			v.Reasoning += "; the approval of this kind could not be saved: " + err.Error()
 		} else {
 			v.Reasoning = fmt.Sprintf("actions of this kind are approved for the session by %s%s", who, said)
@@ -350,17 +350,17 @@ func (a *Approver) verdictOf(ctx context.Context, c *analysis.Case, r *Request, 
 	return v
 }
 
-// ClassWords describe the classes of tools.
-var ClassWords = map[analysis.ToolClass]string{
-	analysis.ClassReads: "only reads", analysis.ClassWorkspace: "changes this workspace only",
-	analysis.ClassOutside: "changes or sends something outside this workspace", analysis.ClassNever: "is never used",
+// ToolClassDescriptions describe the classes of tools.
+var ToolClassDescriptions = map[analysis.ToolClass]string{
+	analysis.ToolClassReadOnly: "only reads", analysis.ToolClassChangesWorkspace: "changes this workspace only",
+	analysis.ToolClassChangesOutside: "changes or sends something outside this workspace", analysis.ToolClassForbidden: "is never used",
 }
 
-// maxKindTextBytes is how much of a kind is shown, in bytes.
-const maxKindTextBytes = 1000
+// maxAdvanceApprovalTextChars is how much of a kind is shown, in bytes.
+const maxAdvanceApprovalTextChars = 1000
 
 func blockVerdict(code, reason string) verdict.Verdict {
-	return verdict.Finding{Authority: verdict.NeverAllowed, Confidence: 1, Error: code, Reasoning: reason}.Verdict(3)
+	return verdict.Finding{Authority: verdict.AuthorityNeverAllowed, Confidence: 1, Error: code, Reasoning: reason}.Verdict(3)
 }
 
 // Reasons to withdraw a request: the time is up, or another channel has the answer.
@@ -445,7 +445,7 @@ func askChannel(ctx context.Context, ch Channel, r *Request) (got channelReply) 
 // drainReplies waits until the channels have cleaned up: a process that exits earlier would leave the
 // terminal in raw mode.
 func drainReplies(replies <-chan channelReply, open int) {
-	limit := time.NewTimer(withdrawTimeout)
+	limit := time.NewTimer(questionWithdrawTimeout)
 	defer limit.Stop()
 	for range open {
 		select {

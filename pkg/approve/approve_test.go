@@ -45,7 +45,7 @@ type memory struct {
 	refuse error
 }
 
-func (m *memory) TakeApproval(context.Context, int) error {
+func (m *memory) ChargeApprovalRequest(context.Context, int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.taken++
@@ -103,13 +103,13 @@ func silent(ctx context.Context, _ *Request) (Answer, error) {
 	return Answer{}, ctx.Err()
 }
 
-func testBinding(c *analysis.Case) string {
-	return strings.Join([]string{c.Action.Hash, c.Action.Session, c.Place().CWD, c.Digest()}, " ")
+func testBinding(c *analysis.ActionCase) string {
+	return strings.Join([]string{c.Action.Hash, c.Action.Session, c.ExecutionContext().CWD, c.Digest()}, " ")
 }
 
 func newTest(t testing.TB, store *memory, chs ...Channel) *Approver {
 	t.Helper()
-	a, err := New(Options{Store: store, AnswerKey: testBinding, Approval: config.Approval{Timeout: config.Duration(time.Minute)}, StateDir: t.TempDir()})
+	a, err := New(Options{Store: store, RememberedAnswerKey: testBinding, Approval: config.Approval{Timeout: config.Duration(time.Minute)}, StateDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func newTest(t testing.TB, store *memory, chs ...Channel) *Approver {
 	return a
 }
 
-func testCase(t testing.TB, record string) *analysis.Case {
+func testCase(t testing.TB, record string) *analysis.ActionCase {
 	t.Helper()
 	c, err := parseCase([]byte(record))
 	if err != nil {
@@ -126,7 +126,7 @@ func testCase(t testing.TB, record string) *analysis.Case {
 	return c
 }
 
-func parseCase(record []byte) (*analysis.Case, error) {
+func parseCase(record []byte) (*analysis.ActionCase, error) {
 	act, err := action.Parse(record)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func parseCase(record []byte) (*analysis.Case, error) {
 	return c, nil
 }
 
-func command1(t testing.TB, cmd, session string) *analysis.Case {
+func command1(t testing.TB, cmd, session string) *analysis.ActionCase {
 	b, err := json.Marshal(map[string]any{"type": "execute_command", "session": session, "payload": map[string]string{"command": cmd}})
 	if err != nil {
 		t.Fatal(err)
@@ -159,9 +159,9 @@ func TestJudge(t *testing.T) {
 		want     verdict.Decision
 		reason   string
 	}{
-		{"approved", []Channel{&fake{name: "a", say: says(Answer{Approve: true, By: "ann"})}}, nil, verdict.Allow, "approved once by ann (a)"},
+		{"approved", []Channel{&fake{name: "a", say: says(Answer{Approve: true, AnsweringPersonName: "ann"})}}, nil, verdict.Allow, "approved once by ann (a)"},
 		{"denied", []Channel{&fake{name: "a", say: says(Answer{})}}, nil, verdict.Block, "denied by a"},
-		{"denied with a reason", []Channel{&fake{name: "a", say: says(Answer{Reason: "push to a branch", By: "ann"})}}, nil, verdict.Block, "denied by ann (a): push to a branch"},
+		{"denied with a reason", []Channel{&fake{name: "a", say: says(Answer{Reason: "push to a branch", AnsweringPersonName: "ann"})}}, nil, verdict.Block, "denied by ann (a): push to a branch"},
 		{"the reason cannot steer a terminal", []Channel{&fake{name: "a", say: says(Answer{Reason: "\x1b[2J"})}}, nil, verdict.Block, "<U+001B>[2J"},
 		{"forged", []Channel{&fake{name: "a", say: func(context.Context, *Request) (Answer, error) {
 			return Answer{ID: strings.Repeat("0", 32), Approve: true}, nil
@@ -199,7 +199,7 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := New(Options{Approval: config.Approval{Channels: []string{"tty"}}}); err == nil {
 		t.Error("without a store, requests would not be limited: want an error")
 	}
-	if _, err := New(Options{Approval: config.Approval{Channels: []string{"pigeon"}}, Store: &memory{}, AnswerKey: testBinding}); err == nil || !strings.Contains(err.Error(), "tty, web, command") {
+	if _, err := New(Options{Approval: config.Approval{Channels: []string{"pigeon"}}, Store: &memory{}, RememberedAnswerKey: testBinding}); err == nil || !strings.Contains(err.Error(), "tty, web, command") {
 		t.Errorf("unknown channel: got %v", err)
 	}
 }
@@ -307,7 +307,7 @@ func TestInterruptStopsAsking(t *testing.T) {
 func TestRemember(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	ch := &fake{name: "a", say: says(Answer{Approve: true, RememberFor: 10 * time.Minute, By: "ann"})}
+	ch := &fake{name: "a", say: says(Answer{Approve: true, RememberFor: 10 * time.Minute, AnsweringPersonName: "ann"})}
 	a := newTest(t, &memory{}, ch)
 	a.options.Clock = func() time.Time { return now }
 	judge := func(cmd, session string, wantAsked int32) {
@@ -410,8 +410,8 @@ func TestSummary(t *testing.T) {
 		if want = "shield asks whether to " + want; r.Summary != want+strings.Replace(why, "push", "a push", 1) {
 			t.Errorf("%s:\n got %s\nwant %s", record, r.Summary, want+why)
 		}
-		if strings.Contains(r.subject, "hunter2") || strings.ContainsRune(r.subject, 0x1b) {
-			t.Errorf("%s: what stays on the screen: %q", record, r.subject)
+		if strings.Contains(r.actionText, "hunter2") || strings.ContainsRune(r.actionText, 0x1b) {
+			t.Errorf("%s: what stays on the screen: %q", record, r.actionText)
 		}
 	}
 }
@@ -443,7 +443,7 @@ func TestReceipt(t *testing.T) {
 		{late, Answer{}, context.DeadlineExceeded, "not answered in time"},
 		{ended(nil), Answer{}, context.Canceled, "interrupted"},
 	} {
-		if got := terminalOutcomeLine(tc.ctx, &Request{subject: "ls"}, tc.a, tc.err); got != "shield: "+tc.want+": ls" {
+		if got := terminalOutcomeLine(tc.ctx, &Request{actionText: "ls"}, tc.a, tc.err); got != "shield: "+tc.want+": ls" {
 			t.Errorf("%+v, %v: got %q, want %s", tc.a, tc.err, got, tc.want)
 		}
 	}
@@ -490,7 +490,7 @@ func TestFieldsInOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Asker = "ASKER"
+		r.AskingProgramDescription = "ASKER"
 		lines, _ := requestLines(r, 80)
 		shown, last := strings.Join(lines, "\n"), -1
 		for _, want := range []string{"PATH", "MODE", "effects:", "confidence 0.85", "ASKER", "| x\n| x"} {
@@ -582,8 +582,8 @@ func TestCutIsOnlyDenied(t *testing.T) {
 		clock := &fakeClock{time.Unix(1_800_000_000, 0)}
 		g := testGate(clock, true)
 		g.denyOnly = !whole
-		clock.pass(quietPeriod)
-		for _, k := range g.code + "\r" {
+		clock.pass(keyboardQuietPeriod)
+		for _, k := range g.approvalCode + "\r" {
 			g.pressKey(k)
 		}
 		if approved := g.phase == phaseAnswered && g.answer.Approve; approved != c.here {

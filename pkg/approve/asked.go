@@ -34,8 +34,8 @@ type HostQuestion struct {
 	At      time.Time `json:"at"`
 }
 
-// NoteHostQuestion keeps a question for a day. key names the actions that it is about.
-func NoteHostQuestion(stateDir, key string, q HostQuestion) error {
+// RecordHostQuestion keeps a question for a day. key names the actions that it is about.
+func RecordHostQuestion(stateDir, actionsKey string, q HostQuestion) error {
 	b, err := openSealedFolder(stateDir, hostQuestionsFolder)
 	if err != nil {
 		return err
@@ -49,19 +49,19 @@ func NoteHostQuestion(stateDir, key string, q HostQuestion) error {
 			_ = os.Remove(b.path(f.Name())) // if this fails, the next question tries again
 		}
 	}
-	return b.write(key, q)
+	return b.write(actionsKey, q)
 }
 
 // FindHostQuestion returns the question about some actions that a host was told to ask.
 func FindHostQuestion(stateDir, key string) (q HostQuestion, asked bool) {
-	b, there := existingSealedFolder(stateDir, key)
+	b, there := openExistingHostQuestions(stateDir, key)
 	return q, there && b.read(key, &q) == nil
 }
 
 // HostSkippedQuestion deletes the question about some actions, which ran at time now. It reports whether
 // the host cannot have asked a user.
 func HostSkippedQuestion(stateDir, key string, now time.Time) (q HostQuestion, unasked bool) {
-	b, there := existingSealedFolder(stateDir, key)
+	b, there := openExistingHostQuestions(stateDir, key)
 	if !there {
 		return q, false
 	}
@@ -71,8 +71,8 @@ func HostSkippedQuestion(stateDir, key string, now time.Time) (q HostQuestion, u
 	return q, err == nil && since >= 0 && since < minAnswerDelay
 }
 
-// NoteHostNotAsking records that a version of a host does not ask its user.
-func NoteHostNotAsking(stateDir string, q HostQuestion) error {
+// RecordNonAskingHost records that a version of a host does not ask its user.
+func RecordNonAskingHost(stateDir string, q HostQuestion) error {
 	b, err := openSealedFolder(stateDir, hostQuestionsFolder)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func NoteHostNotAsking(stateDir string, q HostQuestion) error {
 // HostNotAsking reports whether a version of a host is known not to ask its user, or whether the
 // record cannot be read.
 func HostNotAsking(stateDir, host, version string) bool {
-	b, there := existingSealedFolder(stateDir, hostsNotAskingFile)
+	b, there := openExistingHostQuestions(stateDir, hostsNotAskingFile)
 	if !there {
 		return false
 	}
@@ -105,10 +105,10 @@ func (q *HostQuestion) fileName() string {
 	return string(text)
 }
 
-// existingSealedFolder opens the folder of host questions if it has a file of this name, and creates
+// openExistingHostQuestions opens the folder of host questions if it has a file of this name, and creates
 // nothing.
-func existingSealedFolder(stateDir, name string) (*sealedFolder, bool) {
-	if _, err := os.Lstat(filepath.Join(stateDir, hostQuestionsFolder, name)); err != nil {
+func openExistingHostQuestions(stateDir, fileName string) (*sealedFolder, bool) {
+	if _, err := os.Lstat(filepath.Join(stateDir, hostQuestionsFolder, fileName)); err != nil {
 		return nil, false
 	}
 	if has, err := verdict.HasKey(stateDir); err != nil || !has {

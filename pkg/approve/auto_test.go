@@ -38,14 +38,14 @@ func TestAuto(t *testing.T) {
 		{"no hook, but the host of another is claimed", false, yes, no, "", "", 0, "tty: "},
 	} {
 		a, err := New(Options{
-			Store: &memory{}, AnswerKey: testBinding, StateDir: t.TempDir(), StartedByProgram: c.hosted, HostCannotAskReason: c.host, UnreachableReason: c.reachable,
-			Approval: config.Approval{Channels: config.Channels{config.AutoChannels}, Timeout: config.Duration(time.Minute), Unattended: c.unattended},
+			Store: &memory{}, RememberedAnswerKey: testBinding, StateDir: t.TempDir(), ParentProgramMayUseTerminal: c.hosted, HostCannotAskReason: c.host, CheckPageUserReachable: c.reachable,
+			Approval: config.Approval{Channels: config.Channels{config.AutoChannels}, Timeout: config.Duration(time.Minute), UnattendedDenyOrWait: c.unattended},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.channels = replaceTTY(a.channels)
-		usable, patience, why := a.usableChannels(false)
+		usable, patience, why := a.usableChannelsOrApprovalPage(false)
 		var names []string
 		for _, ch := range usable {
 			names = append(names, ch.Name())
@@ -62,7 +62,7 @@ func TestAuto(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := New(Options{Approval: config.Approval{Unattended: "wait"}}); err == nil {
+	if _, err := New(Options{Approval: config.Approval{UnattendedDenyOrWait: "wait"}}); err == nil {
 		t.Error("a wait without a duration is accepted")
 	}
 }

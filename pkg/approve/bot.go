@@ -30,10 +30,10 @@ type chatBot struct {
 
 // Limits of a bot's requests and answers.
 const (
-	maxBotAnswerBytes = 1 << 20 // bytes
-	botTimeout        = 5 * time.Second
-	maxRetryPause     = 30 * time.Second // between attempts to reach the service
-	editTimeout       = time.Second      // time to update the message of a question
+	maxBotAnswerBytes  = 1 << 20 // bytes
+	botTimeout         = 5 * time.Second
+	maxRetryPause      = 30 * time.Second // between attempts to reach the service
+	messageEditTimeout = time.Second      // time to update the message of a question
 )
 
 // newBotClient returns a client that follows no redirect: the token is in the request.
@@ -55,20 +55,20 @@ func newBotClient() *http.Client {
 // A tokenFormat describes the token of a chat bot: the setting that names the token's file, a
 // regular expression that the token matches, and an example.
 type tokenFormat struct {
-	setting, pattern, example string
+	settingName, pattern, example string
 }
 
 // readToken reads the token from a file. Its errors do not contain the token.
 func (t tokenFormat) readToken(file string) (string, error) {
 	if file == "" {
-		return "", fmt.Errorf("no bot is configured; set %s to a file with the token of the bot", t.setting)
+		return "", fmt.Errorf("no bot is configured; set %s to a file with the token of the bot", t.settingName)
 	}
 	text, err := owner.ReadSecret(file, 4<<10)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", t.setting, err)
+		return "", fmt.Errorf("%s: %w", t.settingName, err)
 	}
 	if !regexp.MustCompile(t.pattern).MatchString(text) {
-		return "", fmt.Errorf("%s: the file %s does not contain a bot token, such as %s", t.setting, file, t.example)
+		return "", fmt.Errorf("%s: the file %s does not contain a bot token, such as %s", t.settingName, file, t.example)
 	}
 	return text, nil
 }
@@ -159,7 +159,7 @@ func withoutURL(err error) error {
 
 // withoutToken returns a text of the service on one line, without the token.
 func (b *chatBot) withoutToken(text string) string {
-	return visibleLine(strings.ReplaceAll(text, b.token, "[token]"), 200)
+	return escapedSingleLineText(strings.ReplaceAll(text, b.token, "[token]"), 200)
 }
 
 // buttonLabel returns the text of a button or reaction for a choice.
@@ -169,7 +169,7 @@ func buttonLabel(choice string) string {
 		return "Deny"
 	case choiceOnce:
 		return "Approve once"
-	case choiceKind:
+	case choiceAdvanceApproval:
 		return "Approve actions of this kind for this session"
 	default:
 		return "Approve for 10 minutes"
@@ -185,11 +185,11 @@ func outcomeText(choice string) string {
 		return "Approved once"
 	case choiceRemember:
 		return "Approved for 10 minutes"
-	case choiceKind:
+	case choiceAdvanceApproval:
 		return "Actions of this kind approved for this session"
-	case choiceToolReads, choiceToolWorkspace, choiceToolElsewhere:
-		return "Approved once, and the tool " + ClassWords[classOfChoice(choice)] + ":"
-	case choiceToolNever:
+	case choiceToolReadOnly, choiceToolChangesWorkspace, choiceToolChangesOutside:
+		return "Approved once, and the tool " + ToolClassDescriptions[classOfChoice(choice)] + ":"
+	case choiceToolForbidden:
 		return "Denied, and the tool is never used:"
 	default:
 		return "Not counted"
@@ -198,16 +198,16 @@ func outcomeText(choice string) string {
 
 // possibleChoices returns the possible answers to a question, the strongest first. An action that is not shown in
 // full cannot be approved.
-func possibleChoices(r *Request, whole bool) []string {
+func possibleChoices(r *Request, isWholeActionShown bool) []string {
 	list := []string{choiceDeny}
-	if whole {
+	if isWholeActionShown {
 		list = append(list, choiceOnce)
 	}
-	if whole && r.CanRemember {
+	if isWholeActionShown && r.CanRemember {
 		list = append(list, choiceRemember)
 	}
-	if whole && r.KindText != "" {
-		list = append(list, choiceKind)
+	if isWholeActionShown && r.AdvanceApprovalText != "" {
+		list = append(list, choiceAdvanceApproval)
 	}
 	return list
 }
@@ -218,8 +218,8 @@ func questionText(r *Request, most int) (text string, whole bool) {
 	var out strings.Builder
 	out.WriteString(r.Summary + "\n")
 	whole = !r.Truncated
-	if r.KindText != "" {
-		out.WriteString("\nThis kind: " + r.KindText + "\n")
+	if r.AdvanceApprovalText != "" {
+		out.WriteString("\nThis kind: " + r.AdvanceApprovalText + "\n")
 	}
 	for _, f := range r.Payload {
 		fmt.Fprintf(&out, "\n%s:\n%s\n", f.Name, f.Value)
@@ -227,12 +227,12 @@ func questionText(r *Request, most int) (text string, whole bool) {
 	if r.CWD != "" {
 		out.WriteString("\nin " + r.CWD)
 	}
-	if r.Asker != "" {
-		out.WriteString("\nasked by " + r.Asker)
+	if r.AskingProgramDescription != "" {
+		out.WriteString("\nasked by " + r.AskingProgramDescription)
 	}
 	text = strings.TrimSpace(out.String())
 	if len(text) > most {
-		text, whole = redact.Cut(text, most), false
+		text, whole = redact.TruncateBytes(text, most), false
 	}
 	if !whole {
 		text += "\n\n… the rest is not shown, so this can only be denied here."
@@ -240,8 +240,8 @@ func questionText(r *Request, most int) (text string, whole bool) {
 	return text, whole
 }
 
-// finalText returns the final text of a question's message, and the answer.
-func finalText(g pageAnswer, err error) (Answer, string, error) {
+// answerWithOutcomeText returns the final text of a question's message, and the answer.
+func answerWithOutcomeText(g pageAnswer, err error) (Answer, string, error) {
 	if err != nil {
 		return Answer{}, "No longer waiting: answered on another channel, or not answered in time.", err
 	}

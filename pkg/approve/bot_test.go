@@ -63,7 +63,7 @@ func TestTelegramService(t *testing.T) {
 			t.Cleanup(srv.Close)
 			var n notices
 			a := asks(t, t.TempDir(), srv.URL)
-			a.options.Notice = &n
+			a.options.NoticeOutput = &n
 			if name == "hangs" {
 				a.channels[0].(*telegramChannel).requestTimeout = 300 * time.Millisecond
 			}

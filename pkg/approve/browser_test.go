@@ -427,7 +427,7 @@ func TestBrowserSquatter(t *testing.T) {
 	b.wait(`document.getElementById("status")?.textContent.includes("not the shield that opened this page")`)
 	mu.Lock()
 	defer mu.Unlock()
-	if text := heard.String(); !strings.Contains(text, "/hello") || strings.Contains(text, key.Key) || strings.Contains(text, key.Code) || strings.Contains(text, "/session") || strings.Contains(text, "/answer") {
+	if text := heard.String(); !strings.Contains(text, "/hello") || strings.Contains(text, key.PageSecret) || strings.Contains(text, key.Code) || strings.Contains(text, "/session") || strings.Contains(text, "/answer") {
 		t.Errorf("the squatter heard:\n%s", text)
 	}
 	if n := b.eval(`return document.querySelectorAll("article button").length`); n != 0.0 {

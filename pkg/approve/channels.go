@@ -53,24 +53,24 @@ func channelNamed(name string, o *Options) (Channel, error) {
 // A chatChannel is a channel that asks in a chat.
 type chatChannel interface {
 	title() string
-	postTrial(ctx context.Context, text string) error
+	postTestMessage(ctx context.Context, text string) error
 }
 
-// Messenger returns the name of a channel's chats; "" if the channel is not a chat.
-func Messenger(channel string) string {
-	ch, err := channelNamed(channel, new(Options))
+// ChatServiceTitle returns the name of a channel's chats; "" if the channel is not a chat.
+func ChatServiceTitle(channelName string) string {
+	ch, err := channelNamed(channelName, new(Options))
 	if m, ok := ch.(chatChannel); err == nil && ok {
 		return m.title()
 	}
 	return ""
 }
 
-// TryMessenger posts a trial message to the chat of a channel, and returns when the
+// SendTestMessage posts a trial message to the chat of a channel, and returns when the
 // service has taken it.
-func (o Options) TryMessenger(ctx context.Context, channel, text string) error {
-	ch, err := channelNamed(channel, &o)
+func (o Options) SendTestMessage(ctx context.Context, channelName, text string) error {
+	ch, err := channelNamed(channelName, &o)
 	if m, ok := ch.(chatChannel); err == nil && ok {
-		return m.postTrial(ctx, text)
+		return m.postTestMessage(ctx, text)
 	}
 	return err
 }

@@ -18,10 +18,10 @@ import (
 // chatNotifier sends notices that a question waits on the approval page. Nothing waits for these
 // notices or depends on them: if one fails, only the notice is missing.
 type chatNotifier struct {
-	notifying atomic.Int32
-	loadOnce  sync.Once
-	targets   []NoticeTarget
-	err       error
+	runningNotifications atomic.Int32
+	loadOnce             sync.Once
+	targets              []NoticeTarget
+	err                  error
 }
 
 // A NoticeTarget is a destination of notices: a chat, a mailbox, a push service.
@@ -101,13 +101,13 @@ func (p NoticeTarget) secrets() []string {
 
 // notify sends a notice of a waiting question to each [NoticeTarget] in the file o.NotifyFile.
 func (n *chatNotifier) notify(o *Options, summary string) {
-	if o.NotifyFile == "" {
+	if o.NotificationURLsFile == "" {
 		return
 	}
-	n.loadOnce.Do(func() { n.targets, n.err = NoticeTargets(o.NotifyFile) })
+	n.loadOnce.Do(func() { n.targets, n.err = NoticeTargets(o.NotificationURLsFile) })
 	fail := func(where string, err error) {
-		if o.Notice != nil && !o.StartedByProgram {
-			fmt.Fprintf(o.Notice, "shield: %s: %v\n", where, err)
+		if o.NoticeOutput != nil && !o.ParentProgramMayUseTerminal {
+			fmt.Fprintf(o.NoticeOutput, "shield: %s: %v\n", where, err)
 		}
 	}
 	if n.err != nil {
@@ -116,12 +116,12 @@ func (n *chatNotifier) notify(o *Options, summary string) {
 	}
 	text := notificationText(summary) + ". For the page and its code, run: shield approvals"
 	for _, p := range n.targets {
-		if n.notifying.Add(1) > maxConcurrentNotices*maxNoticeTargets {
-			n.notifying.Add(-1)
+		if n.runningNotifications.Add(1) > maxConcurrentNotices*maxNoticeTargets {
+			n.runningNotifications.Add(-1)
 			return
 		}
 		go func() {
-			defer n.notifying.Add(-1)
+			defer n.runningNotifications.Add(-1)
 			defer func() { _ = recover() }() // ignore panics in a service's code
 			if err := p.Send(context.Background(), "shield is waiting for your answer: "+text); err != nil {
 				fail("no notice of this question was sent by "+p.Service+"; run 'shield approvals notify' to test the chats", err)

@@ -32,7 +32,7 @@ func TestNotices(t *testing.T) {
 	file := placesFile(t, 0o600, "# the team", "generic://127.0.0.1:1/gone?disabletls=yes", "generic://"+strings.TrimPrefix(srv.URL, "http://")+"/hook?disabletls=yes")
 	var n chatNotifier
 	o := &Options{}
-	o.NotifyFile = file
+	o.NotificationURLsFile = file
 	n.notify(o, "shield asks whether to run “<b>rm</b> `x`”")
 	got := <-told
 	if !strings.Contains(got, "shield is waiting for your answer: shield asks whether to run ·b·rm·/b· ·x·") || !strings.Contains(got, "shield approvals") {

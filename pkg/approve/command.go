@@ -18,8 +18,8 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// maxReplyBytes is the longest answer of a command, in bytes.
-const maxReplyBytes = 64 << 10
+// maxApprovalCommandReplyBytes is the longest answer of a command, in bytes.
+const maxApprovalCommandReplyBytes = 64 << 10
 
 // commandChannel asks through a program that the user supplies, which may reach them anywhere. It gets the
 // request as a JSON object on standard input and answers with one on standard output.
@@ -33,7 +33,7 @@ func (c *commandChannel) Usable() error {
 	if len(c.options.Command) == 0 {
 		return errors.New("no program is configured; set approval.command")
 	}
-	if c.options.StartedByProgram && !filepath.IsAbs(c.options.Command[0]) {
+	if c.options.ParentProgramMayUseTerminal && !filepath.IsAbs(c.options.Command[0]) {
 		return fmt.Errorf("the program %.80q of approval.command is in no system folder; write its absolute path", c.options.Command[0])
 	}
 	if _, err := exec.LookPath(c.options.Command[0]); err != nil {
@@ -49,14 +49,14 @@ func (c *commandChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	}
 	cmd := exec.CommandContext(ctx, c.options.Command[0], c.options.Command[1:]...)
 	cmd.Env = c.options.Environ
-	if dir := c.options.CommandDir; dir != "" {
+	if dir := c.options.ApprovalProgramWorkingDir; dir != "" {
 		cmd.Dir, cmd.Env = dir, append(slices.Clip(cmd.Env), "PWD="+dir)
 	}
 	cmd.Stdin = bytes.NewReader(append(question, '\n'))
-	out := subprocess.LimitedOutput{MaxBytes: maxReplyBytes + 1} // one byte more shows that the answer is too long
+	out := subprocess.LimitedOutput{MaxBytes: maxApprovalCommandReplyBytes + 1} // one byte more shows that the answer is too long
 	cmd.Stdout = &out
 	cmd.WaitDelay = time.Second // child processes may keep the streams open
-	subprocess.OwnGroup(cmd)
+	subprocess.SetOwnProcessGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return Answer{}, fmt.Errorf("the program of approval.command cannot be started: %w; correct approval.command", err)
 	}
@@ -74,13 +74,13 @@ func (c *commandChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 
 // A commandReply is the answer of the program. ID and Minutes can be missing.
 type commandReply struct {
-	ID       *string `json:"id"`
-	Decision string  `json:"decision"`
-	Reason   string  `json:"reason"`
-	By       string  `json:"by"`
-	Minutes  int     `json:"minutes"`
-	Scope    string  `json:"scope"`
-	Class    string  `json:"class"`
+	ID              *string `json:"id"`
+	Decision        string  `json:"decision"`
+	Reason          string  `json:"reason"`
+	By              string  `json:"by"`
+	RememberMinutes int     `json:"minutes"`
+	ApprovalScope   string  `json:"scope"`
+	Class           string  `json:"class"`
 }
 
 // answerForm describes what a program must answer.
@@ -107,15 +107,15 @@ func plainJSONError(err error) error {
 
 // parseReply reads one answer object. Anything else is an error.
 func parseReply(data []byte, id string) (Answer, error) {
-	if len(data) > maxReplyBytes {
-		return Answer{}, fmt.Errorf("the program's answer is longer than %d bytes; shorten it", maxReplyBytes)
+	if len(data) > maxApprovalCommandReplyBytes {
+		return Answer{}, fmt.Errorf("the program's answer is longer than %d bytes; shorten it", maxApprovalCommandReplyBytes)
 	}
 	var reply commandReply
 	// Strict, since of two decisions in one object the last would count.
 	if err := json.Unmarshal(data, &reply, json.RejectUnknownMembers(true)); err != nil {
 		return Answer{}, fmt.Errorf("the program's answer cannot be read: %w; print %s", plainJSONError(err), answerForm)
 	}
-	a := Answer{ID: id, Reason: reply.Reason, By: reply.By}
+	a := Answer{ID: id, Reason: reply.Reason, AnsweringPersonName: reply.By}
 	if reply.ID != nil {
 		a.ID = *reply.ID
 	}
@@ -126,24 +126,24 @@ func parseReply(data []byte, id string) (Answer, error) {
 	default:
 		return Answer{}, fmt.Errorf("the program's decision %.20q must be approve or deny", reply.Decision)
 	}
-	switch reply.Scope {
+	switch reply.ApprovalScope {
 	case "", "once":
 	case "session":
-		a.ApproveKind = true
+		a.IsAdvanceApproval = true
 	default:
-		return Answer{}, fmt.Errorf("the program answered with scope %.20q; it must answer once or session", reply.Scope)
+		return Answer{}, fmt.Errorf("the program answered with scope %.20q; it must answer once or session", reply.ApprovalScope)
 	}
 	a.Class = analysis.ToolClass(reply.Class)
 	switch {
 	case reply.Class == "":
 	case !slices.Contains(analysis.ToolClasses, a.Class):
 		return Answer{}, fmt.Errorf("the program's class %.20q must be reads, workspace, elsewhere or never", reply.Class)
-	case a.Approve == (a.Class == analysis.ClassNever):
+	case a.Approve == (a.Class == analysis.ToolClassForbidden):
 		return Answer{}, fmt.Errorf("the program's decision contradicts the class %s in the same answer; deny with the class never, and approve with every other class", reply.Class)
 	}
-	if reply.Minutes < 0 {
+	if reply.RememberMinutes < 0 {
 		return Answer{}, errors.New("the program's minutes must be 0 or more")
 	}
-	a.RememberFor = time.Duration(min(reply.Minutes, 60)) * time.Minute
+	a.RememberFor = time.Duration(min(reply.RememberMinutes, 60)) * time.Minute
 	return a, nil
 }

@@ -136,7 +136,7 @@ func TestCommandRunsInItsFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Options{Approval: config.Approval{Command: shell(`pwd >where; echo "$PWD" >>where; echo '{"decision":"deny"}'`)}, Environ: append(os.Environ(), "PWD=/elsewhere"), CommandDir: dir}
+	o := &Options{Approval: config.Approval{Command: shell(`pwd >where; echo "$PWD" >>where; echo '{"decision":"deny"}'`)}, Environ: append(os.Environ(), "PWD=/elsewhere"), ApprovalProgramWorkingDir: dir}
 	if _, err := newTest(t, &memory{}, newCommandChannel(o)).Judge(t.Context(), command1(t, "git push", "s")); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestCommandOfHook(t *testing.T) {
 	if err := newCommandChannel(&o).Usable(); err != nil {
 		t.Errorf("without a hook: %v", err)
 	}
-	o.StartedByProgram = true
+	o.ParentProgramMayUseTerminal = true
 	if err := newCommandChannel(&o).Usable(); err == nil {
 		t.Error("a hook would run a program that PATH names")
 	}

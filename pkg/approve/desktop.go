@@ -17,7 +17,7 @@ import (
 )
 
 // A desktopNotifier shows notifications. If that fails, only the notification is missing.
-type desktopNotifier struct{ notifying atomic.Int32 }
+type desktopNotifier struct{ runningNotifications atomic.Int32 }
 
 // Limits of notifications.
 const (
@@ -33,20 +33,22 @@ func (d *desktopNotifier) notify(getenv func(string) string, summary, page strin
 	if !hasDesktop(runtime.GOOS, getenv) || !hasSystemNotifiers(runtime.GOOS) {
 		return
 	}
-	if d.notifying.Add(1) > maxConcurrentNotices {
-		d.notifying.Add(-1)
+	if d.runningNotifications.Add(1) > maxConcurrentNotices {
+		d.runningNotifications.Add(-1)
 		return
 	}
 	go func() {
-		defer d.notifying.Add(-1)
+		defer d.runningNotifications.Add(-1)
 		defer func() { _ = recover() }()
 		setAppName()
 		_ = beeep.Notify("shield is waiting for your answer", notificationText(summary)+". Answer at "+page, "")
 	}()
 }
 
-// Notifies reports whether a notification that this process sends is shown on a desktop.
-func Notifies(getenv func(string) string) bool { return hasDesktop(runtime.GOOS, getenv) }
+// CanShowDesktopNotification reports whether a notification that this process sends is shown on a desktop.
+func CanShowDesktopNotification(getenv func(string) string) bool {
+	return hasDesktop(runtime.GOOS, getenv)
+}
 
 // hasSystemNotifiers reports whether the programs that send a notification where the bus does not
 // take it are the system's: PATH may be a project's, and they are given the code of the page.
@@ -95,5 +97,5 @@ func notificationText(summary string) string {
 			return '·'
 		}
 	}, summary)
-	return redact.Cut(text, maxNotificationBytes)
+	return redact.TruncateBytes(text, maxNotificationBytes)
 }

@@ -20,24 +20,24 @@ import (
 // [Discord's HTTP API]: https://discord.com/developers/docs/reference
 var discord = chatService{
 	name: "discord", title: "Discord", url: "https://discord.com/api/v10",
-	token:            tokenFormat{setting: "approval.discord.token_file", pattern: `^[A-Za-z0-9_-]{20,40}\.[A-Za-z0-9_-]{5,10}\.[A-Za-z0-9_-]{20,100}$`, example: "MTk4NjIyNDgzNDcx….Gxyz12.…"},
-	userIDPattern:    discordID,
-	chatIDPattern:    discordID,
+	token:            tokenFormat{settingName: "approval.discord.token_file", pattern: `^[A-Za-z0-9_-]{20,40}\.[A-Za-z0-9_-]{5,10}\.[A-Za-z0-9_-]{20,100}$`, example: "MTk4NjIyNDgzNDcx….Gxyz12.…"},
+	userIDPattern:    discordIDPattern,
+	chatIDPattern:    discordIDPattern,
 	maxQuestionBytes: 1600, // a message has 2,000 characters
 	settings:         func(a *config.Approval) *config.Chat { return &a.Discord },
-	connect:          func(b chatBot) chatBoard { return &discordBoard{b} },
+	connect:          func(b chatBot) chatServiceClient { return &discordClient{b} },
 }
 
-// discordID is the pattern of what the service calls users, chats and messages.
-const discordID = `^[0-9]{15,20}$`
+// discordIDPattern is the pattern of what the service calls users, chats and messages.
+const discordIDPattern = `^[0-9]{15,20}$`
 
 // maxDiscordUsers is how many users of a reaction the service names at a time.
 const maxDiscordUsers = 100
 
-type discordBoard struct{ chatBot }
+type discordClient struct{ chatBot }
 
 // call calls the service. A nil out is for an answer without content.
-func (b *discordBoard) call(ctx context.Context, c serviceCall, out any) error {
+func (b *discordClient) call(ctx context.Context, c serviceCall, out any) error {
 	c.header = http.Header{"Authorization": {"Bot " + b.token}, "User-Agent": {"DiscordBot (https://github.com/shieldcli/shield, 1)"}}
 	status, data, err := b.send(ctx, b.requestTimeout, c)
 	switch {
@@ -62,13 +62,13 @@ func (b *discordBoard) call(ctx context.Context, c serviceCall, out any) error {
 
 // checkDiscordID returns an error unless id has the form of an ID, which becomes part of URLs.
 func checkDiscordID(name, id string) error {
-	if !regexp.MustCompile(discordID).MatchString(id) {
+	if !regexp.MustCompile(discordIDPattern).MatchString(id) {
 		return fmt.Errorf("%s: the service's answer has no valid ID; check the channel's address in the settings", name)
 	}
 	return nil
 }
 
-func (b *discordBoard) botUserID(ctx context.Context) (string, error) {
+func (b *discordClient) botUserID(ctx context.Context) (string, error) {
 	var out struct {
 		ID string `json:"id"`
 	}
@@ -79,7 +79,7 @@ func (b *discordBoard) botUserID(ctx context.Context) (string, error) {
 	return out.ID, checkDiscordID(name, out.ID)
 }
 
-func (b *discordBoard) directChat(ctx context.Context, user string) (string, error) {
+func (b *discordClient) directChat(ctx context.Context, user string) (string, error) {
 	var out struct {
 		ID string `json:"id"`
 	}
@@ -92,21 +92,21 @@ func (b *discordBoard) directChat(ctx context.Context, user string) (string, err
 
 // discordMessage shows a text in a code block that the text cannot end, and a word below it. It mentions
 // no user, and shows links as plain text.
-func discordMessage(text, word string) map[string]any {
+func discordMessage(text, footerText string) map[string]any {
 	return map[string]any{
-		"content":          "```\n" + strings.ReplaceAll(text, "``", "`\u200b`") + "\n```\n" + word,
+		"content":          "```\n" + strings.ReplaceAll(text, "``", "`\u200b`") + "\n```\n" + footerText,
 		"allowed_mentions": map[string]any{"parse": []string{}},
 		"flags":            1 << 2, // no embeds
 	}
 }
 
-func (b *discordBoard) post(ctx context.Context, chat, text, word string) (postedMessage, error) {
+func (b *discordClient) post(ctx context.Context, chat, text, footerText string) (postedMessage, error) {
 	var out struct {
 		ID      string `json:"id"`
 		Channel string `json:"channel_id"`
 	}
 	const name = "sending the message"
-	if err := b.call(ctx, serviceCall{name: name, method: http.MethodPost, path: "/channels/" + chat + "/messages", jsonBody: discordMessage(text, word)}, &out); err != nil {
+	if err := b.call(ctx, serviceCall{name: name, method: http.MethodPost, path: "/channels/" + chat + "/messages", jsonBody: discordMessage(text, footerText)}, &out); err != nil {
 		return postedMessage{}, err
 	}
 	if out.Channel != chat {
@@ -118,16 +118,16 @@ func (b *discordBoard) post(ctx context.Context, chat, text, word string) (poste
 // path returns the URL path of the message.
 func (p postedMessage) path() string { return "/channels/" + p.chat + "/messages/" + p.id }
 
-func (b *discordBoard) edit(ctx context.Context, p postedMessage, text, word string) error {
-	return b.call(ctx, serviceCall{name: "updating the message", method: http.MethodPatch, path: p.path(), jsonBody: discordMessage(text, word)}, new(struct{}))
+func (b *discordClient) edit(ctx context.Context, p postedMessage, text, footerText string) error {
+	return b.call(ctx, serviceCall{name: "updating the message", method: http.MethodPatch, path: p.path(), jsonBody: discordMessage(text, footerText)}, new(struct{}))
 }
 
-func (b *discordBoard) addReaction(ctx context.Context, p postedMessage, choice string) error {
+func (b *discordClient) addReaction(ctx context.Context, p postedMessage, choice string) error {
 	return b.call(ctx, serviceCall{name: "adding a reaction of the bot", method: http.MethodPut, path: p.path() + "/reactions/" + url.PathEscape(choiceEmoji(choice)) + "/@me"}, nil)
 }
 
 // readReactions reads the message, and the users of each reaction that someone besides the bot has added.
-func (b *discordBoard) readReactions(ctx context.Context, p postedMessage, choices []string) (map[string][]reactingUser, error) {
+func (b *discordClient) readReactions(ctx context.Context, p postedMessage, choices []string) (map[string][]reactingUser, error) {
 	var out struct {
 		ID        string `json:"id"`
 		Channel   string `json:"channel_id"`
@@ -153,7 +153,7 @@ func (b *discordBoard) readReactions(ctx context.Context, p postedMessage, choic
 			if r.Emoji.ID != "" || r.Emoji.Name != choiceEmoji(choice) || r.Me && r.Count == 1 {
 				continue
 			}
-			users, err := b.users(ctx, p, choice)
+			users, err := b.usersWhoReacted(ctx, p, choice)
 			if err != nil {
 				return nil, err
 			}
@@ -163,8 +163,8 @@ func (b *discordBoard) readReactions(ctx context.Context, p postedMessage, choic
 	return marks, nil
 }
 
-// users returns the users who reacted.
-func (b *discordBoard) users(ctx context.Context, p postedMessage, choice string) ([]reactingUser, error) {
+// usersWhoReacted returns the users who reacted.
+func (b *discordClient) usersWhoReacted(ctx context.Context, p postedMessage, choice string) ([]reactingUser, error) {
 	var out []struct {
 		ID       string `json:"id"`
 		Username string `json:"username"`

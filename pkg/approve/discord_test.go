@@ -134,7 +134,7 @@ func TestDiscordUsers(t *testing.T) {
 		f.odd, f.oddCall = func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, users) }, "users"
 		var n notices
 		a := f.asks(t)
-		a.options.Notice = &n
+		a.options.NoticeOutput = &n
 		ctx, cancel := context.WithCancel(t.Context())
 		c, got := command1(t, push, ""), make(chan verdict.Verdict, 1)
 		go func() {

@@ -18,17 +18,17 @@ import (
 // of the question and nothing else, then Enter. Any other key shuts the gate
 // until the terminal has been quiet again.
 type keyInterpreter struct {
-	code           string
-	offersRemember bool // an approval for some minutes is possible
-	offersKind     bool // an approval of the kind is possible
-	asksToolClass  bool // the answer can set the class of the tool
-	denyOnly       bool // the action is not shown in full, so it can only be denied
-	clock          func() time.Time
+	approvalCode          string
+	offersRemember        bool // an approval for some minutes is possible
+	offersAdvanceApproval bool // an approval of the kind is possible
+	asksToolClass         bool // the answer can set the class of the tool
+	denyOnly              bool // the action is not shown in full, so it can only be denied
+	clock                 func() time.Time
 
 	phase       inputPhase
 	lastKeyAt   time.Time // time of the last key; before the first, the time of the question
 	currentLine string    // keys of the current line, typed after the terminal was quiet for a second
-	typedKeys   string    // keys since the last Enter, also ignored ones; Enter after ignored keys alone is no answer
+	typedKeys   string    // keys since the last Enter, also ignored ones; Enter after ignored keys alone is not an answer
 	invalidLine string    // the last line that was not an answer
 	wrongCodes  int       // number of wrong codes
 
@@ -39,17 +39,17 @@ type keyInterpreter struct {
 type inputPhase int
 
 const (
-	phaseAwaitingQuiet    inputPhase = iota // waiting for the terminal to be quiet
-	phaseInvalidLine                        // waiting for the terminal to be quiet, after an invalid line
-	phaseTypingLine                         // a line is being typed
-	phaseTypingReason                       // the reason of a denial is being typed, as free text
-	phaseConfirmingDenial                   // Enter was pressed; wait until the terminal is quiet, so that no one is still typing
-	phaseAnswered                           // the question is answered
+	phaseAwaitingKeyboardQuiet inputPhase = iota // waiting for the terminal to be quiet
+	phaseInvalidLine                             // waiting for the terminal to be quiet, after an invalid line
+	phaseTypingLine                              // a line is being typed
+	phaseTypingReason                            // the reason of a denial is being typed, as free text
+	phaseConfirmingDenial                        // Enter was pressed; wait until the terminal is quiet, so that no one is still typing
+	phaseAnswered                                // the question is answered
 )
 
-// quietPeriod is how long no key may have been pressed before one counts, and after
+// keyboardQuietPeriod is how long no key may have been pressed before one counts, and after
 // Enter before the question is denied.
-const quietPeriod = time.Second
+const keyboardQuietPeriod = time.Second
 
 // maxTerminalWrongCodes is how many wrong codes deny, so that no one can go on guessing.
 const maxTerminalWrongCodes = 3
@@ -57,15 +57,15 @@ const maxTerminalWrongCodes = 3
 // Keys and words that a person types as an answer, which [keyInterpreter.helpLines] explains.
 const (
 	enterKey         = '\r'
-	otherKey         = '\x00' // a key that is not a character
+	nonCharacterKey  = '\x00' // a key that is not a character
 	denyWord         = "no"
 	rememberDuration = 10 * time.Minute
 )
 
-// codeLetters are the letters of codes. There is no vowel, which would make
+// approvalCodeLetters are the letters of codes. There is no vowel, which would make
 // words; none of h, j, k, l, w, b, e, n, f, t and g, which move the cursor in
 // vi; and no y, which looks like v.
-const codeLetters = "cdmpqrsvxz"
+const approvalCodeLetters = "cdmpqrsvxz"
 
 // guessableCodes are the codes that people type: programs, folders, neighbours on a
 // keyboard.
@@ -74,14 +74,14 @@ var guessableCodes = []string{
 	"rvm", "scp", "src", "srm", "srv", "svc", "vcs", "vcx", "vpc", "xcv", "zxc",
 }
 
-// newCode draws three different letters.
-func newCode() (string, error) {
+// newApprovalCode draws three different letters.
+func newApprovalCode() (string, error) {
 	for {
 		n, err := rand.Int(rand.Reader, big.NewInt(1000))
 		if err != nil {
 			return "", fmt.Errorf("draw a code: %w", err)
 		}
-		a, b, c := codeLetters[n.Int64()/100], codeLetters[n.Int64()/10%10], codeLetters[n.Int64()%10]
+		a, b, c := approvalCodeLetters[n.Int64()/100], approvalCodeLetters[n.Int64()/10%10], approvalCodeLetters[n.Int64()%10]
 		code := string([]byte{a, b, c})
 		if a != b && b != c && a != c && !slices.Contains(guessableCodes, code) {
 			return code, nil
@@ -91,20 +91,20 @@ func newCode() (string, error) {
 
 // newKeyInterpreter returns the interpreter of the keys for a question that appears now. remember
 // and kind say which approvals the question offers.
-func newKeyInterpreter(remember, kind bool, clock func() time.Time) (*keyInterpreter, error) {
-	code, err := newCode()
-	return &keyInterpreter{code: code, offersRemember: remember, offersKind: kind, clock: clock, lastKeyAt: clock()}, err
+func newKeyInterpreter(offersRemember, offersAdvanceApproval bool, clock func() time.Time) (*keyInterpreter, error) {
+	code, err := newApprovalCode()
+	return &keyInterpreter{approvalCode: code, offersRemember: offersRemember, offersAdvanceApproval: offersAdvanceApproval, clock: clock, lastKeyAt: clock()}, err
 }
 
-// checkQuiet changes the phase if no key was pressed for a [quietPeriod]: the person can now type
+// advancePhaseAfterKeyboardQuiet changes the phase if no key was pressed for a [keyboardQuietPeriod]: the person can now type
 // an answer, or a denial that waited for this becomes final. The code that shows the question calls
-// it at least once per quietPeriod.
-func (g *keyInterpreter) checkQuiet() {
-	if g.clock().Sub(g.lastKeyAt) < quietPeriod {
+// it at least once per keyboardQuietPeriod.
+func (g *keyInterpreter) advancePhaseAfterKeyboardQuiet() {
+	if g.clock().Sub(g.lastKeyAt) < keyboardQuietPeriod {
 		return
 	}
 	switch g.phase {
-	case phaseAwaitingQuiet, phaseInvalidLine:
+	case phaseAwaitingKeyboardQuiet, phaseInvalidLine:
 		g.phase, g.currentLine = phaseTypingLine, ""
 	case phaseConfirmingDenial:
 		g.phase = phaseAnswered
@@ -115,8 +115,8 @@ func (g *keyInterpreter) checkQuiet() {
 // pressKey takes a key. It reports whether the key belongs to the reason of a
 // denial, which the caller edits.
 func (g *keyInterpreter) pressKey(k rune) (edits bool) {
-	if g.phase == phaseAwaitingQuiet || g.phase == phaseInvalidLine {
-		g.checkQuiet()
+	if g.phase == phaseAwaitingKeyboardQuiet || g.phase == phaseInvalidLine {
+		g.advancePhaseAfterKeyboardQuiet()
 	}
 	g.lastKeyAt = g.clock()
 	switch g.phase {
@@ -127,28 +127,28 @@ func (g *keyInterpreter) pressKey(k rune) (edits bool) {
 		g.phase = phaseConfirmingDenial
 	case phaseConfirmingDenial:
 		if k != enterKey { // the person is still typing
-			g.phase = phaseAwaitingQuiet
+			g.phase = phaseAwaitingKeyboardQuiet
 		}
 	case phaseTypingLine, phaseInvalidLine:
 		if k == enterKey {
 			g.enterLine()
 		} else {
-			g.rememberKey(k)
+			g.recordTypedKey(k)
 			g.addLineKey(k)
 		}
-	case phaseAwaitingQuiet:
+	case phaseAwaitingKeyboardQuiet:
 		if k == enterKey {
 			g.typedKeys = ""
 		} else {
-			g.rememberKey(k)
+			g.recordTypedKey(k)
 		}
 	default:
 	}
 	return false
 }
 
-// rememberKey remembers a key of a line.
-func (g *keyInterpreter) rememberKey(k rune) {
+// recordTypedKey remembers a key of a line.
+func (g *keyInterpreter) recordTypedKey(k rune) {
 	if g.invalidLine = ""; len(g.typedKeys) < 16 && unicode.IsPrint(k) {
 		g.typedKeys += string(k)
 	}
@@ -156,16 +156,16 @@ func (g *keyInterpreter) rememberKey(k rune) {
 
 // pressScrollKey takes a key that only moves the text. It does not shut an open gate.
 func (g *keyInterpreter) pressScrollKey() {
-	if g.phase == phaseAwaitingQuiet || g.phase == phaseInvalidLine {
-		g.checkQuiet()
+	if g.phase == phaseAwaitingKeyboardQuiet || g.phase == phaseInvalidLine {
+		g.advancePhaseAfterKeyboardQuiet()
 	}
 	if g.phase != phaseTypingLine && g.phase != phaseTypingReason {
-		g.pressKey(otherKey)
+		g.pressKey(nonCharacterKey)
 	}
 }
 
 // cancelReason leaves the reason of a denial.
-func (g *keyInterpreter) cancelReason() { g.phase = phaseAwaitingQuiet }
+func (g *keyInterpreter) cancelReason() { g.phase = phaseAwaitingKeyboardQuiet }
 
 // interrupt ends the question for a person who wants no more questions.
 func (g *keyInterpreter) interrupt() {
@@ -177,12 +177,12 @@ func (g *keyInterpreter) validLines() []string {
 	if g.denyOnly {
 		return []string{denyWord}
 	}
-	lines := []string{g.code, denyWord}
+	lines := []string{g.approvalCode, denyWord}
 	if g.offersRemember {
-		lines = append(lines, g.rememberLine())
+		lines = append(lines, g.timedApprovalLine())
 	}
-	if g.offersKind {
-		lines = append(lines, g.kindLine())
+	if g.offersAdvanceApproval {
+		lines = append(lines, g.advanceApprovalLine())
 	}
 	if g.asksToolClass {
 		for _, class := range analysis.ToolClasses {
@@ -193,21 +193,21 @@ func (g *keyInterpreter) validLines() []string {
 }
 
 func (g *keyInterpreter) classLine(class analysis.ToolClass) string {
-	return g.code + " " + string(class)
+	return g.approvalCode + " " + string(class)
 }
 
 // classOfLine returns the class that a line gives to the tool; "" if it gives none.
 func (g *keyInterpreter) classOfLine(line string) analysis.ToolClass {
-	if rest, ok := strings.CutPrefix(line, g.code+" "); ok && g.asksToolClass {
+	if rest, ok := strings.CutPrefix(line, g.approvalCode+" "); ok && g.asksToolClass {
 		return classOfChoice(rest)
 	}
 	return ""
 }
 
-func (g *keyInterpreter) kindLine() string { return g.code + " kind" }
+func (g *keyInterpreter) advanceApprovalLine() string { return g.approvalCode + " kind" }
 
-func (g *keyInterpreter) rememberLine() string {
-	return fmt.Sprintf("%s %d", g.code, wholeMinutes(rememberDuration))
+func (g *keyInterpreter) timedApprovalLine() string {
+	return fmt.Sprintf("%s %d", g.approvalCode, wholeMinutes(rememberDuration))
 }
 
 func wholeMinutes(d time.Duration) int { return int(d.Minutes()) }
@@ -228,33 +228,33 @@ func (g *keyInterpreter) addLineKey(k rune) {
 // enterLine takes Enter at the end of a line.
 func (g *keyInterpreter) enterLine() {
 	was, line, typed := g.phase, g.currentLine, g.typedKeys
-	g.phase, g.currentLine, g.typedKeys = phaseAwaitingQuiet, "", ""
+	g.phase, g.currentLine, g.typedKeys = phaseAwaitingKeyboardQuiet, "", ""
 	switch {
 	case was == phaseInvalidLine || line == "" && typed != "":
 		if g.invalidLine = typed; g.invalidLine == "" {
 			g.invalidLine = line
 		}
-		if g.wrongCodes += countCode(line); g.wrongCodes >= maxTerminalWrongCodes {
+		if g.wrongCodes += approvalCodeCount(line); g.wrongCodes >= maxTerminalWrongCodes {
 			g.phase, g.answer = phaseAnswered, Answer{Reason: "too many wrong codes were typed; run the command again"}
 		}
 	case g.denyOnly && line != "" && line != denyWord:
-	case line == g.code:
+	case line == g.approvalCode:
 		g.phase, g.answer = phaseAnswered, Answer{Approve: true}
-	case g.offersRemember && line == g.rememberLine():
+	case g.offersRemember && line == g.timedApprovalLine():
 		g.phase, g.answer = phaseAnswered, Answer{Approve: true, RememberFor: rememberDuration}
-	case g.offersKind && line == g.kindLine():
-		g.phase, g.answer = phaseAnswered, Answer{Approve: true, ApproveKind: true}
+	case g.offersAdvanceApproval && line == g.advanceApprovalLine():
+		g.phase, g.answer = phaseAnswered, Answer{Approve: true, IsAdvanceApproval: true}
 	case g.classOfLine(line) != "":
 		class := g.classOfLine(line)
-		g.phase, g.answer = phaseAnswered, Answer{Approve: class != analysis.ClassNever, Class: class}
+		g.phase, g.answer = phaseAnswered, Answer{Approve: class != analysis.ToolClassForbidden, Class: class}
 	case line == "", line == denyWord:
 		g.phase = phaseConfirmingDenial
 	}
 }
 
-// countCode returns 1 if a line has the form of a code.
-func countCode(line string) int {
-	if len(line) == 3 && strings.Trim(line, codeLetters) == "" {
+// approvalCodeCount returns 1 if a line has the form of a code.
+func approvalCodeCount(line string) int {
+	if len(line) == 3 && strings.Trim(line, approvalCodeLetters) == "" {
 		return 1
 	}
 	return 0
@@ -265,15 +265,15 @@ func (g *keyInterpreter) helpLines() []string {
 	if g.denyOnly {
 		return []string{"Enter: deny", denyWord + " REASON Enter: deny and say why", "to approve: open the page, which shows all of it: shield approvals"}
 	}
-	list := []string{g.code + " Enter: approve once", "Enter: deny"}
+	list := []string{g.approvalCode + " Enter: approve once", "Enter: deny"}
 	if g.offersRemember {
-		list = append(list, fmt.Sprintf("%s Enter: approve for %d min", g.rememberLine(), wholeMinutes(rememberDuration)))
+		list = append(list, fmt.Sprintf("%s Enter: approve for %d min", g.timedApprovalLine(), wholeMinutes(rememberDuration)))
 	}
-	if g.offersKind {
-		list = append(list, g.kindLine()+" Enter: approve actions of this kind for this session")
+	if g.offersAdvanceApproval {
+		list = append(list, g.advanceApprovalLine()+" Enter: approve actions of this kind for this session")
 	}
 	if g.asksToolClass {
-		list = append(list, g.code+" CLASS Enter: approve, and set the class of the tool (reads, workspace or elsewhere)", g.classLine(analysis.ClassNever)+" Enter: deny, now and always")
+		list = append(list, g.approvalCode+" CLASS Enter: approve, and set the class of the tool (reads, workspace or elsewhere)", g.classLine(analysis.ToolClassForbidden)+" Enter: deny, now and always")
 	}
 	return append(list, denyWord+" REASON Enter: deny and say why")
 }
@@ -283,7 +283,7 @@ func (g *keyInterpreter) hintFor(said string) string {
 	if g.denyOnly {
 		return fmt.Sprintf("%q does not approve: deny here, or approve on the page (shield approvals)", said)
 	}
-	return fmt.Sprintf("%q does not approve: type %s", said, g.code)
+	return fmt.Sprintf("%q does not approve: type %s", said, g.approvalCode)
 }
 
 // choiceText returns the answer that the keys typed so far would give, and what the person can do
@@ -292,19 +292,19 @@ func (g *keyInterpreter) choiceText() string {
 	switch {
 	case g.phase == phaseConfirmingDenial:
 		return "Deny in one second; press a key to cancel"
-	case (g.phase == phaseAwaitingQuiet || g.phase == phaseInvalidLine) && g.invalidLine != "":
+	case (g.phase == phaseAwaitingKeyboardQuiet || g.phase == phaseInvalidLine) && g.invalidLine != "":
 		return "Deny by default; stop typing for one second. " + g.hintFor(g.invalidLine)
-	case g.phase == phaseAwaitingQuiet || g.phase == phaseInvalidLine:
+	case g.phase == phaseAwaitingKeyboardQuiet || g.phase == phaseInvalidLine:
 		return "Deny by default; stop typing for one second before you answer"
-	case g.currentLine == g.code:
+	case g.currentLine == g.approvalCode:
 		return "Approve once: press Enter"
-	case g.offersRemember && g.currentLine == g.rememberLine():
+	case g.offersRemember && g.currentLine == g.timedApprovalLine():
 		return fmt.Sprintf("Approve for %d min: press Enter", wholeMinutes(rememberDuration))
-	case g.offersKind && g.currentLine == g.kindLine():
+	case g.offersAdvanceApproval && g.currentLine == g.advanceApprovalLine():
 		return "Approve actions of this kind for this session: press Enter"
 	case g.classOfLine(g.currentLine) != "":
-		if class := g.classOfLine(g.currentLine); class != analysis.ClassNever {
-			return "Approve once; the tool " + ClassWords[class] + ": press Enter"
+		if class := g.classOfLine(g.currentLine); class != analysis.ToolClassForbidden {
+			return "Approve once; the tool " + ToolClassDescriptions[class] + ": press Enter"
 		}
 		return "Deny; the tool is never used: press Enter"
 	case g.currentLine != "":

@@ -19,12 +19,12 @@ func TestNewCode(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
 	for range 20000 {
-		code, err := newCode()
+		code, err := newApprovalCode()
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen[code]++
-		if len(code) != 3 || strings.Trim(code, codeLetters) != "" || code[0] == code[1] || code[1] == code[2] || code[0] == code[2] {
+		if len(code) != 3 || strings.Trim(code, approvalCodeLetters) != "" || code[0] == code[1] || code[1] == code[2] || code[0] == code[2] {
 			t.Fatalf("code %q", code)
 		}
 		if slices.Contains(guessableCodes, code) {
@@ -34,11 +34,11 @@ func TestNewCode(t *testing.T) {
 	if want := 10*9*8 - len(guessableCodes); len(seen) != want {
 		t.Errorf("%d codes were drawn, want all %d", len(seen), want)
 	}
-	if strings.ContainsAny(codeLetters, "aeiouyhjklwbenftg") {
+	if strings.ContainsAny(approvalCodeLetters, "aeiouyhjklwbenftg") {
 		t.Error("codes may hold vowels or movements")
 	}
 	for _, code := range guessableCodes {
-		if countCode(code) != 1 {
+		if approvalCodeCount(code) != 1 {
 			t.Errorf("%q could never be drawn", code)
 		}
 	}
@@ -52,7 +52,7 @@ func (c *fakeClock) pass(by time.Duration) { c.now = c.now.Add(by) }
 
 // testGate returns a gate with a code that a test knows.
 func testGate(clock *fakeClock, remember bool) *keyInterpreter {
-	return &keyInterpreter{code: "cdm", offersRemember: remember, clock: clock.time, lastKeyAt: clock.now}
+	return &keyInterpreter{approvalCode: "cdm", offersRemember: remember, clock: clock.time, lastKeyAt: clock.now}
 }
 
 // typists take what is typed in the two ways in which it comes from a terminal.
@@ -72,7 +72,7 @@ func strokes(text string) []hostile.Keystrokes {
 	var pause time.Duration
 	for _, r := range text {
 		if r == '~' {
-			pause += quietPeriod
+			pause += keyboardQuietPeriod
 			continue
 		}
 		out = append(out, hostile.Keystrokes{Pause: pause, Bytes: string(r)})
@@ -84,7 +84,7 @@ func strokes(text string) []hostile.Keystrokes {
 // A timed question gets the pauses of its typist as messages, so that the clock
 // stands still while keys are taken.
 type timed struct {
-	*question
+	*fullScreenQuestion
 	clock  *fakeClock
 	opened *int
 }
@@ -98,7 +98,7 @@ func (m *timed) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, nil
 	}
 	was := m.interpreter.phase
-	_, cmd := m.question.Update(msg)
+	_, cmd := m.fullScreenQuestion.Update(msg)
 	if was != phaseTypingLine && m.interpreter.phase == phaseTypingLine {
 		*m.opened++
 	}
@@ -131,7 +131,7 @@ func typeAtScreen(t *testing.T, remember bool, strokes []hostile.Keystrokes) (ty
 	t.Helper()
 	q, clock := screenQuestion(t, remember)
 	keys := &keyboard{strokes: strokes}
-	p := tea.NewProgram(&timed{question: q, clock: clock, opened: &typed.opened}, tea.WithInput(keys), tea.WithOutput(io.Discard),
+	p := tea.NewProgram(&timed{fullScreenQuestion: q, clock: clock, opened: &typed.opened}, tea.WithInput(keys), tea.WithOutput(io.Discard),
 		tea.WithoutSignalHandler(), tea.WithoutCatchPanics(), tea.WithoutBracketedPaste())
 	keys.send = p.Send
 	if _, err := p.Run(); err != nil {
@@ -141,7 +141,7 @@ func typeAtScreen(t *testing.T, remember bool, strokes []hostile.Keystrokes) (ty
 	return typed
 }
 
-func screenQuestion(t *testing.T, remember bool) (*question, *fakeClock) {
+func screenQuestion(t *testing.T, remember bool) (*fullScreenQuestion, *fakeClock) {
 	t.Helper()
 	clock := &fakeClock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	a := newTest(t, &memory{})
@@ -156,13 +156,13 @@ func screenQuestion(t *testing.T, remember bool) (*question, *fakeClock) {
 func typeAtLines(t *testing.T, remember bool, strokes []hostile.Keystrokes) (typed typing) {
 	t.Helper()
 	clock := &fakeClock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	q := &plainQuestion{interpreter: testGate(clock, remember), output: io.Discard}
+	q := &lineModeQuestion{interpreter: testGate(clock, remember), output: io.Discard}
 	step := func(k *typedKey) {
 		was := q.interpreter.phase
 		if q.interpreter.phase == phaseAnswered {
 			return
 		}
-		if err := q.pressOrTick(k); err != nil {
+		if err := q.handleKeyOrQuietTick(k); err != nil {
 			t.Fatal(err)
 		}
 		if was != phaseTypingLine && q.interpreter.phase == phaseTypingLine {
@@ -259,8 +259,12 @@ func TestTyped(t *testing.T) {
 func TestScrollKeys(t *testing.T) {
 	t.Parallel()
 	const down, pageDown = "\x1b[B", "\x1b[6~"
-	quietly := func(bytes string) hostile.Keystrokes { return hostile.Keystrokes{Pause: quietPeriod, Bytes: bytes} }
-	soon := func(bytes string) hostile.Keystrokes { return hostile.Keystrokes{Pause: quietPeriod / 2, Bytes: bytes} }
+	quietly := func(bytes string) hostile.Keystrokes {
+		return hostile.Keystrokes{Pause: keyboardQuietPeriod, Bytes: bytes}
+	}
+	soon := func(bytes string) hostile.Keystrokes {
+		return hostile.Keystrokes{Pause: keyboardQuietPeriod / 2, Bytes: bytes}
+	}
 	for name, tc := range map[string]struct {
 		strokes []hostile.Keystrokes
 		approve bool
@@ -323,11 +327,11 @@ func TestCodeWithinTyping(t *testing.T) {
 				typed := hostile.RandomTyping(seed)
 				for range 8 {
 					code := []hostile.Keystrokes{
-						{Pause: 2 * quietPeriod, Bytes: []string{"x", "cd", "\x1b[D", "ls -", "\x00", "\t", "é"}[rnd.IntN(7)]},
+						{Pause: 2 * keyboardQuietPeriod, Bytes: []string{"x", "cd", "\x1b[D", "ls -", "\x00", "\t", "é"}[rnd.IntN(7)]},
 						{Bytes: "cdm"}, {Bytes: []string{"\r", " 10\r", "\n", "cdm\r"}[rnd.IntN(4)]},
 					}
 					if rnd.IntN(2) == 0 { // the code, then anything
-						code = []hostile.Keystrokes{{Pause: 2 * quietPeriod, Bytes: "cdm"}, {Bytes: []string{"x", " ", "c", "\x7f", "\x1b", "\x1b[C", " 1", " 100", "\t"}[rnd.IntN(9)]}, {Bytes: "\r"}}
+						code = []hostile.Keystrokes{{Pause: 2 * keyboardQuietPeriod, Bytes: "cdm"}, {Bytes: []string{"x", " ", "c", "\x7f", "\x1b", "\x1b[C", " 1", " 100", "\t"}[rnd.IntN(9)]}, {Bytes: "\r"}}
 					}
 					typed = slices.Insert(typed, rnd.IntN(len(typed)+1), code...)
 				}
@@ -343,18 +347,18 @@ func TestCodeWithinTyping(t *testing.T) {
 // would, also if it was begun before keys count; Enter behind it does not deny.
 func TestWrongAnswerNamesTheRight(t *testing.T) {
 	t.Parallel()
-	for _, pause := range []time.Duration{0, 2 * quietPeriod} {
+	for _, pause := range []time.Duration{0, 2 * keyboardQuietPeriod} {
 		clock := &fakeClock{time.Unix(1_800_000_000, 0)}
 		g := testGate(clock, true)
 		clock.pass(pause)
 		g.pressKey('y')
-		clock.pass(2 * quietPeriod)
+		clock.pass(2 * keyboardQuietPeriod)
 		g.pressKey(enterKey)
-		g.checkQuiet()
+		g.advancePhaseAfterKeyboardQuiet()
 		if got := g.choiceText(); g.phase == phaseAnswered || g.phase == phaseConfirmingDenial || !strings.Contains(got, `"y" does not approve: type cdm`) {
 			t.Errorf("after %v: state %d, %s", pause, g.phase, got)
 		}
-		clock.pass(2 * quietPeriod)
+		clock.pass(2 * keyboardQuietPeriod)
 		for _, k := range "cdm\r" {
 			g.pressKey(k)
 		}

@@ -31,7 +31,7 @@ type install struct {
 }
 
 // builtShield builds shield, once for all tests, and returns where it is.
-var builtShield = sync.OnceValues(built.Shield)
+var builtShield = sync.OnceValues(built.BuildShield)
 
 func newInstall(t *testing.T, env ...string) *install {
 	t.Helper()
@@ -103,7 +103,7 @@ func (in *install) page() *url.URL {
 	in.t.Helper()
 	var q Questions
 	until(in.t, func() bool { q = in.approvals(); return q.Link != "" })
-	return withCode(in.t, q.Link+" with the code "+q.Code)
+	return withCode(in.t, q.Link+" with the code "+q.PageCode)
 }
 
 // said waits until a hook has ended, and returns what it told its host.
@@ -158,7 +158,7 @@ func TestHooks(t *testing.T) {
 	for now.Link == "" { // until a process that waits has taken the page over
 		now = in.approvals()
 	}
-	if now.Link != "http://"+link.Host+"/" || now.Code != link.Fragment || len(now.Waiting) != 2 {
+	if now.Link != "http://"+link.Host+"/" || now.PageCode != link.Fragment || len(now.Waiting) != 2 {
 		t.Errorf("after the kill: %+v, the link was %s", now, link)
 	}
 	b.wait(enabled)

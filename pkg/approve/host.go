@@ -35,7 +35,7 @@ func (*hostChannel) Ask(context.Context, *Request) (Answer, error) {
 
 // hostVerdict returns the verdict of a question that the host asks.
 func hostVerdict(r *Request) verdict.Verdict {
-	return verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, Channel: HostChannel, Reasoning: r.Summary}
+	return verdict.Verdict{Decision: verdict.Escalate, Confidence: 1, AnswerChannel: HostChannel, Reasoning: r.Summary}
 }
 
 var errAskedByShield = errors.New("shield asks this question itself, because the host's prompt can be answered by accident, or cannot show the whole action")
@@ -48,8 +48,8 @@ const (
 
 // mustAskItself reports whether shield asks about a case itself, though the host could: the
 // danger is grave, or the host's prompt hides the start of the command.
-func (a *Approver) mustAskItself(c *analysis.Case) bool {
-	if a.options.MustAskItself != nil && a.options.MustAskItself(c) {
+func (a *Approver) mustAskItself(c *analysis.ActionCase) bool {
+	if a.options.MustShieldAsk != nil && a.options.MustShieldAsk(c) {
 		return true
 	}
 	text, _ := c.Action.Payload["command"].(string)

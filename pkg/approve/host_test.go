@@ -39,11 +39,11 @@ func TestHostChannel(t *testing.T) {
 				a.channels = append(a.channels, other)
 			}
 			v, err := a.Judge(t.Context(), command1(t, push, "s"))
-			if err != nil || v.Decision != c.want || !strings.Contains(v.Reasoning, c.says) || other.asked.Load() != c.asked || v.By != "" {
+			if err != nil || v.Decision != c.want || !strings.Contains(v.Reasoning, c.says) || other.asked.Load() != c.asked || v.AnsweredBy != "" {
 				t.Errorf("%+v, %v; another channel was asked %d times", v, err, other.asked.Load())
 			}
-			if (v.Channel == HostChannel) != (c.want == verdict.Escalate) {
-				t.Errorf("%v through the channel %q", v.Decision, v.Channel)
+			if (v.AnswerChannel == HostChannel) != (c.want == verdict.Escalate) {
+				t.Errorf("%v through the channel %q", v.Decision, v.AnswerChannel)
 			}
 		})
 	}
@@ -60,7 +60,9 @@ func TestShieldAsksItself(t *testing.T) {
 		other := &fake{name: "web", say: says(Answer{Approve: true})}
 		a := newTest(t, &memory{})
 		a.options.HostCannotAskReason = func() error { return nil }
-		a.options.MustAskItself = func(c *analysis.Case) bool { return strings.HasSuffix(c.Action.Payload["command"].(string), "grave") }
+		a.options.MustShieldAsk = func(c *analysis.ActionCase) bool {
+			return strings.HasSuffix(c.Action.Payload["command"].(string), "grave")
+		}
 		a.channels = []Channel{newHostChannel(&a.options), other}
 		v, err := a.Judge(t.Context(), command1(t, command, "s"))
 		if err != nil || (other.asked.Load() == 1) != itself || (v.Decision == verdict.Escalate) == itself {

@@ -32,25 +32,25 @@ import (
 // what was answered last; for Telegram "read.lock".
 type inbox struct {
 	*sealedFolder
-	readQuestions map[string]*inboxQuestion // questions that were read, by ID; nil for a file that cannot be trusted
+	cachedQuestionsByID map[string]*inboxQuestion // questions that were read, by ID; nil for a file that cannot be trusted
 }
 
 // An inboxQuestion is a question in the inbox.
 type inboxQuestion struct {
-	Number    int       `json:"number"` // number of the question, from 1
-	Asked     time.Time `json:"asked"`
-	DeniedAt  time.Time `json:"ends"`    // time at which the question is denied
-	Subject   string    `json:"subject"` // the action in one line
-	AnswerKey string    `json:"binding,omitempty"`
-	Request   *Request  `json:"request"`
+	Number              int       `json:"number"` // number of the question, from 1
+	AskedAt             time.Time `json:"asked"`
+	DeniedAt            time.Time `json:"ends"`    // time at which the question is denied
+	ActionText          string    `json:"subject"` // the action in one line
+	RememberedAnswerKey string    `json:"binding,omitempty"`
+	Request             *Request  `json:"request"`
 }
 
 // isSameQuestion reports whether two questions are one for the person: about exactly the same action,
 // in the same place and session, and for the same reasons. Only the processes that ask differ.
 func (e *inboxQuestion) isSameQuestion(o *inboxQuestion) bool {
-	return e.AnswerKey != "" && e.AnswerKey == o.AnswerKey && e.Request.Summary == o.Request.Summary &&
-		slices.Equal(e.Request.Tiers, o.Request.Tiers) && e.Request.CanRemember == o.Request.CanRemember && e.Request.KindText == o.Request.KindText &&
-		e.Request.ToolText == o.Request.ToolText
+	return e.RememberedAnswerKey != "" && e.RememberedAnswerKey == o.RememberedAnswerKey && e.Request.Summary == o.Request.Summary &&
+		slices.Equal(e.Request.TierResultTexts, o.Request.TierResultTexts) && e.Request.CanRemember == o.Request.CanRemember && e.Request.AdvanceApprovalText == o.Request.AdvanceApprovalText &&
+		e.Request.UnknownToolDescription == o.Request.UnknownToolDescription
 }
 
 // groupIdentical groups questions that the person can answer together
@@ -80,12 +80,12 @@ type pageAnswer struct {
 const (
 	maxWaitingQuestions = 100    // questions
 	maxInboxFiles       = 10_000 // files that are read
-	idLength            = 32     // characters
+	requestIDHexLen     = 32     // characters
 	maxQuestionNumber   = 999    // highest number of a question; the question after it gets number 1
 )
 
-// lastNumberFile is the name of the file of the last number.
-const lastNumberFile = "number"
+// lastQuestionNumberFile is the name of the file of the last number.
+const lastQuestionNumberFile = "number"
 
 // pageInboxFolder is the folder of the page's inbox.
 const pageInboxFolder = "inbox"
@@ -95,15 +95,15 @@ func openInbox(stateDir, name string) (*inbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &inbox{sealedFolder: b, readQuestions: map[string]*inboxQuestion{}}, nil
+	return &inbox{sealedFolder: b, cachedQuestionsByID: map[string]*inboxQuestion{}}, nil
 }
 
 // inboxLockWait is how long a process waits for the lock that is held while a
 // question is written.
 const inboxLockWait = 2 * time.Second
 
-// withOrderLock runs f while no other process changes which questions there are.
-func (b *inbox) withOrderLock(ctx context.Context, f func() error) error {
+// withQuestionListLock runs f while no other process changes which questions there are.
+func (b *inbox) withQuestionListLock(ctx context.Context, f func() error) error {
 	l, err := flock.New(b.path("order.lock"))
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (b *inbox) withOrderLock(ctx context.Context, f func() error) error {
 // addQuestion puts a question into the inbox. The question stays there until the returned lock is
 // passed to [inbox.removeQuestion], or this process exits.
 func (b *inbox) addQuestion(ctx context.Context, r *Request, now time.Time) (alive *flock.Lock, err error) {
-	err = b.withOrderLock(ctx, func() error {
+	err = b.withQuestionListLock(ctx, func() error {
 		others, err := b.waitingQuestions()
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func (b *inbox) addQuestion(ctx context.Context, r *Request, now time.Time) (ali
 		if err != nil {
 			return err
 		}
-		e := &inboxQuestion{Number: number, Asked: now, DeniedAt: now.Add(r.TimeLeft()), Subject: r.subject, AnswerKey: r.answerKey, Request: fitToInbox(r)}
+		e := &inboxQuestion{Number: number, AskedAt: now, DeniedAt: now.Add(r.TimeLeft()), ActionText: r.actionText, RememberedAnswerKey: r.rememberedAnswerKey, Request: fitToInbox(r)}
 		if alive, err = flock.New(b.path(r.ID + ".lock")); err != nil {
 			return err
 		}
@@ -152,11 +152,11 @@ func (b *inbox) addQuestion(ctx context.Context, r *Request, now time.Time) (ali
 // must not show two questions with the same number.
 func (b *inbox) nextNumber() (int, error) {
 	var last int
-	if err := b.read(lastNumberFile, &last); err != nil || last >= maxQuestionNumber {
+	if err := b.read(lastQuestionNumberFile, &last); err != nil || last >= maxQuestionNumber {
 		last = 0
 	}
 	last++
-	return last, b.write(lastNumberFile, last)
+	return last, b.write(lastQuestionNumberFile, last)
 }
 
 // removeQuestion removes a question of this process from the inbox.
@@ -200,22 +200,22 @@ func (b *inbox) waitingQuestions() ([]*inboxQuestion, error) {
 		if !asked || !b.isAskerAlive(id) {
 			continue
 		}
-		e, known := b.readQuestions[id]
+		e, known := b.cachedQuestionsByID[id]
 		if !known {
 			e = b.loadQuestion(id)
-			b.readQuestions[id] = e
+			b.cachedQuestionsByID[id] = e
 		}
 		if e != nil {
 			list = append(list, e)
 		}
 	}
-	for id := range b.readQuestions {
+	for id := range b.cachedQuestionsByID {
 		if !ids[id] {
-			delete(b.readQuestions, id)
+			delete(b.cachedQuestionsByID, id)
 		}
 	}
 	sorted.By(list, func(x, y *inboxQuestion) int {
-		return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.Number, y.Number), strings.Compare(x.Request.ID, y.Request.ID))
+		return cmp.Or(x.AskedAt.Compare(y.AskedAt), cmp.Compare(x.Number, y.Number), strings.Compare(x.Request.ID, y.Request.ID))
 	})
 	return list[:min(len(list), maxWaitingQuestions)], nil
 }
@@ -241,15 +241,15 @@ func (b *inbox) questionIDs() (map[string]bool, error) {
 	ids := map[string]bool{}
 	for _, name := range names {
 		id, kind, found := strings.Cut(name, ".")
-		if found && len(id) == idLength && strings.Trim(id, "0123456789abcdef") == "" {
+		if found && len(id) == requestIDHexLen && strings.Trim(id, "0123456789abcdef") == "" {
 			ids[id] = ids[id] || kind == "request"
 		}
 	}
 	return ids, nil
 }
 
-// removeDeadFiles removes files of processes that were killed while asking.
-func (b *inbox) removeDeadFiles(ctx context.Context) error {
+// removeFilesOfDeadProcesses removes files of processes that were killed while asking.
+func (b *inbox) removeFilesOfDeadProcesses(ctx context.Context) error {
 	ids, err := b.questionIDs()
 	if err != nil {
 		return err
@@ -262,7 +262,7 @@ func (b *inbox) removeDeadFiles(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return b.withOrderLock(ctx, func() error { // no one is between making a lock and taking it
+	return b.withQuestionListLock(ctx, func() error { // no one is between making a lock and taking it
 		for id := range ids {
 			if !b.isAskerAlive(id) {
 				b.removeFiles(id)
@@ -291,16 +291,16 @@ func (b *inbox) readAnswer(id string) (g pageAnswer, ok bool, err error) {
 // writeAnswer writes an answer where the asking process looks for it. Only the first answer counts; it survives
 // the process that wrote it.
 func (b *inbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
-	if g.Choice != choiceDeny && g.Choice != choiceToolNever && e.Request.Truncated {
+	if g.Choice != choiceDeny && g.Choice != choiceToolForbidden && e.Request.Truncated {
 		return errors.New("the action is too large to be shown in full, so it can only be denied; choose Deny")
 	}
 	if g.Choice == choiceRemember && !e.Request.CanRemember {
 		return errors.New("this action can only be approved once; choose Approve once")
 	}
-	if g.Choice == choiceKind && e.Request.KindText == "" {
+	if g.Choice == choiceAdvanceApproval && e.Request.AdvanceApprovalText == "" {
 		return errors.New("each action of this kind needs its own approval; choose Approve once")
 	}
-	if classOfChoice(g.Choice) != "" && e.Request.ToolText == "" {
+	if classOfChoice(g.Choice) != "" && e.Request.UnknownToolDescription == "" {
 		return errors.New("the action uses no unknown tool, so there is no tool to classify; choose Approve once")
 	}
 	if !g.At.Before(e.DeniedAt) || !b.isAskerAlive(g.ID) {
@@ -314,7 +314,7 @@ func (b *inbox) writeAnswer(e *inboxQuestion, g pageAnswer) error {
 
 // answer converts the choice of a page answer.
 func (g *pageAnswer) answer() (Answer, error) {
-	a := Answer{ID: g.ID, By: g.By}
+	a := Answer{ID: g.ID, AnsweringPersonName: g.By}
 	switch g.Choice {
 	case choiceDeny:
 		a.Reason = strings.TrimSpace(g.Reason)
@@ -322,11 +322,11 @@ func (g *pageAnswer) answer() (Answer, error) {
 		a.Approve = true
 	case choiceRemember:
 		a.Approve, a.RememberFor = true, rememberDuration
-	case choiceKind:
-		a.Approve, a.ApproveKind = true, true
-	case choiceToolReads, choiceToolWorkspace, choiceToolElsewhere:
+	case choiceAdvanceApproval:
+		a.Approve, a.IsAdvanceApproval = true, true
+	case choiceToolReadOnly, choiceToolChangesWorkspace, choiceToolChangesOutside:
 		a.Approve, a.Class = true, classOfChoice(g.Choice)
-	case choiceToolNever:
+	case choiceToolForbidden:
 		a.Class, a.Reason = classOfChoice(g.Choice), strings.TrimSpace(g.Reason)
 	default:
 		return Answer{}, fmt.Errorf("%.20q is not a valid answer to this question; choose one that is shown", g.Choice)
@@ -336,15 +336,15 @@ func (g *pageAnswer) answer() (Answer, error) {
 
 // The choices on the page.
 const (
-	choiceDeny     = "deny" // with or without a reason
-	choiceOnce     = "once"
-	choiceRemember = "remember"
-	choiceKind     = "kind"
+	choiceDeny            = "deny" // with or without a reason
+	choiceOnce            = "once"
+	choiceRemember        = "remember"
+	choiceAdvanceApproval = "kind"
 
-	choiceToolReads     = "reads" // approve once, and classify the tool
-	choiceToolWorkspace = "workspace"
-	choiceToolElsewhere = "elsewhere"
-	choiceToolNever     = "never"
+	choiceToolReadOnly         = "reads" // approve once, and classify the tool
+	choiceToolChangesWorkspace = "workspace"
+	choiceToolChangesOutside   = "elsewhere"
+	choiceToolForbidden        = "never"
 )
 
 // classOfChoice returns the class that a choice gives to a tool; "" if it gives none.
@@ -370,16 +370,16 @@ func fitToInbox(r *Request) *Request {
 	return short
 }
 
-// PageState returns a function that returns the address HOST:PORT at which the approval page of a
+// ApprovalPageStatusReader returns a function that returns the address HOST:PORT at which the approval page of a
 // state folder was last served, "" if it never was, and whether a question waits on the page. The
 // function reads one small file and at most the names in one folder. A question of a process that
 // died counts as waiting for some minutes.
-func PageState(stateDir string) func() (address string, waits bool) {
+func ApprovalPageStatusReader(stateDir string) func() (address string, waits bool) {
 	if stateDir == "" {
 		return nil
 	}
 	return func() (string, bool) {
-		f, err := owner.Open(filepath.Join(stateDir, effect.PageAddressFile)) // do not block on a FIFO
+		f, err := owner.OpenNoFollow(filepath.Join(stateDir, effect.ApprovalPageAddressFile)) // do not block on a FIFO
 		if err != nil {
 			return "", false
 		}
@@ -387,22 +387,22 @@ func PageState(stateDir string) func() (address string, waits bool) {
 		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 			return "", false
 		}
-		text, err := io.ReadAll(io.LimitReader(f, maxAddressBytes+1))
-		if err != nil || len(text) > maxAddressBytes {
+		text, err := io.ReadAll(io.LimitReader(f, maxPageAddressBytes+1))
+		if err != nil || len(text) > maxPageAddressBytes {
 			return "", false
 		}
-		return strings.TrimSpace(string(text)), anyWaiting(filepath.Join(stateDir, pageInboxFolder))
+		return strings.TrimSpace(string(text)), hasWaitingQuestion(filepath.Join(stateDir, pageInboxFolder))
 	}
 }
 
-// maxAddressBytes is longer than HOST:PORT can be.
-const maxAddressBytes = 300
+// maxPageAddressBytes is longer than HOST:PORT can be.
+const maxPageAddressBytes = 300
 
 // maxQuestionAge is longer than any question waits.
 const maxQuestionAge = 15 * time.Minute
 
-func anyWaiting(dir string) bool {
-	entries, err := os.ReadDir(dir)
+func hasWaitingQuestion(inboxDir string) bool {
+	entries, err := os.ReadDir(inboxDir)
 	if err != nil {
 		return false
 	}

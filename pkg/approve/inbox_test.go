@@ -28,7 +28,7 @@ func TestOnePage(t *testing.T) {
 		t.Fatalf("two links: %s and %s", first.link, second.link)
 	}
 	browser := first.client()
-	var list []pageRequest
+	var list []pageApprovalRequestJSON
 	for next := first.lists(browser); len(list) < 4; {
 		list = next().Waiting
 	}
@@ -66,7 +66,7 @@ func TestOnePage(t *testing.T) {
 		}
 		return err == nil
 	})
-	if served.Link != "http://"+first.link.Host+"/" || served.Code != first.link.Fragment {
+	if served.Link != "http://"+first.link.Host+"/" || served.PageCode != first.link.Fragment {
 		t.Errorf("the link is now %s, was %s", served.Link, first.link)
 	}
 	if got := second.post(browser, "/answer", answerJSON(t, list[3].ID, choiceOnce, ""), nil); got != http.StatusUnauthorized {
@@ -181,10 +181,10 @@ func TestForgedAnswers(t *testing.T) {
 			return bytes.Replace(sealed(t, b, id), []byte("eve"), []byte("ann"), 1)
 		}, put(0o600), false},
 		{"an answer to another question", func(t *testing.T, b *sealedFolder, _ string) []byte {
-			return sealed(t, b, strings.Repeat("0", idLength))
+			return sealed(t, b, strings.Repeat("0", requestIDHexLen))
 		}, put(0o600), false},
 		{"its own seal, another id", func(t *testing.T, b *sealedFolder, id string) []byte {
-			text := []byte(toJSON(t, pageAnswer{ID: strings.Repeat("0", idLength), Choice: choiceOnce}))
+			text := []byte(toJSON(t, pageAnswer{ID: strings.Repeat("0", requestIDHexLen), Choice: choiceOnce}))
 			return []byte(b.fileHMAC(id+".answer", text) + "\n" + string(text))
 		}, put(0o600), false},
 		{"the question itself", func(t *testing.T, b *sealedFolder, id string) []byte {
@@ -261,12 +261,12 @@ func TestForgedQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead := strings.Repeat("d", idLength)
+	dead := strings.Repeat("d", requestIDHexLen)
 	if err := b.write(dead+".request", inboxQuestion{Number: 7, DeniedAt: time.Now().Add(time.Hour), Request: &Request{ID: dead, Summary: "be dead"}}); err != nil {
 		t.Fatal(err)
 	}
-	killed := strings.Repeat("e", idLength)
-	for _, name := range []string{killed + ".lock", killed + ".answer.new", dead + ".answer", "..request", "x.request", strings.Repeat("g", idLength) + ".request"} {
+	killed := strings.Repeat("e", requestIDHexLen)
+	for _, name := range []string{killed + ".lock", killed + ".answer.new", dead + ".answer", "..request", "x.request", strings.Repeat("g", requestIDHexLen) + ".request"} {
 		if err := os.WriteFile(b.path(name), []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +283,7 @@ func TestForgedQuestions(t *testing.T) {
 		t.Errorf("shown: %+v", list)
 	}
 	// A process that lives, and a question that it did not seal.
-	foreign := &Request{ID: strings.Repeat("f", idLength), Summary: "be foreign", timeToAnswer: time.Hour, clock: time.Now}
+	foreign := &Request{ID: strings.Repeat("f", requestIDHexLen), Summary: "be foreign", timeToAnswer: time.Hour, clock: time.Now}
 	alive, err := b.addQuestion(t.Context(), foreign, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -311,12 +311,12 @@ func TestDeadQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	r := &Request{ID: strings.Repeat("a", idLength), timeToAnswer: time.Hour, clock: time.Now}
+	r := &Request{ID: strings.Repeat("a", requestIDHexLen), timeToAnswer: time.Hour, clock: time.Now}
 	alive, err := b.addQuestion(t.Context(), r, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := &Request{ID: strings.Repeat("b", idLength), clock: time.Now}
+	late := &Request{ID: strings.Repeat("b", requestIDHexLen), clock: time.Now}
 	waits, err := b.addQuestion(t.Context(), late, now)
 	if err != nil {
 		t.Fatal(err)
@@ -329,7 +329,7 @@ func TestDeadQuestions(t *testing.T) {
 	if q, err := WaitingQuestions(dir, now); err != nil || len(q.Waiting) != 0 {
 		t.Errorf("%+v, %v; want none", q, err)
 	}
-	if err := b.removeDeadFiles(t.Context()); err != nil {
+	if err := b.removeFilesOfDeadProcesses(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if ids, err := b.questionIDs(); err != nil || len(ids) != 1 || !ids[late.ID] {
@@ -351,7 +351,7 @@ func TestForgedPage(t *testing.T) {
 	}
 	address := l.Addr().String()
 	l.Close()
-	known := pageRecord{Address: address, Key: strings.Repeat("0", 64), Code: strings.Repeat("1", 64)}
+	known := pageRecord{Address: address, PageSecret: strings.Repeat("0", 64), Code: strings.Repeat("1", 64)}
 	if err := os.WriteFile(b.path(pageFile), []byte(strings.Repeat("0", 64)+"\n"+toJSON(t, known)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +359,7 @@ func TestForgedPage(t *testing.T) {
 	if p.link.Fragment == known.Code {
 		t.Errorf("the link is %s", p.link)
 	}
-	if status, _ := p.enter(&http.Client{}, "key", known.Key); status == http.StatusOK {
+	if status, _ := p.enter(&http.Client{}, "key", known.PageSecret); status == http.StatusOK {
 		t.Error("a key of somebody else's opens the page")
 	}
 }
@@ -394,13 +394,13 @@ func TestAddressTaken(t *testing.T) {
 		t.Fatalf("both at %s", second.link.Host)
 	}
 	q, err := WaitingQuestions(dir, time.Now())
-	if err != nil || q.OldAddress != first.link.Host || q.Link != "http://"+second.link.Host+"/" || len(q.Waiting) != 1 {
+	if err != nil || q.PreviousPageAddress != first.link.Host || q.Link != "http://"+second.link.Host+"/" || len(q.Waiting) != 1 {
 		t.Errorf("%+v, %v", q, err)
 	}
 	if status, _ := second.enter(&http.Client{}, "key", key); status == http.StatusOK {
 		t.Error("the key that was good at the old address still opens the page")
 	}
-	if text := second.a.options.Notice.(*notices).b.String(); !strings.Contains(text, "another program uses "+first.link.Host) {
+	if text := second.a.options.NoticeOutput.(*notices).b.String(); !strings.Contains(text, "another program uses "+first.link.Host) {
 		t.Errorf("printed: %s", text)
 	}
 	if err := second.a.Close(); err != nil {
@@ -442,8 +442,8 @@ func TestInboxBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	long := &Request{ID: strings.Repeat("f", idLength), timeToAnswer: time.Hour, clock: time.Now}
-	for i := range maxFields {
+	long := &Request{ID: strings.Repeat("f", requestIDHexLen), timeToAnswer: time.Hour, clock: time.Now}
+	for i := range maxPayloadFields {
 		long.Payload = append(long.Payload, Field{fmt.Sprint(i), strings.Repeat("\"\\", maxFieldBytes/2)})
 	}
 	alive, err := b.addQuestion(t.Context(), long, now)
@@ -451,7 +451,7 @@ func TestInboxBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := b.waitingQuestions()
-	if err != nil || len(list) != 1 || len(list[0].Request.Payload) != maxFields || !strings.Contains(list[0].Request.Payload[0].Value, "more bytes are not shown") {
+	if err != nil || len(list) != 1 || len(list[0].Request.Payload) != maxPayloadFields || !strings.Contains(list[0].Request.Payload[0].Value, "more bytes are not shown") {
 		t.Fatalf("the long question: %v", err)
 	}
 	if info, err := os.Stat(b.path(long.ID + ".request")); err != nil || info.Size() > maxSealedFileBytes {
@@ -466,7 +466,7 @@ func TestInboxBounds(t *testing.T) {
 		}
 		t.Cleanup(func() { b.removeQuestion(r.ID, alive) })
 	}
-	one := &Request{ID: strings.Repeat("e", idLength), timeToAnswer: time.Hour, clock: time.Now}
+	one := &Request{ID: strings.Repeat("e", requestIDHexLen), timeToAnswer: time.Hour, clock: time.Now}
 	if _, err := b.addQuestion(t.Context(), one, now); err == nil || !strings.Contains(err.Error(), "100 questions are already waiting") {
 		t.Errorf("one too many: %v", err)
 	}
@@ -481,7 +481,7 @@ func TestHostedPrintsNoLink(t *testing.T) {
 	t.Parallel()
 	var n notices
 	a := newTest(t, &memory{})
-	a.options.Notice, a.options.StartedByProgram = &n, true
+	a.options.NoticeOutput, a.options.ParentProgramMayUseTerminal = &n, true
 	w := newWebChannel(&a.options).(*webChannel)
 	t.Cleanup(func() { w.Close() })
 	link, err := w.Link(t.Context())

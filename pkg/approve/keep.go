@@ -9,9 +9,9 @@ import (
 // is there and nothing waits.
 const idlePollInterval = time.Second
 
-// idleCodeLifetime is how long the code of the approval page stays valid after the last question is
+// unusedPageCodeLifetime is how long the code of the approval page stays valid after the last question is
 // gone, if the page is served permanently.
-const idleCodeLifetime = 10 * time.Second
+const unusedPageCodeLifetime = 10 * time.Second
 
 // ServePage serves the approval page until ctx ends, whether or not a question waits, so that the page
 // is there before the first question and between questions. If another process serves the page,
@@ -27,7 +27,7 @@ func ServePage(ctx context.Context, o Options, failed func(error)) error {
 	}
 	told := false
 	for {
-		_, err := w.serveAndCollect()
+		_, err := w.servePageAndDeliverAnswers()
 		if err != nil && !told {
 			failed(err)
 		}
@@ -46,14 +46,14 @@ func (w *webChannel) pollPause() time.Duration {
 	w.mu.Lock()
 	s := w.server
 	w.mu.Unlock()
-	if s != nil && s.isUnused() {
+	if s != nil && s.hasNoBrowsersOrQuestions() {
 		return idlePollInterval
 	}
 	return webPollInterval
 }
 
-// isUnused reports whether no one looks at the page and nothing waits there.
-func (s *pageServer) isUnused() bool {
+// hasNoBrowsersOrQuestions reports whether no one looks at the page and nothing waits there.
+func (s *pageServer) hasNoBrowsersOrQuestions() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.browsers) == 0 && len(s.waiting) == 0
@@ -70,7 +70,7 @@ func (s *pageServer) renewUnusedCode() error {
 	case !s.codeUsed:
 	case s.lastQuestionGone.IsZero():
 		s.lastQuestionGone = now
-	case now.Sub(s.lastQuestionGone) >= idleCodeLifetime:
+	case now.Sub(s.lastQuestionGone) >= unusedPageCodeLifetime:
 		p := s.page
 		if err := p.renewCode(); err != nil {
 			return err

@@ -101,13 +101,13 @@ func TestKeptLink(t *testing.T) {
 	t.Cleanup(func() { kept.Close() })
 	step := func() *url.URL {
 		t.Helper()
-		if _, err := kept.serveAndCollect(); err != nil {
+		if _, err := kept.servePageAndDeliverAnswers(); err != nil {
 			t.Fatal(err)
 		}
 		return withCode(t, kept.howToOpen())
 	}
 	first := step()
-	clock.forward(idleCodeLifetime)
+	clock.forward(unusedPageCodeLifetime)
 	if now := step(); *now != *first {
 		t.Error("the link changes though nothing was asked")
 	}
@@ -120,7 +120,7 @@ func TestKeptLink(t *testing.T) {
 	}
 	<-p.verdict
 	step()
-	clock.forward(idleCodeLifetime - time.Second)
+	clock.forward(unusedPageCodeLifetime - time.Second)
 	if now := step(); *now != *first {
 		t.Error("the link changes at once")
 	}
@@ -135,7 +135,7 @@ func TestKeptLink(t *testing.T) {
 	if status, _ := p.enter(&http.Client{}, "key", key); status != http.StatusOK {
 		t.Errorf("a page that is open is refused: %d", status)
 	}
-	if q, err := WaitingQuestions(dir, clock.time()); err != nil || q.Link != "http://"+now.Host+"/" || q.Code != now.Fragment {
+	if q, err := WaitingQuestions(dir, clock.time()); err != nil || q.Link != "http://"+now.Host+"/" || q.PageCode != now.Fragment {
 		t.Errorf("approvals prints %q: %v; want %s", q.Link, err, now)
 	}
 }

@@ -27,35 +27,35 @@ import (
 // An AdvanceApproval is a person's answer for all actions of a kind, in one session, in one project or
 // everywhere.
 type AdvanceApproval struct {
-	Name    string     `json:"name"`
-	Kind    facts.Kind `json:"kind"`
-	By      string     `json:"by"`
-	What    string     `json:"what"`              // the approved action, redacted
-	Until   time.Time  `json:"until,omitzero"`    // end of a session's answer
-	Labels  string     `json:"labels,omitempty"`  // labels of the session when the person answered
-	Session string     `json:"session,omitempty"` // ID of the session; "" for an approval in the approvals file
-	Project string     `json:"project,omitempty"` // folder of the project; "": everywhere
+	Name                        string           `json:"name"`
+	Kind                        facts.ActionKind `json:"kind"`
+	By                          string           `json:"by"`
+	ApprovedActionText          string           `json:"what"`              // the approved action, redacted
+	Until                       time.Time        `json:"until,omitzero"`    // end of a session's answer
+	SpaceSeparatedSessionLabels string           `json:"labels,omitempty"`  // labels of the session when the person answered
+	Session                     string           `json:"session,omitempty"` // ID of the session; "" for an approval in the approvals file
+	Project                     string           `json:"project,omitempty"` // folder of the project; "": everywhere
 }
 
 // Bounds of standing answers.
 const (
-	kindApprovalLifetime  = 12 * time.Hour
-	maxSessionKinds       = 256 // answers in one session
-	kindApprovalNamespace = "kinds"
-	maxAnswersFileBytes   = 1 << 20 // bytes of the file
+	advanceApprovalLifetime    = 12 * time.Hour
+	maxSessionAdvanceApprovals = 256 // answers in one session
+	advanceApprovalNamespace   = "kinds"
+	maxAnswersFileBytes        = 1 << 20 // bytes of the file
 )
 
-// hashedGroupName returns the name of the group in the store that contains the approvals of one
+// answerScopeHashHex returns the name of the group in the store that contains the approvals of one
 // session: the SHA-256 of binding in hexadecimal. binding identifies the session, its user, host
 // and roots, and the policy, rules and model that judge it.
-func hashedGroupName(binding string) []byte {
-	sum := sha256.Sum256([]byte(binding))
+func answerScopeHashHex(answerScope string) []byte {
+	sum := sha256.Sum256([]byte(answerScope))
 	return []byte(hex.EncodeToString(sum[:]))
 }
 
-// AddKind stores an answer for a kind in a session. Several processes can do so at once.
-func (s *Refusals) AddKind(ctx context.Context, binding string, a AdvanceApproval) error {
-	a.Until = s.Clock().Add(kindApprovalLifetime)
+// AddAdvanceApproval stores an answer for a kind in a session. Several processes can do so at once.
+func (s *DecisionStore) AddAdvanceApproval(ctx context.Context, binding string, a AdvanceApproval) error {
+	a.Until = s.Clock().Add(advanceApprovalLifetime)
 	a.Name = a.Kind.Key()[:approvalIDLength]
 	value, err := s.sealRecord(a)
 	if err != nil {
@@ -64,10 +64,10 @@ func (s *Refusals) AddKind(ctx context.Context, binding string, a AdvanceApprova
 	if len(value) > maxRefusalBytes {
 		return ErrTooLarge
 	}
-	return s.Store.UpdateNamespace(ctx, kindApprovalNamespace, func(sh *state.NamespaceTx) error {
-		count, group := 0, hashedGroupName(binding)
+	return s.Store.UpdateNamespace(ctx, advanceApprovalNamespace, func(sh *state.NamespaceTx) error {
+		count, group := 0, answerScopeHashHex(binding)
 		var old [][2][]byte
-		err := sh.Groups(nil, func(name, _ []byte) error {
+		err := sh.EachGroupWithValueOfKey(nil, func(name, _ []byte) error {
 			return sh.Each(name, func(key, value []byte) error {
 				var o AdvanceApproval
 				if s.unsealRecord(value, &o) != nil || !s.Clock().Before(o.Until) {
@@ -81,7 +81,7 @@ func (s *Refusals) AddKind(ctx context.Context, binding string, a AdvanceApprova
 		if err != nil {
 			return err
 		}
-		if count >= maxSessionKinds {
+		if count >= maxSessionAdvanceApprovals {
 			return fmt.Errorf("this session already has %d approved kinds; revoke one with 'shield approvals revoke'", count)
 		}
 		for _, o := range old {
@@ -93,22 +93,22 @@ func (s *Refusals) AddKind(ctx context.Context, binding string, a AdvanceApprova
 	})
 }
 
-// Kinds returns the answers of a session; for "" those of all sessions.
-func (s *Refusals) Kinds(ctx context.Context, binding string) ([]AdvanceApproval, error) {
+// AdvanceApprovals returns the answers of a session; for "" those of all sessions.
+func (s *DecisionStore) AdvanceApprovals(ctx context.Context, binding string) ([]AdvanceApproval, error) {
 	var list []AdvanceApproval
-	err := s.Store.ViewNamespace(ctx, kindApprovalNamespace, func(sh *state.NamespaceTx) error {
+	err := s.Store.ViewNamespace(ctx, advanceApprovalNamespace, func(sh *state.NamespaceTx) error {
 		list = nil
 		each := func(key, value []byte) error {
 			var a AdvanceApproval
-			if s.unsealRecord(value, &a) == nil && a.Name == string(key) && s.Clock().Before(a.Until) && a.Until.Before(s.Clock().Add(kindApprovalLifetime+time.Minute)) {
+			if s.unsealRecord(value, &a) == nil && a.Name == string(key) && s.Clock().Before(a.Until) && a.Until.Before(s.Clock().Add(advanceApprovalLifetime+time.Minute)) {
 				list = append(list, a)
 			}
 			return nil
 		}
 		if binding != "" {
-			return sh.Each(hashedGroupName(binding), each)
+			return sh.Each(answerScopeHashHex(binding), each)
 		}
-		return sh.Groups(nil, func(name, _ []byte) error { return sh.Each(name, each) })
+		return sh.EachGroupWithValueOfKey(nil, func(name, _ []byte) error { return sh.Each(name, each) })
 	})
 	sorted.By(list, func(a, b AdvanceApproval) int {
 		return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.Name, b.Name))
@@ -116,14 +116,14 @@ func (s *Refusals) Kinds(ctx context.Context, binding string) ([]AdvanceApproval
 	return list, err
 }
 
-// RemoveKind drops the session answers with a name, or all for "", and returns how many.
-func (s *Refusals) RemoveKind(ctx context.Context, name string) (n int, err error) {
-	err = s.Store.UpdateNamespace(ctx, kindApprovalNamespace, func(sh *state.NamespaceTx) error {
-		n = 0
+// RemoveAdvanceApprovals drops the session answers with a name, or all for "", and returns how many.
+func (s *DecisionStore) RemoveAdvanceApprovals(ctx context.Context, approvalName string) (removedCount int, err error) {
+	err = s.Store.UpdateNamespace(ctx, advanceApprovalNamespace, func(sh *state.NamespaceTx) error {
+		removedCount = 0
 		var drop [][2][]byte
-		err := sh.Groups(nil, func(group, _ []byte) error {
+		err := sh.EachGroupWithValueOfKey(nil, func(group, _ []byte) error {
 			return sh.Each(group, func(key, _ []byte) error {
-				if name == "" || string(key) == name {
+				if approvalName == "" || string(key) == approvalName {
 					drop = append(drop, [2][]byte{bytes.Clone(group), bytes.Clone(key)})
 				}
 				return nil
@@ -132,26 +132,26 @@ func (s *Refusals) RemoveKind(ctx context.Context, name string) (n int, err erro
 		for _, d := range drop {
 			if err == nil {
 				err = sh.Put(d[0], d[1], nil)
-				n++
+				removedCount++
 			}
 		}
 		return err
 	})
-	return n, err
+	return removedCount, err
 }
 
-// answerKeys are the keys of an answer in a person's file.
-var answerKeys = []string{"name", "by", "what", "project", "facts", "findings"}
+// advanceApprovalYAMLKeys are the keys of an answer in a person's file.
+var advanceApprovalYAMLKeys = []string{"name", "by", "what", "project", "facts", "findings"}
 
-// Answers returns the standing answers of a person's file; none if there is no such file.
+// ReadAdvanceApprovals returns the standing answers of a person's file; none if there is no such file.
 // With an error it returns none.
-func Answers(file string) ([]AdvanceApproval, error) {
+func ReadAdvanceApprovals(file string) ([]AdvanceApproval, error) {
 	data, info, err := owner.ReadFile(file, maxAnswersFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err == nil {
-		err = owner.Check(info, owner.OtherWrite)
+		err = owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherWriteBits)
 	}
 	if err != nil {
 		return nil, err
@@ -171,26 +171,26 @@ func Answers(file string) ([]AdvanceApproval, error) {
 	var list []AdvanceApproval
 	for _, n := range nodes {
 		var a AdvanceApproval
-		err := yamlfile.Mapping(n, answerKeys, func(f yamlfile.Field) (err error) {
+		err := yamlfile.Mapping(n, advanceApprovalYAMLKeys, func(f yamlfile.Field) (err error) {
 			switch f.Key {
 			case "name":
 				a.Name, err = yamlfile.Text(f.Value)
 			case "by":
 				a.By, err = yamlfile.Text(f.Value)
 			case "what":
-				a.What, err = yamlfile.Text(f.Value)
+				a.ApprovedActionText, err = yamlfile.Text(f.Value)
 			case "project":
 				if a.Project, err = yamlfile.Text(f.Value); err == nil && !filepath.IsAbs(a.Project) {
 					err = yamlfile.At(f.Value).Errorf("project must be an absolute path; write it in full")
 				}
 			case "facts":
-				a.Kind.Facts, err = yamlfile.List(f.Value, yamlfile.Text)
+				a.Kind.ActionFactTexts, err = yamlfile.List(f.Value, yamlfile.Text)
 			case "findings":
 				a.Kind.Findings, err = yamlfile.List(f.Value, yamlfile.Text)
 			}
 			return err
 		})
-		if err == nil && (a.Name == "" || len(a.Kind.Facts) == 0) {
+		if err == nil && (a.Name == "" || len(a.Kind.ActionFactTexts) == 0) {
 			err = yamlfile.At(n).Errorf("an answer needs the keys name and facts; add the missing key, or remove the answer")
 		}
 		if err != nil {
@@ -201,21 +201,21 @@ func Answers(file string) ([]AdvanceApproval, error) {
 	return list, nil
 }
 
-// AnswerText returns an answer as an entry of a person's file.
-func AnswerText(a *AdvanceApproval, comment string) string {
+// AdvanceApprovalYAMLText returns an answer as an entry of a person's file.
+func AdvanceApprovalYAMLText(a *AdvanceApproval, comment string) string {
 	var b strings.Builder
 	quote := func(s string) string {
 		text, _ := json.Marshal(s) //nolint:errchkjson // a string has a form
 		return string(text)
 	}
-	fmt.Fprintf(&b, "  # %s\n  - name: %s\n    by: %s\n    what: %s\n", visibleLine(comment, maxSubjectBytes), quote(a.Name), quote(a.By), quote(a.What))
+	fmt.Fprintf(&b, "  # %s\n  - name: %s\n    by: %s\n    what: %s\n", escapedSingleLineText(comment, maxSubjectBytes), quote(a.Name), quote(a.By), quote(a.ApprovedActionText))
 	if a.Project != "" {
 		fmt.Fprintf(&b, "    project: %s\n", quote(a.Project))
 	}
 	for _, l := range [...]struct {
 		key  string
 		list []string
-	}{{"facts", a.Kind.Facts}, {"findings", a.Kind.Findings}} {
+	}{{"facts", a.Kind.ActionFactTexts}, {"findings", a.Kind.Findings}} {
 		if len(l.list) == 0 {
 			continue
 		}
@@ -232,7 +232,7 @@ const answersHead = "# What you have allowed with shield allow: each entry is yo
 // AddAnswer adds an answer to a person's file. If the new file cannot be read back, the old one stays.
 func AddAnswer(ctx context.Context, file string, a *AdvanceApproval, comment string) error {
 	return changeAnswers(ctx, file, func(text string) (string, error) {
-		list, err := Answers(file)
+		list, err := ReadAdvanceApprovals(file)
 		if err != nil {
 			return "", err
 		}
@@ -245,18 +245,18 @@ func AddAnswer(ctx context.Context, file string, a *AdvanceApproval, comment str
 		if !strings.HasSuffix(text, "\n") {
 			text += "\n"
 		}
-		return text + AnswerText(a, comment), nil
+		return text + AdvanceApprovalYAMLText(a, comment), nil
 	})
 }
 
 // RemoveAnswer removes the answers with a name, or all for "", and returns how many.
 func RemoveAnswer(ctx context.Context, file, name string) (n int, err error) {
-	list, err := Answers(file)
+	list, err := ReadAdvanceApprovals(file)
 	if err != nil || !slices.ContainsFunc(list, func(a AdvanceApproval) bool { return name == "" || a.Name == name }) {
 		return 0, err
 	}
 	return n, changeAnswers(ctx, file, func(string) (string, error) {
-		list, err := Answers(file)
+		list, err := ReadAdvanceApprovals(file)
 		if err != nil {
 			return "", err
 		}
@@ -266,7 +266,7 @@ func RemoveAnswer(ctx context.Context, file, name string) (n int, err error) {
 			if a := &list[i]; name == "" || a.Name == name {
 				n++
 			} else {
-				text += AnswerText(a, a.By+": "+a.What)
+				text += AdvanceApprovalYAMLText(a, a.By+": "+a.ApprovedActionText)
 			}
 		}
 		if n == len(list) {
@@ -298,7 +298,7 @@ func changeAnswers(ctx context.Context, file string, change func(text string) (s
 		return err
 	}
 	return replaceFile(file, text, func(path string) error {
-		_, err := Answers(path)
+		_, err := ReadAdvanceApprovals(path)
 		return err
 	})
 }

@@ -14,7 +14,7 @@ import (
 func TestPage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	page := PageState(dir)
+	page := ApprovalPageStatusReader(dir)
 	check := func(address string, waits bool) {
 		t.Helper()
 		if a, w := page(); a != address || w != waits {
@@ -33,7 +33,7 @@ func TestPage(t *testing.T) {
 		return name
 	}
 	check("", false)
-	put(effect.PageAddressFile, "127.0.0.1:5\n")
+	put(effect.ApprovalPageAddressFile, "127.0.0.1:5\n")
 	check("127.0.0.1:5", false)
 	old := put(pageInboxFolder+"/a.request", "x")
 	check("127.0.0.1:5", true)
@@ -46,7 +46,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("127.0.0.1:5", false)
-	if PageState("") != nil {
+	if ApprovalPageStatusReader("") != nil {
 		t.Error("a page without a state folder")
 	}
 }

@@ -34,10 +34,10 @@ func (s *pageServer) pageHandler(decided func()) http.Handler {
 	mux.HandleFunc("GET /style.css", serveStatic("text/css; charset=utf-8", &styleCSS))
 	mux.HandleFunc("POST /hello", s.handleHello)
 	mux.HandleFunc("POST /session", s.handleSession)
-	mux.HandleFunc("POST /key", s.handleKey)
-	mux.HandleFunc("GET /events", s.requireKnown(s.handleEvents))
-	mux.HandleFunc("POST /whole", s.requireKnown(s.handleWholeQuestion))
-	mux.HandleFunc("POST /answer", s.requireKnown(func(rw http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /key", s.handlePageSecret)
+	mux.HandleFunc("GET /events", s.requireKnownBrowser(s.handleEvents))
+	mux.HandleFunc("POST /whole", s.requireKnownBrowser(s.handleWholeQuestion))
+	mux.HandleFunc("POST /answer", s.requireKnownBrowser(func(rw http.ResponseWriter, r *http.Request) {
 		s.handleAnswer(rw, r)
 		decided()
 	}))
@@ -50,7 +50,7 @@ func (s *pageServer) pageHandler(decided func()) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
-		if why := s.foreignRequest(r); why != "" {
+		if why := s.foreignRequestReason(r); why != "" {
 			http.Error(rw, why, http.StatusForbidden)
 			return
 		}
@@ -59,9 +59,9 @@ func (s *pageServer) pageHandler(decided func()) http.Handler {
 	})
 }
 
-// foreignRequest returns why a request cannot come from the approval page, such as a cross-site
+// foreignRequestReason returns why a request cannot come from the approval page, such as a cross-site
 // request or DNS rebinding; "" if it can come from the page.
-func (s *pageServer) foreignRequest(r *http.Request) string {
+func (s *pageServer) foreignRequestReason(r *http.Request) string {
 	// With another name for this machine (DNS rebinding), the browser would treat an attacker's page
 	// as this one.
 	if r.Host != s.page.Address && r.Host != s.localhostAddress() {
@@ -143,7 +143,7 @@ func (s *pageServer) handleEvents(rw http.ResponseWriter, r *http.Request) {
 				_, err = fmt.Fprintf(rw, "data: %s\n\n", text)
 			}
 			flusher.Flush()
-			s.noteSent(b, version)
+			s.recordSentPageStateVersion(b, version)
 		}
 		if err != nil {
 			return
@@ -178,7 +178,7 @@ func (s *pageServer) handleAnswer(rw http.ResponseWriter, r *http.Request) {
 	if !decodeJSON(rw, r, &in) {
 		return
 	}
-	if !slices.Contains([]string{choiceDeny, choiceOnce, choiceRemember, choiceKind}, in.Choice) && classOfChoice(in.Choice) == "" {
+	if !slices.Contains([]string{choiceDeny, choiceOnce, choiceRemember, choiceAdvanceApproval}, in.Choice) && classOfChoice(in.Choice) == "" {
 		http.Error(rw, "the answer is not one that the page shows; reload the page", http.StatusBadRequest)
 		return
 	}

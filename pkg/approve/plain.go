@@ -17,9 +17,9 @@ import (
 	"github.com/shieldcli/shield/internal/term"
 )
 
-// A plainQuestion is a request in lines of text, for terminals that cannot be
+// A lineModeQuestion is a request in lines of text, for terminals that cannot be
 // drawn on and for screen readers. The keys come last.
-type plainQuestion struct {
+type lineModeQuestion struct {
 	request     *Request
 	interpreter *keyInterpreter
 	output      io.Writer
@@ -39,12 +39,12 @@ func (t *ttyChannel) askPlain(ctx context.Context, d *term.Device, r *Request, g
 		return Answer{}, fmt.Errorf("ask at the terminal: %w", err)
 	}
 	defer in.Close()
-	q := &plainQuestion{request: r, interpreter: g, output: d.Out}
+	q := &lineModeQuestion{request: r, interpreter: g, output: d.Out}
 	columns, _ := d.Size()
 	if err := q.print(columns - 1); err != nil {
 		return Answer{}, fmt.Errorf("ask at the terminal: %w", err)
 	}
-	if err := d.EnableKeyMode(); err != nil {
+	if err := d.EnableCbreakMode(); err != nil {
 		return Answer{}, err
 	}
 	if err := d.DiscardInput(); err != nil {
@@ -63,7 +63,7 @@ func (t *ttyChannel) askPlain(ctx context.Context, d *term.Device, r *Request, g
 	}()
 	ticker := time.NewTicker(redrawInterval)
 	defer ticker.Stop()
-	return q.listen(ctx, keys, ticker.C)
+	return q.awaitAnswer(ctx, keys, ticker.C)
 }
 
 // readKeys forwards what is typed, until an error or the end of ctx.
@@ -83,7 +83,7 @@ func readKeys(ctx context.Context, in io.Reader, keys chan<- typedKey) {
 	}
 }
 
-func (q *plainQuestion) print(columns int) error {
+func (q *lineModeQuestion) print(columns int) error {
 	text, whole := requestLines(q.request, columns)
 	q.interpreter.denyOnly = !whole
 	lines := append(term.Fold(q.request.Summary, columns), text...)
@@ -96,18 +96,18 @@ func (q *plainQuestion) print(columns int) error {
 	return err
 }
 
-// listen handles keys until the question is answered; a beat means that no key was pressed for a
+// awaitAnswer handles keys until the question is answered; a beat means that no key was pressed for a
 // while.
-func (q *plainQuestion) listen(ctx context.Context, keys <-chan typedKey, beats <-chan time.Time) (Answer, error) {
+func (q *lineModeQuestion) awaitAnswer(ctx context.Context, keys <-chan typedKey, quietTicks <-chan time.Time) (Answer, error) {
 	for q.interpreter.phase != phaseAnswered {
 		var err error
 		select {
 		case <-ctx.Done():
 			return Answer{}, ctx.Err()
 		case k := <-keys:
-			err = q.pressOrTick(&k)
-		case <-beats:
-			err = q.pressOrTick(nil)
+			err = q.handleKeyOrQuietTick(&k)
+		case <-quietTicks:
+			err = q.handleKeyOrQuietTick(nil)
 		}
 		if err != nil {
 			return Answer{}, err
@@ -116,12 +116,12 @@ func (q *plainQuestion) listen(ctx context.Context, keys <-chan typedKey, beats 
 	return q.answer()
 }
 
-// pressOrTick handles a key, or nil if none was pressed for a while, and shows what changed.
-func (q *plainQuestion) pressOrTick(k *typedKey) error {
+// handleKeyOrQuietTick handles a key, or nil if none was pressed for a while, and shows what changed.
+func (q *lineModeQuestion) handleKeyOrQuietTick(k *typedKey) error {
 	was, echo := q.interpreter.phase, ""
 	switch {
 	case k == nil:
-		q.interpreter.checkQuiet()
+		q.interpreter.advancePhaseAfterKeyboardQuiet()
 	case errors.Is(k.err, io.EOF):
 		return errUnanswered
 	case k.err != nil:
@@ -129,13 +129,13 @@ func (q *plainQuestion) pressOrTick(k *typedKey) error {
 	default:
 		echo = q.handleKey(k.key)
 	}
-	if _, err := io.WriteString(q.output, q.changeText(was)+echo); err != nil {
+	if _, err := io.WriteString(q.output, q.phaseChangeText(was)+echo); err != nil {
 		return fmt.Errorf("ask at the terminal: %w", err)
 	}
 	return nil
 }
 
-func (q *plainQuestion) answer() (Answer, error) {
+func (q *lineModeQuestion) answer() (Answer, error) {
 	if q.interpreter.phase != phaseAnswered {
 		return Answer{}, errUnanswered
 	}
@@ -147,7 +147,7 @@ func (q *plainQuestion) answer() (Answer, error) {
 }
 
 // handleKey handles a key and returns the text that the terminal shows for it.
-func (q *plainQuestion) handleKey(k rune) string {
+func (q *lineModeQuestion) handleKey(k rune) string {
 	switch k {
 	case '\n':
 		k = enterKey
@@ -177,10 +177,10 @@ func (q *plainQuestion) handleKey(k rune) string {
 	return ""
 }
 
-// changeText returns what the terminal prints after the phase of the input has changed from was; ""
+// phaseChangeText returns what the terminal prints after the phase of the input has changed from was; ""
 // if it has not changed.
-func (q *plainQuestion) changeText(was inputPhase) string {
-	if q.interpreter.phase == was {
+func (q *lineModeQuestion) phaseChangeText(previousPhase inputPhase) string {
+	if q.interpreter.phase == previousPhase {
 		return ""
 	}
 	switch q.interpreter.phase {
@@ -189,9 +189,9 @@ func (q *plainQuestion) changeText(was inputPhase) string {
 		return "> "
 	case phaseConfirmingDenial:
 		return "\nDeny in one second; press a key to cancel.\n"
-	case phaseAwaitingQuiet, phaseInvalidLine:
+	case phaseAwaitingKeyboardQuiet, phaseInvalidLine:
 		q.reason = nil
-		if was == phaseTypingLine || was == phaseTypingReason || was == phaseConfirmingDenial {
+		if previousPhase == phaseTypingLine || previousPhase == phaseTypingReason || previousPhase == phaseConfirmingDenial {
 			if said := cmp.Or(q.interpreter.invalidLine, q.interpreter.typedKeys); said != "" {
 				return "\nThat is not an answer: " + q.interpreter.hintFor(said) + ". Stop typing for a second before you answer.\n"
 			}

@@ -15,7 +15,7 @@ import (
 // A question is a request on a screen: the one-sentence summary, the request in a scrollable window,
 // the current choice, and the keys. The parts below the window are laid out first and the window gets
 // the remaining lines, so that no text of the request can push the choice off the screen.
-type question struct {
+type fullScreenQuestion struct {
 	request          *Request
 	interpreter      *keyInterpreter
 	reason           string     // the reason of a denial
@@ -27,8 +27,8 @@ type question struct {
 	bold             bool
 }
 
-func newQuestion(r *Request, g *keyInterpreter, columns, lines int, bold bool) *question {
-	q := &question{request: r, interpreter: g, bold: bold}
+func newQuestion(r *Request, g *keyInterpreter, columns, lines int, bold bool) *fullScreenQuestion {
+	q := &fullScreenQuestion{request: r, interpreter: g, bold: bold}
 	q.resize(columns, lines)
 	return q
 }
@@ -44,26 +44,26 @@ func nextTick() tea.Cmd {
 }
 
 // Init implements tea.Model.
-func (q *question) Init() tea.Cmd {
+func (q *fullScreenQuestion) Init() tea.Cmd {
 	q.request.StartTimer()
 	return nextTick()
 }
 
 // Update implements tea.Model.
-func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+func (q *fullScreenQuestion) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		q.resize(msg.Width, msg.Height)
 		cmd = tea.ClearScreen
 	case redrawTick:
-		q.interpreter.checkQuiet()
+		q.interpreter.advancePhaseAfterKeyboardQuiet()
 		cmd = nextTick()
 	case tea.KeyMsg:
 		cmd = q.handleKey(msg)
 	case tea.FocusMsg, tea.BlurMsg: // a message from the terminal instead of the person
 	case fmt.Stringer: // the mouse, and bytes that bubbletea does not recognise as a key
-		q.interpreter.pressKey(otherKey)
+		q.interpreter.pressKey(nonCharacterKey)
 	default:
 		cmd = q.editReason(msg)
 	}
@@ -75,7 +75,7 @@ func (q *question) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // handleKey handles a key message. Several typed characters in one message are handled one by one; a paste
 // counts as one key that is no part of an answer.
-func (q *question) handleKey(msg tea.KeyMsg) tea.Cmd {
+func (q *fullScreenQuestion) handleKey(msg tea.KeyMsg) tea.Cmd {
 	if msg.Type == tea.KeyCtrlC {
 		q.interpreter.interrupt()
 		return nil
@@ -85,7 +85,7 @@ func (q *question) handleKey(msg tea.KeyMsg) tea.Cmd {
 		q.closeInput()
 		return nil
 	}
-	typed := []rune{otherKey}
+	typed := []rune{nonCharacterKey}
 	switch {
 	case msg.Alt || msg.Paste:
 	case msg.Type == tea.KeyRunes || msg.Type == tea.KeySpace:
@@ -97,7 +97,7 @@ func (q *question) handleKey(msg tea.KeyMsg) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, k := range typed {
 		if q.interpreter.pressKey(k) {
-			if k != otherKey {
+			if k != nonCharacterKey {
 				msg.Runes = []rune{k}
 			}
 			cmds = append(cmds, q.editReason(msg))
@@ -110,7 +110,7 @@ func (q *question) handleKey(msg tea.KeyMsg) tea.Cmd {
 }
 
 // openInput opens the input line for the reason of a denial.
-func (q *question) openInput() tea.Cmd {
+func (q *fullScreenQuestion) openInput() tea.Cmd {
 	q.reason = ""
 	q.input = huh.NewInput().Prompt("> Deny, because: ").CharLimit(maxReasonBytes).Value(&q.reason)
 	q.input.WithTheme(huh.ThemeBase()).WithWidth(q.columns - 1)
@@ -118,14 +118,14 @@ func (q *question) openInput() tea.Cmd {
 }
 
 // closeInput discards the reason for a denial once the question no longer accepts a reason.
-func (q *question) closeInput() {
+func (q *fullScreenQuestion) closeInput() {
 	if q.interpreter.phase != phaseTypingReason && q.interpreter.phase != phaseConfirmingDenial && q.interpreter.phase != phaseAnswered {
 		q.input, q.reason = nil, ""
 	}
 }
 
 // editReason passes a message to the input line for the reason.
-func (q *question) editReason(msg tea.Msg) tea.Cmd {
+func (q *fullScreenQuestion) editReason(msg tea.Msg) tea.Cmd {
 	if q.input == nil || q.interpreter.phase != phaseTypingReason {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (q *question) editReason(msg tea.Msg) tea.Cmd {
 }
 
 // handleScroll moves the window and reports whether the key is a scroll key.
-func (q *question) handleScroll(msg tea.KeyMsg) bool {
+func (q *fullScreenQuestion) handleScroll(msg tea.KeyMsg) bool {
 	k := msg.Type
 	if msg.Alt || q.input != nil && (k == tea.KeyHome || k == tea.KeyEnd) {
 		return false
@@ -169,11 +169,11 @@ func (q *question) handleScroll(msg tea.KeyMsg) bool {
 	return true
 }
 
-func (q *question) clampScroll() {
+func (q *fullScreenQuestion) clampScroll() {
 	q.firstVisibleLine = max(min(q.firstVisibleLine, len(q.requestLines)-q.windowHeight()), 0)
 }
 
-func (q *question) resize(columns, lines int) {
+func (q *fullScreenQuestion) resize(columns, lines int) {
 	q.columns, q.rows = max(columns, 4), max(lines, 1)
 	q.summaryLines = term.Fold(q.request.Summary, q.columns-1)
 	var whole bool
@@ -185,12 +185,12 @@ func (q *question) resize(columns, lines int) {
 	q.clampScroll()
 }
 
-// minRoomyRows is how many lines a screen needs for more than the summary, one line of the request, the
+// minRowsForOptionalLines is how many lines a screen needs for more than the summary, one line of the request, the
 // choice and the keys.
-const minRoomyRows = 8
+const minRowsForOptionalLines = 8
 
-// summaryHead returns the summary, in at most a quarter of the screen.
-func (q *question) summaryHead() []string {
+// visibleSummaryLines returns the summary, in at most a quarter of the screen.
+func (q *fullScreenQuestion) visibleSummaryLines() []string {
 	if q.rows < 3 {
 		return nil
 	}
@@ -204,9 +204,9 @@ func (q *question) summaryHead() []string {
 }
 
 // keyHelpLines returns the keys that the person may press, in as many lines as fit.
-func (q *question) keyHelpLines() []string {
+func (q *fullScreenQuestion) keyHelpLines() []string {
 	most := 1
-	if q.rows >= minRoomyRows {
+	if q.rows >= minRowsForOptionalLines {
 		most = min(q.rows/5+1, 4)
 	}
 	room := q.columns - 1
@@ -227,7 +227,7 @@ func (q *question) keyHelpLines() []string {
 }
 
 // choiceLine returns the line that shows the current answer.
-func (q *question) choiceLine() string {
+func (q *fullScreenQuestion) choiceLine() string {
 	if q.input != nil {
 		if q.interpreter.phase == phaseTypingReason {
 			return strings.SplitN(q.input.View(), "\n", 2)[0]
@@ -243,17 +243,17 @@ func timeLeft(r *Request) string {
 }
 
 // windowHeight returns how many lines of the request are visible.
-func (q *question) windowHeight() int {
-	used := len(q.summaryHead()) + 1 + len(q.keyHelpLines())
-	if q.rows >= minRoomyRows {
+func (q *fullScreenQuestion) windowHeight() int {
+	used := len(q.visibleSummaryLines()) + 1 + len(q.keyHelpLines())
+	if q.rows >= minRowsForOptionalLines {
 		used++ // the lines below the window
 	}
 	return max(q.rows-used, 0)
 }
 
 // View implements tea.Model.
-func (q *question) View() string {
-	head := q.summaryHead()
+func (q *fullScreenQuestion) View() string {
+	head := q.visibleSummaryLines()
 	if q.bold {
 		for i := range head {
 			head[i] = "\x1b[1m" + head[i] + "\x1b[0m"
@@ -261,7 +261,7 @@ func (q *question) View() string {
 	}
 	end := min(q.firstVisibleLine+q.windowHeight(), len(q.requestLines))
 	out := append(head, q.requestLines[q.firstVisibleLine:end]...)
-	if q.rows >= minRoomyRows {
+	if q.rows >= minRowsForOptionalLines {
 		more := ""
 		switch {
 		case end < len(q.requestLines):
@@ -278,7 +278,7 @@ func (q *question) View() string {
 }
 
 // answer returns the person's answer after the program has ended.
-func (q *question) answer() (Answer, error) {
+func (q *fullScreenQuestion) answer() (Answer, error) {
 	if q.interpreter.phase != phaseAnswered {
 		return Answer{}, errUnanswered
 	}
@@ -304,25 +304,25 @@ func requestLines(r *Request, columns int) (out []string, whole bool) {
 			out = append(out, "| "+line)
 		}
 	}
-	out = append(out, term.Fold("type: "+r.Type, columns)...)
+	out = append(out, term.Fold("type: "+r.ActionType, columns)...)
 	for _, f := range r.Payload {
 		if !f.isBulky() {
 			add(f.Name, f.Value)
 		}
 	}
-	if r.KindText != "" {
-		add("this kind", r.KindText)
+	if r.AdvanceApprovalText != "" {
+		add("this kind", r.AdvanceApprovalText)
 	}
-	if r.ToolText != "" {
-		add("tool", r.ToolText)
+	if r.UnknownToolDescription != "" {
+		add("tool", r.UnknownToolDescription)
 	}
 	if len(r.Effects) > 0 {
 		add("effects", strings.Join(r.Effects, "\n"))
 	}
-	if len(r.Tiers) > 0 {
-		add("what each tier decided", strings.Join(r.Tiers, "\n"))
+	if len(r.TierResultTexts) > 0 {
+		add("what each tier decided", strings.Join(r.TierResultTexts, "\n"))
 	}
-	for _, f := range []Field{{"asked by", r.Asker}, {"folder", r.CWD}, {"session", r.Session}, {"or answer at", r.Page}} {
+	for _, f := range []Field{{"asked by", r.AskingProgramDescription}, {"folder", r.CWD}, {"session", r.Session}, {"or answer at", r.PageAddressAndCode}} {
 		if f.Value != "" {
 			out = append(out, term.Fold(f.Name+": "+f.Value, columns)...)
 		}

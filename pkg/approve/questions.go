@@ -14,16 +14,16 @@ type Question struct {
 	Summary        string    `json:"summary"`       // one sentence: the action, and why it is asked about
 	CWD            string    `json:"cwd,omitempty"` // folder of the action
 	Asked          time.Time `json:"asked"`         // time of the question
-	Ends           time.Time `json:"ends"`          // time at which it is denied
+	DeniedAt       time.Time `json:"ends"`          // time at which it is denied
 	IdenticalCount int       `json:"times"`         // number of identical questions that this one represents
 }
 
 // Questions is the state of the approval page: its address and the waiting questions.
 type Questions struct {
-	Link       string     `json:"link,omitempty"`  // URL of the page; "" if no process serves it
-	Code       string     `json:"code,omitempty"`  // the code of the page; anyone who has it can answer
-	OldAddress string     `json:"moved,omitempty"` // the page's previous address, which another program uses now
-	Waiting    []Question `json:"waiting"`         // the questions, oldest first
+	Link                string     `json:"link,omitempty"`  // URL of the page; "" if no process serves it
+	PageCode            string     `json:"code,omitempty"`  // the code of the page; anyone who has it can answer
+	PreviousPageAddress string     `json:"moved,omitempty"` // the page's previous address, which another program uses now
+	Waiting             []Question `json:"waiting"`         // the questions, oldest first
 }
 
 // WaitingQuestions returns the questions of all processes on the approval page of a state folder.
@@ -44,14 +44,14 @@ func WaitingQuestions(stateDir string, now time.Time) (Questions, error) {
 	list = slices.DeleteFunc(list, func(e *inboxQuestion) bool { return !now.Before(e.DeniedAt) })
 	for _, group := range groupIdentical(list) {
 		e := group[0]
-		q.Waiting = append(q.Waiting, Question{e.Number, e.Request.Summary, e.Request.CWD, e.Asked, e.DeniedAt, len(group)})
+		q.Waiting = append(q.Waiting, Question{e.Number, e.Request.Summary, e.Request.CWD, e.AskedAt, e.DeniedAt, len(group)})
 	}
 	var p pageRecord
 	if served, err := b.isPageServed(); err != nil || !served {
 		return q, err
 	}
 	if err := b.read(pageFile, &p); err == nil {
-		q.Link, q.Code, q.OldAddress = p.link(), p.Code, p.OldAddress
+		q.Link, q.PageCode, q.PreviousPageAddress = p.link(), p.Code, p.PreviousAddress
 	}
 	return q, nil
 }

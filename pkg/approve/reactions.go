@@ -23,11 +23,11 @@ type chatService struct {
 	userIDPattern, chatIDPattern string // regular expressions for the service's IDs of users and of chats
 	maxQuestionBytes             int    // most bytes of a question
 	settings                     func(*config.Approval) *config.Chat
-	connect                      func(chatBot) chatBoard
+	connect                      func(chatBot) chatServiceClient
 }
 
-// A chatBoard is the part of a chat service's API that questions need.
-type chatBoard interface {
+// A chatServiceClient is the part of a chat service's API that questions need.
+type chatServiceClient interface {
 	// botUserID returns the bot's own user ID.
 	botUserID(ctx context.Context) (string, error)
 
@@ -65,7 +65,7 @@ func choiceEmoji(choice string) string {
 		return "❌"
 	case choiceOnce:
 		return "✅"
-	case choiceKind:
+	case choiceAdvanceApproval:
 		return "🔁"
 	default:
 		return "⏳"
@@ -78,18 +78,18 @@ const reactionPollInterval = 2 * time.Second
 // reactionChannel is the channel to a service.
 type reactionChannel struct {
 	*chatService
-	options         *Options
-	client          *http.Client
-	baseURL         string        // URL of the service
-	requestTimeout  time.Duration // time limit of a request
-	editTimeout     time.Duration // time to update the message of a question
-	pollInterval    time.Duration // interval of reading the reactions
-	failureReported sync.Once
+	options            *Options
+	client             *http.Client
+	baseURL            string        // URL of the service
+	requestTimeout     time.Duration // time limit of a request
+	messageEditTimeout time.Duration // time to update the message of a question
+	pollInterval       time.Duration // interval of reading the reactions
+	failureReported    sync.Once
 }
 
 // channel returns the channel to a service.
 func (s *chatService) channel(o *Options) Channel {
-	return &reactionChannel{chatService: s, options: o, client: newBotClient(), baseURL: s.url, requestTimeout: botTimeout, editTimeout: editTimeout, pollInterval: reactionPollInterval}
+	return &reactionChannel{chatService: s, options: o, client: newBotClient(), baseURL: s.url, requestTimeout: botTimeout, messageEditTimeout: messageEditTimeout, pollInterval: reactionPollInterval}
 }
 
 func (c *reactionChannel) Name() string { return c.name }
@@ -97,7 +97,7 @@ func (c *reactionChannel) Name() string { return c.name }
 func (c *reactionChannel) title() string { return c.chatService.title }
 
 func (c *reactionChannel) Usable() error {
-	_, err := c.board()
+	_, err := c.openServiceClient()
 	set := c.settings(&c.options.Approval)
 	isUser := regexp.MustCompile(c.userIDPattern).MatchString
 	switch bad := slices.IndexFunc(set.Approvers, func(user string) bool { return !isUser(user) }); {
@@ -114,13 +114,13 @@ func (c *reactionChannel) Usable() error {
 	return err
 }
 
-func (c *reactionChannel) board() (chatBoard, error) {
+func (c *reactionChannel) openServiceClient() (chatServiceClient, error) {
 	token, err := c.token.readToken(c.settings(&c.options.Approval).TokenFile)
 	return c.connect(chatBot{client: c.client, baseURL: c.baseURL, requestTimeout: c.requestTimeout, token: token}), err
 }
 
-// post posts a text in the chat with the approvers.
-func (c *reactionChannel) post(ctx context.Context, b chatBoard, text, word string) (p postedMessage, err error) {
+// postToApprovers posts a text in the chat with the approvers.
+func (c *reactionChannel) postToApprovers(ctx context.Context, b chatServiceClient, text, footerText string) (p postedMessage, err error) {
 	set := c.settings(&c.options.Approval)
 	chat := set.Chat
 	if chat == "" {
@@ -133,7 +133,7 @@ func (c *reactionChannel) post(ctx context.Context, b chatBoard, text, word stri
 		}
 	}
 	err = retryRateLimited(ctx, func() (err error) {
-		p, err = b.post(ctx, chat, text, word)
+		p, err = b.post(ctx, chat, text, footerText)
 		return err
 	})
 	return p, err
@@ -158,7 +158,7 @@ func (c *reactionChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	if err := c.Usable(); err != nil {
 		return Answer{}, err
 	}
-	b, err := c.board()
+	b, err := c.openServiceClient()
 	if err != nil {
 		return Answer{}, err
 	}
@@ -172,13 +172,13 @@ func (c *reactionChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	}
 	text, whole := questionText(r, c.maxQuestionBytes)
 	can := possibleChoices(r, whole)
-	p, err := c.post(ctx, b, text, c.howToAnswer(r, can))
+	p, err := c.postToApprovers(ctx, b, text, c.howToAnswer(r, can))
 	if err != nil {
 		return Answer{}, err
 	}
 	r.StartTimer()
-	a, word, err := finalText(c.awaitReaction(ctx, b, p, self, r.ID, can))
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.editTimeout)
+	a, word, err := answerWithOutcomeText(c.awaitReaction(ctx, b, p, self, r.ID, can))
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.messageEditTimeout)
 	defer cancel()
 	_ = b.edit(end, p, text, word) // if this fails, the message still says until when it is valid
 	return a, err
@@ -194,7 +194,7 @@ func (c *reactionChannel) howToAnswer(r *Request, can []string) string {
 }
 
 // awaitReaction waits until one of the approvers has reacted to a message.
-func (c *reactionChannel) awaitReaction(ctx context.Context, b chatBoard, p postedMessage, self, id string, can []string) (pageAnswer, error) {
+func (c *reactionChannel) awaitReaction(ctx context.Context, b chatServiceClient, p postedMessage, self, id string, can []string) (pageAnswer, error) {
 	for _, choice := range can {
 		if err := retryRateLimited(ctx, func() error { return b.addReaction(ctx, p, choice) }); err != nil && ctx.Err() == nil {
 			c.reportFailure(err) // a person can still add the reaction
@@ -247,25 +247,25 @@ func (c *reactionChannel) answerOf(marks map[string][]reactingUser, self string,
 // reportFailure reports once why no answer can come from this service.
 func (c *reactionChannel) reportFailure(err error) {
 	c.failureReported.Do(func() {
-		if c.options.Notice != nil && !c.options.StartedByProgram {
-			fmt.Fprintf(c.options.Notice, "shield: %s: %v\n", c.chatService.title, err)
+		if c.options.NoticeOutput != nil && !c.options.ParentProgramMayUseTerminal {
+			fmt.Fprintf(c.options.NoticeOutput, "shield: %s: %v\n", c.chatService.title, err)
 		}
 	})
 }
 
-// postTrial posts a text, and checks that reactions to it can be read.
-func (c *reactionChannel) postTrial(ctx context.Context, text string) error {
+// postTestMessage posts a text, and checks that reactions to it can be read.
+func (c *reactionChannel) postTestMessage(ctx context.Context, text string) error {
 	if err := c.Usable(); err != nil {
 		return err
 	}
-	b, err := c.board()
+	b, err := c.openServiceClient()
 	if err != nil {
 		return err
 	}
 	if _, err = b.botUserID(ctx); err != nil {
 		return err
 	}
-	p, err := c.post(ctx, b, text, "This is a test. Answer questions by a reaction, such as the one on this message.")
+	p, err := c.postToApprovers(ctx, b, text, "This is a test. Answer questions by a reaction, such as the one on this message.")
 	if err != nil {
 		return err
 	}

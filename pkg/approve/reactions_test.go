@@ -229,7 +229,7 @@ func TestReactionsLimit(t *testing.T) {
 		f.limited = 2
 		var n notices
 		a := f.asks(t)
-		a.options.Notice = &n
+		a.options.NoticeOutput = &n
 		got := judged(t, a, push)
 		f.message(t, 1, 0)
 		f.mu.Lock()
@@ -297,7 +297,7 @@ func (k *fakeKind) blocks(t *testing.T, call string, serve http.HandlerFunc, wan
 	f.odd, f.oddCall = serve, call
 	var n notices
 	a := f.asks(t)
-	a.options.Notice = &n
+	a.options.NoticeOutput = &n
 	if want == "did not answer in time" {
 		a.channels[0].(*reactionChannel).requestTimeout = 300 * time.Millisecond
 	}
@@ -330,18 +330,18 @@ func (k *fakeKind) blocks(t *testing.T, call string, serve http.HandlerFunc, wan
 func TestTryMessenger(t *testing.T) {
 	everyService(t, func(t *testing.T, k *fakeKind) {
 		f := k.new(t)
-		if err := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann}}).channels[0].(*reactionChannel).postTrial(t.Context(), "trial"); err != nil {
+		if err := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann}}).channels[0].(*reactionChannel).postTestMessage(t.Context(), "trial"); err != nil {
 			t.Error(err)
 		}
 		if m := f.message(t, 1, 0); m.text != "trial" || len(f.wrong) > 0 || f.calls["read"] == 0 {
 			t.Errorf("the chat shows %+v, requests %q", m, f.wrong)
 		}
 		f.limited = 100
-		if err := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann}}).channels[0].(*reactionChannel).postTrial(t.Context(), "trial"); err == nil {
+		if err := k.asks(t, f.URL, config.Chat{Approvers: []string{k.ann}}).channels[0].(*reactionChannel).postTestMessage(t.Context(), "trial"); err == nil {
 			t.Error("a service that refuses is said to have taken the notice")
 		}
 		o := Options{}
-		if err := o.TryMessenger(t.Context(), k.service.name, "trial"); err == nil || !strings.Contains(err.Error(), "approval."+k.service.name+".token_file") || Messenger(k.service.name) != k.service.title {
+		if err := o.SendTestMessage(t.Context(), k.service.name, "trial"); err == nil || !strings.Contains(err.Error(), "approval."+k.service.name+".token_file") || ChatServiceTitle(k.service.name) != k.service.title {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -159,7 +159,7 @@ func (k *fakeKind) asks(t *testing.T, base string, set config.Chat, more ...Chan
 	set.TokenFile = tokenFile(t, 0o600, k.token+"\n")
 	*k.service.settings(&a.options.Approval) = set
 	ch := k.service.channel(&a.options).(*reactionChannel)
-	ch.baseURL, ch.requestTimeout, ch.editTimeout, ch.pollInterval = base, 20*time.Second, 20*time.Second, 10*time.Millisecond // a busy machine is no failure
+	ch.baseURL, ch.requestTimeout, ch.messageEditTimeout, ch.pollInterval = base, 20*time.Second, 20*time.Second, 10*time.Millisecond // a busy machine is no failure
 	a.channels = append([]Channel{ch}, more...)
 	return a
 }

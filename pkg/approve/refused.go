@@ -20,33 +20,33 @@ import (
 
 // A Refusal is an action that was refused, and that a person can still allow once.
 type Refusal struct {
-	Ref                 string           `json:"ref"`     // the reference
-	At                  int64            `json:"at"`      // time of the refusal, Unix
-	ActionKey           string           `json:"binding"` // key of the exact action with its folder, session and files, and of the policy, rules and model that judged it
-	User                string           `json:"user,omitempty"`
-	Host                string           `json:"host,omitempty"` // name of the agent host that asked
-	Session             string           `json:"session,omitempty"`
-	CWD                 string           `json:"cwd,omitempty"`
-	Type                string           `json:"type"`
-	Hash                string           `json:"hash"`    // hash of the action
-	Payload             json.RawMessage  `json:"payload"` // the action, redacted
-	Subject             string           `json:"what"`    // the part of the action that the refusal is about, for people
-	Why                 string           `json:"why"`
-	Rule                string           `json:"rule,omitempty"`
-	KindApproval        *AdvanceApproval `json:"kind,omitempty"`   // approval that covers this kind of action, which the user can grant; nil: none
-	ExactActionApproval *AdvanceApproval `json:"exact,omitempty"`  // approval that covers only this exact action, while its files do not change
-	KindSession         string           `json:"within,omitempty"` // the session to which KindApproval is limited if it is given for a session
-	NoKindReason        string           `json:"alone,omitempty"`  // why KindApproval is nil
-	QuestionText        string           `json:"-"`                // the question to the user; "" means "Allow this once"
-	KindExamples        []string         `json:"near,omitempty"`   // examples of other actions that KindApproval covers
-	Roots               []string         `json:"roots,omitempty"`  // roots of the workspace, the project's folder first
-	Tool                *ToolClass       `json:"tool,omitempty"`   // the answer that classifies the action's unknown tool, with Class still empty; nil: none
-	ToolDescription     string           `json:"about,omitempty"`  // description of the unknown tool
-	DeniedByRule        bool             `json:"denied,omitempty"` // a deny or blocking rule refused the action
+	Ref                       string           `json:"ref"`     // the reference
+	RefusedAtUnixSeconds      int64            `json:"at"`      // time of the refusal, Unix
+	ActionKey                 string           `json:"binding"` // key of the exact action with its folder, session and files, and of the policy, rules and model that judged it
+	User                      string           `json:"user,omitempty"`
+	AgentHostName             string           `json:"host,omitempty"` // name of the agent host that asked
+	Session                   string           `json:"session,omitempty"`
+	CWD                       string           `json:"cwd,omitempty"`
+	ActionType                string           `json:"type"`
+	ActionHash                string           `json:"hash"`    // hash of the action
+	Payload                   json.RawMessage  `json:"payload"` // the action, redacted
+	RefusedActionText         string           `json:"what"`    // the part of the action that the refusal is about, for people
+	Why                       string           `json:"why"`
+	RuleNameOrID              string           `json:"rule,omitempty"`
+	OfferedAdvanceApproval    *AdvanceApproval `json:"kind,omitempty"`   // approval that covers this kind of action, which the user can grant; nil: none
+	ExactActionApproval       *AdvanceApproval `json:"exact,omitempty"`  // approval that covers only this exact action, while its files do not change
+	AdvanceApprovalSessionKey string           `json:"within,omitempty"` // the session to which OfferedAdvanceApproval is limited if it is given for a session
+	NoAdvanceApprovalReason   string           `json:"alone,omitempty"`  // why OfferedAdvanceApproval is nil
+	QuestionText              string           `json:"-"`                // the question to the user; "" means "Allow this once"
+	AdvanceApprovalExamples   []string         `json:"near,omitempty"`   // examples of other actions that OfferedAdvanceApproval covers
+	WorkspaceRoots            []string         `json:"roots,omitempty"`  // roots of the workspace, the project's folder first
+	OfferedToolClassAnswer    *ToolClassAnswer `json:"tool,omitempty"`   // the answer that classifies the action's unknown tool, with Class still empty; nil: none
+	ToolDescription           string           `json:"about,omitempty"`  // description of the unknown tool
+	DeniedByRule              bool             `json:"denied,omitempty"` // a deny or blocking rule refused the action
 
-	ToolKey string `json:"tool_binding,omitempty"` // key under which the answer in Tool is stored
+	ToolClassAnswerKey string `json:"tool_binding,omitempty"` // key under which the answer in Tool is stored
 
-	Closed bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
+	IsAllowedOrExpired bool `json:"done,omitempty"` // the refusal was allowed, or is too old; only the reference is still in use
 }
 
 // A Grant is a person's permission to do a refused action once.
@@ -59,15 +59,15 @@ type Grant struct {
 
 // Limits of refusals.
 const (
-	AllowableDuration  = time.Hour        // time in which a refusal can be allowed
-	GrantLifetime      = 15 * time.Minute // time in which the agent can then do the action
-	takenGrantLifetime = time.Minute      // how long a used grant is remembered, for a repeated call
-	refReuseAfter      = 24 * time.Hour   // time in which a reference is not used again
-	maxRefusals        = 256              // references in use at a time
-	maxRefusalBytes    = 32 << 10         // bytes of a record: more cannot be shown in full
-	refLength          = 3
-	refLetters         = "bcdfghjkmnpqrstvwxz23456789" // no vowels, which make words, and no 0, 1 and l
-	refusalNamespace   = "refused"
+	MaxAllowableRefusalAge = time.Hour        // time in which a refusal can be allowed
+	GrantLifetime          = 15 * time.Minute // time in which the agent can then do the action
+	takenGrantLifetime     = time.Minute      // how long a used grant is remembered, for a repeated call
+	refReuseAfter          = 24 * time.Hour   // time in which a reference is not used again
+	maxRefusals            = 256              // references in use at a time
+	maxRefusalBytes        = 32 << 10         // bytes of a record: more cannot be shown in full
+	refLength              = 3
+	refLetters             = "bcdfghjkmnpqrstvwxz23456789" // no vowels, which make words, and no 0, 1 and l
+	refusalNamespace       = "refused"
 )
 
 // Errors about the reference of a refusal.
@@ -78,27 +78,27 @@ var (
 	ErrTooLarge   = errors.New("the action is too large to be shown in full, so it cannot be allowed; split it into smaller steps")
 )
 
-// Refusals are the refused actions of one installation, in its state. A record without a valid HMAC
+// DecisionStore are the refused actions of one installation, in its state. A record without a valid HMAC
 // under the installation's key is ignored.
-type Refusals struct {
-	Store *state.Store
-	Key   [32]byte
-	Clock func() time.Time
+type DecisionStore struct {
+	Store   *state.Store
+	HMACKey [32]byte
+	Clock   func() time.Time
 
 	toolClasses toolClassCache
 }
 
-var refusalGroup = []byte("refs")
+var refusalStoreGroupName = []byte("refs")
 
 // Add stores a refusal and sets its Ref and At. Ref is random, and no other refusal has used it for a
 // day; the same action refused again keeps its Ref.
-func (s *Refusals) Add(ctx context.Context, r *Refusal) error {
+func (s *DecisionStore) Add(ctx context.Context, r *Refusal) error {
 	now := s.Clock()
-	r.At = now.Unix()
+	r.RefusedAtUnixSeconds = now.Unix()
 	return s.Store.UpdateNamespace(ctx, refusalNamespace, func(sh *state.NamespaceTx) error {
-		name, err := s.evictRefs(sh, now, r.ActionKey)
+		name, err := s.evictOldRefs(sh, now, r.ActionKey)
 		if err == nil && name == "" {
-			name, err = freeRef(func(name string) bool { return sh.Get(refusalGroup, []byte(name)) == nil })
+			name, err = freeRef(func(name string) bool { return sh.Get(refusalStoreGroupName, []byte(name)) == nil })
 		}
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (s *Refusals) Add(ctx context.Context, r *Refusal) error {
 		if len(value) > maxRefusalBytes {
 			return ErrTooLarge
 		}
-		return sh.Put(refusalGroup, []byte(name), value)
+		return sh.Put(refusalStoreGroupName, []byte(name), value)
 	})
 }
 
@@ -133,20 +133,20 @@ func freeRef(free func(string) bool) (string, error) {
 	return "", errors.New("no free reference for the refusal is left; wait an hour")
 }
 
-// evictRefs removes references that can be used again and, if there are too many, the oldest. It
+// evictOldRefs removes references that can be used again and, if there are too many, the oldest. It
 // returns the reference of a refusal with this binding that can still be allowed, "" for none.
-func (s *Refusals) evictRefs(sh *state.NamespaceTx, now time.Time, binding string) (same string, err error) {
+func (s *DecisionStore) evictOldRefs(sh *state.NamespaceTx, now time.Time, actionKey string) (reusableRef string, err error) {
 	type aged struct {
 		name string
 		at   int64
 	}
 	var kept, drop []aged
-	err = sh.Each(refusalGroup, func(key, value []byte) error {
+	err = sh.Each(refusalStoreGroupName, func(key, value []byte) error {
 		one := aged{name: string(key)}
 		if r, err := s.unsealRefusal(value); err == nil {
-			one.at = r.At
-			if r.ActionKey == binding && r.Ref == one.name && !r.Closed && !s.isExpired(r) {
-				same = r.Ref
+			one.at = r.RefusedAtUnixSeconds
+			if r.ActionKey == actionKey && r.Ref == one.name && !r.IsAllowedOrExpired && !s.isExpired(r) {
+				reusableRef = r.Ref
 			}
 		}
 		if now.Sub(time.Unix(one.at, 0)) >= refReuseAfter {
@@ -156,15 +156,15 @@ func (s *Refusals) evictRefs(sh *state.NamespaceTx, now time.Time, binding strin
 		}
 		return nil
 	})
-	if err != nil || same != "" {
-		return same, err
+	if err != nil || reusableRef != "" {
+		return reusableRef, err
 	}
 	sorted.By(kept, func(a, b aged) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.name, b.name)) })
 	if over := len(kept) - maxRefusals + 1; over > 0 {
 		drop = append(drop, kept[:over]...)
 	}
 	for _, one := range drop {
-		if err := sh.Put(refusalGroup, []byte(one.name), nil); err != nil {
+		if err := sh.Put(refusalStoreGroupName, []byte(one.name), nil); err != nil {
 			return "", err
 		}
 	}
@@ -172,24 +172,26 @@ func (s *Refusals) evictRefs(sh *state.NamespaceTx, now time.Time, binding strin
 }
 
 // List returns a user's refusals that can be allowed, newest first.
-func (s *Refusals) List(ctx context.Context, user string) ([]Refusal, error) {
+func (s *DecisionStore) List(ctx context.Context, user string) ([]Refusal, error) {
 	var list []Refusal
 	err := s.Store.ViewNamespace(ctx, refusalNamespace, func(sh *state.NamespaceTx) error {
 		list = nil
-		return sh.Each(refusalGroup, func(key, value []byte) error {
+		return sh.Each(refusalStoreGroupName, func(key, value []byte) error {
 			r, err := s.unsealRefusal(value)
-			if err == nil && r.Ref == string(key) && r.User == user && !r.Closed && !s.isExpired(r) {
+			if err == nil && r.Ref == string(key) && r.User == user && !r.IsAllowedOrExpired && !s.isExpired(r) {
 				list = append(list, *r)
 			}
 			return nil
 		})
 	})
-	sorted.By(list, func(a, b Refusal) int { return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(a.Ref, b.Ref)) })
+	sorted.By(list, func(a, b Refusal) int {
+		return cmp.Or(cmp.Compare(b.RefusedAtUnixSeconds, a.RefusedAtUnixSeconds), cmp.Compare(a.Ref, b.Ref))
+	})
 	return list, err
 }
 
 // Find returns the refusal with a reference, or an error that says why it cannot be allowed.
-func (s *Refusals) Find(ctx context.Context, user, ref string) (r *Refusal, err error) {
+func (s *DecisionStore) Find(ctx context.Context, user, ref string) (r *Refusal, err error) {
 	err = s.Store.ViewNamespace(ctx, refusalNamespace, func(sh *state.NamespaceTx) (err error) {
 		r, err = s.find(sh, user, ref)
 		return err
@@ -197,15 +199,15 @@ func (s *Refusals) Find(ctx context.Context, user, ref string) (r *Refusal, err 
 	return r, err
 }
 
-func (s *Refusals) find(sh *state.NamespaceTx, user, ref string) (*Refusal, error) {
-	value := sh.Get(refusalGroup, []byte(ref))
+func (s *DecisionStore) find(sh *state.NamespaceTx, user, ref string) (*Refusal, error) {
+	value := sh.Get(refusalStoreGroupName, []byte(ref))
 	r, err := s.unsealRefusal(value)
 	switch {
 	case value == nil || err != nil || r.Ref != ref || r.User != user:
 		return nil, ErrUnknownRef
 	case s.isExpired(r):
 		return nil, ErrOldRef
-	case r.Closed:
+	case r.IsAllowedOrExpired:
 		return nil, ErrUsedRef
 	}
 	return r, nil
@@ -213,13 +215,13 @@ func (s *Refusals) find(sh *state.NamespaceTx, user, ref string) (*Refusal, erro
 
 // isExpired reports whether a refusal can no longer be allowed. A refusal in the future counts as
 // expired: the clock was set back.
-func (s *Refusals) isExpired(r *Refusal) bool {
-	age := s.Clock().Sub(time.Unix(r.At, 0))
-	return age >= AllowableDuration || age < -time.Minute
+func (s *DecisionStore) isExpired(r *Refusal) bool {
+	age := s.Clock().Sub(time.Unix(r.RefusedAtUnixSeconds, 0))
+	return age >= MaxAllowableRefusalAge || age < -time.Minute
 }
 
 // Allow permits a refused action once. Of concurrent calls for one refusal only one succeeds.
-func (s *Refusals) Allow(ctx context.Context, r *Refusal, by string) (Grant, error) {
+func (s *DecisionStore) Allow(ctx context.Context, r *Refusal, by string) (Grant, error) {
 	g := Grant{Ref: r.Ref, By: by, Until: s.Clock().Add(GrantLifetime), ActionKey: r.ActionKey}
 	err := s.Store.UpdateNamespace(ctx, refusalNamespace, func(sh *state.NamespaceTx) error {
 		now, err := s.find(sh, r.User, r.Ref)
@@ -229,12 +231,12 @@ func (s *Refusals) Allow(ctx context.Context, r *Refusal, by string) (Grant, err
 		if now.ActionKey != r.ActionKey {
 			return ErrUnknownRef
 		}
-		now.Closed, now.Payload = true, json.RawMessage("null")
+		now.IsAllowedOrExpired, now.Payload = true, json.RawMessage("null")
 		value, err := s.sealRecord(now)
 		if err != nil {
 			return err
 		}
-		return sh.Put(refusalGroup, []byte(r.Ref), value)
+		return sh.Put(refusalStoreGroupName, []byte(r.Ref), value)
 	})
 	if err != nil {
 		return Grant{}, err
@@ -247,9 +249,9 @@ func (s *Refusals) Allow(ctx context.Context, r *Refusal, by string) (Grant, err
 }
 
 // TakeGrant removes and returns the grant for a binding.
-func (s *Refusals) TakeGrant(ctx context.Context, binding string) (Grant, bool) {
+func (s *DecisionStore) TakeGrant(ctx context.Context, binding string) (Grant, bool) {
 	var g Grant
-	value, ok, err := s.Store.Take(ctx, grantKey(binding))
+	value, ok, err := s.Store.GetAndRemove(ctx, grantKey(binding))
 	if err != nil || !ok || s.unsealRecord(value, &g) != nil || g.ActionKey != binding || !s.Clock().Before(g.Until) {
 		return Grant{}, false // when in doubt, ask
 	}
@@ -259,7 +261,7 @@ func (s *Refusals) TakeGrant(ctx context.Context, binding string) (Grant, bool) 
 
 // RecentGrant returns the grant for a binding that was taken a moment ago: a host may call two hooks for one
 // call.
-func (s *Refusals) RecentGrant(ctx context.Context, binding string) (Grant, bool) {
+func (s *DecisionStore) RecentGrant(ctx context.Context, binding string) (Grant, bool) {
 	var g Grant
 	value, ok, err := s.Store.Get(ctx, takenGrantKey(binding))
 	if err != nil || !ok || s.unsealRecord(value, &g) != nil || g.ActionKey != binding {
@@ -273,7 +275,7 @@ func takenGrantKey(binding string) string { return "allowed once " + binding }
 func grantKey(binding string) string { return "allow once " + binding }
 
 // sealRecord returns a record with its HMAC under the installation's key.
-func (s *Refusals) sealRecord(record any) ([]byte, error) {
+func (s *DecisionStore) sealRecord(record any) ([]byte, error) {
 	text, err := json.Marshal(record)
 	if err != nil {
 		return nil, err
@@ -281,28 +283,28 @@ func (s *Refusals) sealRecord(record any) ([]byte, error) {
 	return append(s.mac(text), text...), nil
 }
 
-func (s *Refusals) mac(text []byte) []byte {
-	mac := hmac.New(sha256.New, s.Key[:])
+func (s *DecisionStore) mac(text []byte) []byte {
+	mac := hmac.New(sha256.New, s.HMACKey[:])
 	_, _ = mac.Write(text) // writing to a hash does not fail
 	return mac.Sum(nil)
 }
 
 var errForeignRecord = errors.New("another installation of shield wrote this record, so it does not count; let the agent try again")
 
-func (s *Refusals) unsealRecord(value []byte, record any) error {
+func (s *DecisionStore) unsealRecord(value []byte, record any) error {
 	if len(value) < sha256.Size || !hmac.Equal(value[:sha256.Size], s.mac(value[sha256.Size:])) {
 		return errForeignRecord
 	}
 	return json.Unmarshal(value[sha256.Size:], record)
 }
 
-func (s *Refusals) unsealRefusal(value []byte) (*Refusal, error) {
+func (s *DecisionStore) unsealRefusal(value []byte) (*Refusal, error) {
 	r := new(Refusal)
 	return r, s.unsealRecord(value, r)
 }
 
-// Confirm asks at the terminal whether to allow a refused action once.
-func Confirm(ctx context.Context, o Options, r *Refusal) (Answer, error) {
+// AskToAllowRefusal asks at the terminal whether to allow a refused action once.
+func AskToAllowRefusal(ctx context.Context, o Options, r *Refusal) (Answer, error) {
 	a, err := New(o)
 	if err != nil {
 		return Answer{}, err
@@ -317,17 +319,17 @@ func Confirm(ctx context.Context, o Options, r *Refusal) (Answer, error) {
 	if err := dec.Decode(&payload); err != nil {
 		return Answer{}, fmt.Errorf("the action cannot be shown: %w", err)
 	}
-	shown, known := a.options.Redactor.Learn(payload, redact.MaxText)
+	shown, known := a.options.Redactor.RedactAndCollectSecrets(payload, redact.MaxScannedTextBytes)
 	given, _ := payload.(map[string]any)
 	q := &Request{
-		ID: id, Type: visibleLine(r.Type, 200), Summary: cmp.Or(r.QuestionText, "Allow this once") + ": " + quoteText(r.Subject) + ": " + visibleLine(r.Why, 300),
-		CWD: visibleLine(r.CWD, 4096), Session: visibleLine(r.Session, 200), Asker: visibleLine(r.DescribeAsker(a.options.Clock()), 300),
-		subject:      visibleLine(r.Subject, maxQuotedBytes),
+		ID: id, ActionType: escapedSingleLineText(r.ActionType, 200), Summary: cmp.Or(r.QuestionText, "Allow this once") + ": " + quoteText(r.RefusedActionText) + ": " + escapedSingleLineText(r.Why, 300),
+		CWD: escapedSingleLineText(r.CWD, 4096), Session: escapedSingleLineText(r.Session, 200), AskingProgramDescription: escapedSingleLineText(r.DescribeAsker(a.options.Clock()), 300),
+		actionText:   escapedSingleLineText(r.RefusedActionText, maxQuotedBytes),
 		timeToAnswer: a.options.Timeout.Std(), SecondsToAnswer: int(a.options.Timeout.Std().Seconds()), clock: a.options.Clock, timerStarted: make(chan struct{}),
 	}
 	q.Payload, q.Truncated = payloadFields(given, shown, known.String)
-	if r.Rule != "" {
-		q.Summary += " [" + visibleLine(r.Rule, 80) + "]"
+	if r.RuleNameOrID != "" {
+		q.Summary += " [" + escapedSingleLineText(r.RuleNameOrID, 80) + "]"
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, q.timeToAnswer, errTimeout)
 	defer cancel()
@@ -336,11 +338,11 @@ func Confirm(ctx context.Context, o Options, r *Refusal) (Answer, error) {
 
 // DescribeAsker says who asked for a refused action, and when.
 func (r *Refusal) DescribeAsker(now time.Time) string {
-	host := r.Host
+	host := r.AgentHostName
 	if host == "" {
 		host = "shield exec"
 	}
-	minutes := int(now.Sub(time.Unix(r.At, 0)).Minutes())
+	minutes := int(now.Sub(time.Unix(r.RefusedAtUnixSeconds, 0)).Minutes())
 	if minutes < 1 {
 		return host + ", less than a minute ago"
 	}

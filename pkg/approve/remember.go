@@ -21,17 +21,17 @@ import (
 
 // A storedApproval is a remembered approval in its stored form.
 type storedApproval struct {
-	Subject    string    `json:"subject"` // the action on one line
+	ActionText string    `json:"subject"` // the action on one line
 	ApprovedBy string    `json:"who"`
 	Until      time.Time `json:"until"`
 }
 
 // An Approval is a remembered approval.
 type Approval struct {
-	ID      string    `json:"id"`      // hex ID
-	Subject string    `json:"subject"` // the action on one line, without secrets
-	By      string    `json:"by"`      // who approved it
-	Until   time.Time `json:"until"`   // UTC
+	ID         string    `json:"id"`      // hex ID
+	ActionText string    `json:"subject"` // the action on one line, without secrets
+	By         string    `json:"by"`      // who approved it
+	Until      time.Time `json:"until"`   // UTC
 }
 
 // maxSubjectBytes is how many bytes of a stored text are shown.
@@ -54,7 +54,7 @@ func Approvals(ctx context.Context, s *state.Store) ([]Approval, error) {
 		if dec.Decode(&r) != nil || r.Until.IsZero() {
 			continue
 		}
-		list = append(list, Approval{e.Key[:approvalIDLength], visibleLine(r.Subject, maxSubjectBytes), visibleLine(r.ApprovedBy, maxSubjectBytes), r.Until.UTC()})
+		list = append(list, Approval{e.KeyHashHex[:approvalIDLength], escapedSingleLineText(r.ActionText, maxSubjectBytes), escapedSingleLineText(r.ApprovedBy, maxSubjectBytes), r.Until.UTC()})
 	}
 	sorted.By(list, func(a, b Approval) int { return cmp.Or(a.Until.Compare(b.Until), strings.Compare(a.ID, b.ID)) })
 	return list, nil
@@ -82,20 +82,20 @@ func Revoke(ctx context.Context, s *state.Store, id string) ([]Approval, error) 
 // isRememberable reports whether an approval may also apply to the same action
 // later. If it is unclear what runs or what is sent, the same words may do something else
 // next time: an agent could get a harmless script approved and then rewrite it.
-func isRememberable(c *analysis.Case) bool {
-	if c.Unexamined != "" {
+func isRememberable(c *analysis.ActionCase) bool {
+	if c.UnexaminedReason != "" {
 		return false
 	}
-	if _, err := c.InputsDigest(); err != nil {
+	if _, err := c.InputFilesDigest(); err != nil {
 		return false
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Pattern || slices.ContainsFunc(e.Args, hasShellExpansion) || hasShellExpansion(e.Program) {
+		if e.PathIsPattern || slices.ContainsFunc(e.Args, hasShellExpansion) || hasShellExpansion(e.Program) {
 			return false
 		}
-		switch e.RuleKind() {
-		case effect.Dynamic, effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell:
+		switch e.KindForPolicies() {
+		case effect.UnknownEffect, effect.RunDownload, effect.RunDecoded, effect.RunOtherCommandOutput, effect.RemoteShell:
 			return false
 		case effect.Execute:
 			if e.Class == effect.UnknownClass || programs.IsCodeInterpreter(e.Program) || slices.Contains(workspaceCodeRunners, e.Program) { // runs code that can change before the next run, such as a script or a build
@@ -121,8 +121,8 @@ var workspaceCodeRunners = []string{
 func hasShellExpansion(word string) bool { return strings.ContainsAny(word, "$`…") }
 
 // recallApproval returns the verdict of an approval that has not expired.
-func (a *Approver) recallApproval(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
-	key := a.options.AnswerKey(c)
+func (a *Approver) recallApproval(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, bool) {
+	key := a.options.RememberedAnswerKey(c)
 	if key == "" {
 		return verdict.Verdict{}, false
 	}
@@ -135,21 +135,21 @@ func (a *Approver) recallApproval(ctx context.Context, c *analysis.Case) (verdic
 		return verdict.Verdict{}, false
 	}
 	v := verdict.Finding{
-		Authority: verdict.Person, Confidence: 1,
+		Authority: verdict.AuthorityPerson, Confidence: 1,
 		Reasoning: fmt.Sprintf("this exact action is approved until %s by %s", r.Until.UTC().Format(time.RFC3339), r.ApprovedBy),
 	}.Verdict(3)
-	v.Channel, v.By = "remembered", r.ApprovedBy
+	v.AnswerChannel, v.AnsweredBy = "remembered", r.ApprovedBy
 	return v, true
 }
 
 // storeApproval stores an approval.
-func (a *Approver) storeApproval(ctx context.Context, c *analysis.Case, subject, who string, span time.Duration) error {
+func (a *Approver) storeApproval(ctx context.Context, c *analysis.ActionCase, subject, who string, span time.Duration) error {
 	until := a.options.Clock().Add(span)
-	data, err := json.Marshal(storedApproval{Subject: subject, ApprovedBy: who, Until: until})
+	data, err := json.Marshal(storedApproval{ActionText: subject, ApprovedBy: who, Until: until})
 	if err != nil {
 		return err
 	}
-	key := a.options.AnswerKey(c)
+	key := a.options.RememberedAnswerKey(c)
 	if key == "" {
 		return errors.New("the files that the action uses cannot be checked for changes later; approve it once")
 	}

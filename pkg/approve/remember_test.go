@@ -20,8 +20,8 @@ func TestRevoke(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	ch := &fake{name: "a", say: says(Answer{Approve: true, RememberFor: 10 * time.Minute, By: "ann"})}
-	a, err := New(Options{Store: store, AnswerKey: testBinding, Approval: config.Approval{MaxPerHour: 100}, Clock: func() time.Time { return now }, Redactor: redact.New()})
+	ch := &fake{name: "a", say: says(Answer{Approve: true, RememberFor: 10 * time.Minute, AnsweringPersonName: "ann"})}
+	a, err := New(Options{Store: store, RememberedAnswerKey: testBinding, Approval: config.Approval{MaxQuestionsPerHour: 100}, Clock: func() time.Time { return now }, Redactor: redact.New()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestRevoke(t *testing.T) {
 			t.Fatalf("%+v, %v; want %q", got, err, want)
 		}
 		for i, a := range got {
-			if a.Subject != want[i] || a.By != "ann (a)" || !a.Until.After(now) || len(a.ID) != approvalIDLength {
+			if a.ActionText != want[i] || a.By != "ann (a)" || !a.Until.After(now) || len(a.ID) != approvalIDLength {
 				t.Errorf("approval %d: %+v, want %q", i, a, want[i])
 			}
 			ids = append(ids, a.ID)
@@ -61,7 +61,7 @@ func TestRevoke(t *testing.T) {
 	if got, err := Revoke(t.Context(), store, ids[0][:6]); err == nil {
 		t.Errorf("a part of an ID: %+v", got)
 	}
-	if got, err := Revoke(t.Context(), store, ids[0]); err != nil || len(got) != 1 || got[0].Subject != push {
+	if got, err := Revoke(t.Context(), store, ids[0]); err != nil || len(got) != 1 || got[0].ActionText != push {
 		t.Errorf("%+v, %v", got, err)
 	}
 	list("git push --force https://ann:[redacted secret]@git.test/x")

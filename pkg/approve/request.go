@@ -22,35 +22,35 @@ import (
 // A Request is a question to a person: one action, its effects, and the answers of the tiers. Control
 // characters in its text are escaped, see [term.Escape].
 type Request struct {
-	ID              string   `json:"id"`      // 128 random bits in hex; an answer must carry it
-	Summary         string   `json:"summary"` // one sentence: what would happen, and why shield asks
-	Type            string   `json:"type"`
-	Payload         []Field  `json:"payload"`       // fields without secrets, in full unless Truncated; deciding fields first, long ones last
-	Truncated       bool     `json:"cut,omitempty"` // the action is too large for Payload: it can only be denied
-	CWD             string   `json:"cwd,omitempty"`
-	Session         string   `json:"session,omitempty"`
-	Asker           string   `json:"asker,omitempty"` // the asking program, and the program that started it
-	Effects         []string `json:"effects"`
-	Tiers           []string `json:"tiers"`          // what each tier said so far, with its confidence
-	CanRemember     bool     `json:"remember"`       // can be approved for some minutes
-	KindText        string   `json:"kind,omitempty"` // what an approval of this kind for this session would cover; "" if it cannot be given
-	ToolText        string   `json:"tool,omitempty"` // description of an unknown tool, which the answer can classify; "" if there is none
-	SecondsToAnswer int      `json:"seconds"`        // seconds to answer, from when the request is shown
+	ID                       string   `json:"id"`      // 128 random bits in hex; an answer must carry it
+	Summary                  string   `json:"summary"` // one sentence: what would happen, and why shield asks
+	ActionType               string   `json:"type"`
+	Payload                  []Field  `json:"payload"`       // fields without secrets, in full unless Truncated; deciding fields first, long ones last
+	Truncated                bool     `json:"cut,omitempty"` // the action is too large for Payload: it can only be denied
+	CWD                      string   `json:"cwd,omitempty"`
+	Session                  string   `json:"session,omitempty"`
+	AskingProgramDescription string   `json:"asker,omitempty"` // the asking program, and the program that started it
+	Effects                  []string `json:"effects"`
+	TierResultTexts          []string `json:"tiers"`          // what each tier said so far, with its confidence
+	CanRemember              bool     `json:"remember"`       // can be approved for some minutes
+	AdvanceApprovalText      string   `json:"kind,omitempty"` // what an approval of this kind for this session would cover; "" if it cannot be given
+	UnknownToolDescription   string   `json:"tool,omitempty"` // description of an unknown tool, which the answer can classify; "" if there is none
+	SecondsToAnswer          int      `json:"seconds"`        // seconds to answer, from when the request is shown
 
-	// Page is the address and code of the approval page, where the request can be answered too; "" if
+	// PageAddressAndCode is the address and code of the approval page, where the request can be answered too; "" if
 	// that channel is not used. Anyone who has the code can answer, so it must not be logged.
-	Page string `json:"-"`
+	PageAddressAndCode string `json:"-"`
 
-	subject           string // the action on one line
-	storeKindApproval func(ctx context.Context, by string) error
-	storeToolClass    func(ctx context.Context, class analysis.ToolClass, by string) error
-	answerKey         string // [Options.AnswerKey] of the action; "" if it has none
-	timeToAnswer      time.Duration
-	clock             func() time.Time
-	startOnce         sync.Once
-	timerStarted      chan struct{}
-	mu                sync.Mutex
-	deadline          time.Time
+	actionText           string // the action on one line
+	storeAdvanceApproval func(ctx context.Context, by string) error
+	storeToolClass       func(ctx context.Context, class analysis.ToolClass, by string) error
+	rememberedAnswerKey  string // [Options.RememberedAnswerKey] of the action; "" if it has none
+	timeToAnswer         time.Duration
+	clock                func() time.Time
+	startOnce            sync.Once
+	timerStarted         chan struct{}
+	mu                   sync.Mutex
+	deadline             time.Time
 }
 
 // A Field is one value of a payload.
@@ -61,15 +61,15 @@ type Field struct {
 
 // Limits of the displayed text; a cut is marked.
 const (
-	maxFieldBytes   = 64 << 10 // bytes of one field on a terminal
-	maxPayloadBytes = 4 << 20  // bytes of all fields
-	maxFields       = 1000
-	maxEffects      = 100
-	maxSteps        = 16
-	maxStepBytes    = 2000 // bytes
+	maxFieldBytes          = 64 << 10 // bytes of one field on a terminal
+	maxPayloadBytes        = 4 << 20  // bytes of all fields
+	maxPayloadFields       = 1000
+	maxEffects             = 100
+	maxTierSteps           = 16
+	maxTierResultLineChars = 2000 // bytes
 )
 
-func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bool, patience time.Duration) (*Request, error) {
+func (a *Approver) newRequest(ctx context.Context, c *analysis.ActionCase, remember bool, patience time.Duration) (*Request, error) {
 	id, err := randomHex(16)
 	if err != nil {
 		return nil, err
@@ -77,41 +77,41 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.Case, remember bo
 	if end, ok := ctx.Deadline(); ok { // the host does not wait longer
 		patience = max(min(patience, time.Until(end)), 0)
 	}
-	payload, known := a.options.Redactor.Learn(c.Action.Payload, redact.MaxText)
+	payload, known := a.options.Redactor.RedactAndCollectSecrets(c.Action.Payload, redact.MaxScannedTextBytes)
 	r := &Request{
-		ID: id, Type: visibleLine(c.Action.Type, 200), Summary: questionSummary(c, known.String), subject: actionSubject(c, known.String),
-		CWD: known.String(visibleLine(c.Place().CWD, 4096)), Session: known.String(visibleLine(c.Action.Session, 200)), Asker: known.String(visibleLine(a.options.Asker, 300)),
-		Effects: effectTexts(c.Effects, known.String), Tiers: tierTexts(c.EarlierSteps, known.String), CanRemember: remember,
+		ID: id, ActionType: escapedSingleLineText(c.Action.Type, 200), Summary: questionSummary(c, known.String), actionText: actionOneLineText(c, known.String),
+		CWD: known.String(escapedSingleLineText(c.ExecutionContext().CWD, 4096)), Session: known.String(escapedSingleLineText(c.Action.Session, 200)), AskingProgramDescription: known.String(escapedSingleLineText(a.options.AskingProgramDescription, 300)),
+		Effects: effectTexts(c.Effects, known.String), TierResultTexts: tierResultTexts(c.EarlierSteps, known.String), CanRemember: remember,
 		timeToAnswer: patience, SecondsToAnswer: int(patience.Seconds()), clock: a.options.Clock, timerStarted: make(chan struct{}),
 	}
-	if a.options.AnswerKey != nil {
-		r.answerKey = a.options.AnswerKey(c)
+	if a.options.RememberedAnswerKey != nil {
+		r.rememberedAnswerKey = a.options.RememberedAnswerKey(c)
 	}
 	r.Payload, r.Truncated = payloadFields(c.Action.Payload, payload, known.String)
 	if e, ok := c.InstructionsEdit(); ok && len(r.Payload) > 0 {
 		r.Payload = slices.Insert(r.Payload, 1, Field{"difference", known.String(cutText(e.Difference(), maxFieldBytes))})
 	}
-	if c.Unexamined != "" {
-		r.Effects = append(r.Effects, visibleLine("shield could not examine all of this action: "+c.Unexamined, maxStepBytes))
+	if c.UnexaminedReason != "" {
+		r.Effects = append(r.Effects, escapedSingleLineText("shield could not examine all of this action: "+c.UnexaminedReason, maxTierResultLineChars))
 	}
 	return r, nil
 }
 
-// tierTexts returns what the steps of a trail said, without repetitions of another step or of the
+// tierResultTexts returns what the steps of a trail said, without repetitions of another step or of the
 // summary.
-func tierTexts(trail []verdict.Step, clean func(string) string) (out []string) {
+func tierResultTexts(trail []verdict.Step, clean func(string) string) (out []string) {
 	said := map[string]bool{}
-	if s := askingStep(trail); s != nil {
-		said[withoutSource(s)] = true
+	if s := mostInformativeStep(trail); s != nil {
+		said[reasoningWithoutTierPrefix(s)] = true
 	}
-	for i := max(len(trail)-maxSteps, 0); i < len(trail); i++ {
+	for i := max(len(trail)-maxTierSteps, 0); i < len(trail); i++ {
 		s := &trail[i]
 		line := fmt.Sprintf("%d %s: %s, confidence %.2f", s.Tier, s.Source, s.Decision, s.Confidence)
-		if text := withoutSource(s); text != "" && !said[text] {
+		if text := reasoningWithoutTierPrefix(s); text != "" && !said[text] {
 			said[text] = true
 			line += ": " + clean(text)
 		}
-		out = append(out, visibleLine(line, maxStepBytes))
+		out = append(out, escapedSingleLineText(line, maxTierResultLineChars))
 	}
 	return out
 }
@@ -136,10 +136,10 @@ func (r *Request) TimeLeft() time.Duration {
 	return max(r.deadline.Sub(r.clock()), 0)
 }
 
-// decidingFields are the names of the fields that a person reads first, in order; lengthyFields are
+// fieldsShownFirst are the names of the fields that a person reads first, in order; lengthyFields are
 // those that may be long and come last.
 var (
-	decidingFields = []string{
+	fieldsShownFirst = []string{
 		"command", "path", "source", "destination", "url", "host", "method",
 		"to", "recipient", "recipients", "channel", "cc", "bcc", "subject",
 	}
@@ -148,15 +148,15 @@ var (
 	}
 )
 
-// fieldRank returns the position of a field by its name.
-func fieldRank(name string) int {
-	if i := slices.Index(decidingFields, name); i >= 0 {
+// fieldDisplayPosition returns the position of a field by its name.
+func fieldDisplayPosition(name string) int {
+	if i := slices.Index(fieldsShownFirst, name); i >= 0 {
 		return i
 	}
 	if slices.Contains(lengthyFields, name) {
-		return len(decidingFields) + 1
+		return len(fieldsShownFirst) + 1
 	}
-	return len(decidingFields)
+	return len(fieldsShownFirst)
 }
 
 // isBulky reports whether a field is so long that it would push the deciding ones off the screen.
@@ -176,23 +176,23 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 		names = append(names, name)
 	}
 	sorted.By(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(fieldRank(a), fieldRank(b)), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(fieldDisplayPosition(a), fieldDisplayPosition(b)), strings.Compare(a, b))
 	})
 	room := maxPayloadBytes
 	for i, name := range names {
-		if i == maxFields {
+		if i == maxPayloadFields {
 			return append(out, Field{"…", fmt.Sprintf("%d more fields are not shown here", len(names)-i)}), true
 		}
 		v := known[name]
 		switch text := payload[name].(type) {
 		case string:
-			if len(text) > redact.MaxText {
+			if len(text) > redact.MaxScannedTextBytes {
 				v = cleanLineByLine(text, clean)
 			}
 		default:
 			cut = cut || hasLongText(text)
 		}
-		f := Field{visibleLine(clean(name), 80), valueText(v)}
+		f := Field{escapedSingleLineText(clean(name), 80), valueText(v)}
 		if room -= len(f.Value); room < 0 {
 			f.Value, cut = cutText(f.Value, maxFieldBytes), true
 		}
@@ -205,8 +205,8 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 // the parameter most.
 func (r *Request) cutFields(most int) *Request {
 	short := &Request{
-		ID: r.ID, Summary: r.Summary, Type: r.Type, Truncated: r.Truncated, CWD: r.CWD, Session: r.Session, Asker: r.Asker,
-		Effects: r.Effects, Tiers: r.Tiers, CanRemember: r.CanRemember, KindText: r.KindText, ToolText: r.ToolText, SecondsToAnswer: r.SecondsToAnswer,
+		ID: r.ID, Summary: r.Summary, ActionType: r.ActionType, Truncated: r.Truncated, CWD: r.CWD, Session: r.Session, AskingProgramDescription: r.AskingProgramDescription,
+		Effects: r.Effects, TierResultTexts: r.TierResultTexts, CanRemember: r.CanRemember, AdvanceApprovalText: r.AdvanceApprovalText, UnknownToolDescription: r.UnknownToolDescription, SecondsToAnswer: r.SecondsToAnswer,
 	}
 	for _, f := range r.Payload {
 		short.Payload = append(short.Payload, Field{f.Name, cutText(f.Value, most)})
@@ -218,7 +218,7 @@ func (r *Request) cutFields(most int) *Request {
 func cleanLineByLine(text string, clean func(string) string) string {
 	var out strings.Builder
 	for len(text) > 0 {
-		n := min(len(text), redact.MaxText/2)
+		n := min(len(text), redact.MaxScannedTextBytes/2)
 		if n < len(text) {
 			if end := strings.LastIndexByte(text[:n], '\n') + 1; end > 0 {
 				n = end
@@ -234,7 +234,7 @@ func cleanLineByLine(text string, clean func(string) string) string {
 func hasLongText(v any) bool {
 	switch v := v.(type) {
 	case string:
-		return len(v) > redact.MaxText
+		return len(v) > redact.MaxScannedTextBytes
 	case []any:
 		return slices.ContainsFunc(v, hasLongText)
 	case map[string]any:
@@ -252,7 +252,7 @@ func cutText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	return redact.Cut(text, most) + fmt.Sprintf("\n… %d more bytes are not shown", len(text)-most)
+	return redact.TruncateBytes(text, most) + fmt.Sprintf("\n… %d more bytes are not shown", len(text)-most)
 }
 
 // valueText returns a value of a payload as text, possibly of several lines.
@@ -277,7 +277,7 @@ func effectTexts(list []effect.Effect, clean func(string) string) []string {
 	var out []string
 	for i := range list {
 		e := &list[i]
-		line := visibleLine(clean(describeEffect(e)), 500)
+		line := escapedSingleLineText(clean(describeEffect(e)), 500)
 		if slices.Contains(out, line) {
 			continue
 		}
@@ -289,14 +289,16 @@ func effectTexts(list []effect.Effect, clean func(string) string) []string {
 	return out
 }
 
-// visibleLines returns multi-line text with control characters escaped, in at most n characters.
-func visibleLines(s string, n int) string {
-	lines := strings.Split(brief.Text(s, n), "\n")
+// escapedMultilineText returns multi-line text with control characters escaped, in at most n characters.
+func escapedMultilineText(s string, maxChars int) string {
+	lines := strings.Split(brief.TruncateWithEllipsis(s, maxChars), "\n")
 	for i := range lines {
 		lines[i] = term.Escape(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }
 
-// visibleLine returns text on one line with control characters escaped, in at most n characters.
-func visibleLine(s string, n int) string { return term.Escape(brief.Text(s, n)) }
+// escapedSingleLineText returns text on one line with control characters escaped, in at most n characters.
+func escapedSingleLineText(s string, maxChars int) string {
+	return term.Escape(brief.TruncateWithEllipsis(s, maxChars))
+}

@@ -49,7 +49,7 @@ func openSealedFolder(stateDir, name string) (*sealedFolder, error) {
 	case !info.IsDir():
 		err = errors.New("not a folder")
 	default:
-		err = owner.Check(info, owner.OtherAccess)
+		err = owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherAccessBits)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the approval inbox %s: %w", b.dir, err)
@@ -116,7 +116,7 @@ var errForged = errors.New("another installation of shield wrote this record, so
 // read reads a value stored by write. The error wraps [os.ErrNotExist] if the file is missing; a file
 // that another user could have written is an error too.
 func (b *sealedFolder) read(name string, value any) error {
-	f, err := owner.Open(b.path(name))
+	f, err := owner.OpenNoFollow(b.path(name))
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (b *sealedFolder) read(name string, value any) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a regular file; delete it", f.Name())
 	}
-	if err := owner.Check(info, owner.OtherAccess); err != nil {
+	if err := owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherAccessBits); err != nil {
 		return fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxSealedFileBytes+1))

@@ -19,7 +19,7 @@ const maxQuotedBytes = 160
 
 // questionSummary says in one sentence what would happen and why shield asks. Secrets are redacted before the
 // text is cut, since part of a secret would not be recognised.
-func questionSummary(c *analysis.Case, clean func(string) string) string {
+func questionSummary(c *analysis.ActionCase, clean func(string) string) string {
 	verb, object := actionVerb(c)
 	if part, commands := gravestCommand(c); part != "" {
 		return fmt.Sprintf("shield asks whether to run %d commands, the most severe is %s: %s", commands, quoteText(clean(part)), askingReason(c.EarlierSteps, clean))
@@ -29,14 +29,14 @@ func questionSummary(c *analysis.Case, clean func(string) string) string {
 
 // kindsByGravity orders effects by how much harm they can do, the worst first.
 var kindsByGravity = []effect.Kind{
-	effect.ChangeGuard, effect.RemoteShell, effect.SendSecret, effect.RunDownload, effect.RunDecoded, effect.Destroy, effect.ReadSecret,
-	effect.ChangeRemote, effect.SendData, effect.RunInput, effect.RunCode, effect.Dynamic, effect.DeleteDirectory, effect.Persist, effect.SendMessage,
+	effect.TamperWithShield, effect.RemoteShell, effect.SendSecret, effect.RunDownload, effect.RunDecoded, effect.DestroyData, effect.ReadSecret,
+	effect.ChangeRemoteSystem, effect.SendData, effect.RunOtherCommandOutput, effect.RunCode, effect.UnknownEffect, effect.DeleteDirectory, effect.Persist, effect.SendMessage,
 	effect.ChangePrivilege, effect.ChangeSystem, effect.StopProcess, effect.DeleteFile, effect.ChangePermissions, effect.HTTPRequest, effect.Connect,
 }
 
 // gravestCommand returns the most harmful command of a chain, and the number of commands; "" if the
 // action is a single one.
-func gravestCommand(c *analysis.Case) (part string, commands int) {
+func gravestCommand(c *analysis.ActionCase) (part string, commands int) {
 	text := c.Action.Text("command")
 	if c.Action.Type != "execute_command" || text == "" {
 		return "", 0
@@ -47,9 +47,9 @@ func gravestCommand(c *analysis.Case) (part string, commands int) {
 		if e.Kind == effect.Execute && e.Span.End > e.Span.Start {
 			commands++
 		}
-		rank := slices.Index(kindsByGravity, e.RuleKind())
-		if e.Destroys() {
-			rank = slices.Index(kindsByGravity, effect.Destroy)
+		rank := slices.Index(kindsByGravity, e.KindForPolicies())
+		if e.DestroysRemoteResource() {
+			rank = slices.Index(kindsByGravity, effect.DestroyData)
 		}
 		if rank >= 0 && rank < worst && e.Span.End > e.Span.Start {
 			worst, at = rank, i
@@ -71,13 +71,13 @@ func gravestCommand(c *analysis.Case) (part string, commands int) {
 	return strings.Join(strings.Fields(text[from.Start:from.End]), " "), commands
 }
 
-// actionSubject describes an action on one line, without secrets.
-func actionSubject(c *analysis.Case, clean func(string) string) string {
+// actionOneLineText describes an action on one line, without secrets.
+func actionOneLineText(c *analysis.ActionCase, clean func(string) string) string {
 	verb, object := actionVerb(c)
 	if verb == "run" && c.Action.Text("command") != "" {
 		verb = "" // a command needs no verb
 	}
-	return strings.TrimSpace(verb + " " + visibleLine(clean(object), maxQuotedBytes))
+	return strings.TrimSpace(verb + " " + escapedSingleLineText(clean(object), maxQuotedBytes))
 }
 
 // quoteText puts an agent's text in quotation marks.
@@ -85,47 +85,47 @@ func quoteText(s string) string {
 	if s == "" {
 		return ""
 	}
-	return "“" + strings.NewReplacer("“", `"`, "”", `"`).Replace(visibleLine(s, maxQuotedBytes)) + "”"
+	return "“" + strings.NewReplacer("“", `"`, "”", `"`).Replace(escapedSingleLineText(s, maxQuotedBytes)) + "”"
 }
 
 // effectVerbs are the verbs for kinds of effects.
 var effectVerbs = map[effect.Kind]string{
-	effect.ReadFile:          "read",
-	effect.WriteFile:         "write",
-	effect.DeleteFile:        "delete",
-	effect.DeleteDirectory:   "delete the folder",
-	effect.MoveFile:          "move",
-	effect.ListDirectory:     "list",
-	effect.CreateDirectory:   "create the folder",
-	effect.ChangePermissions: "change the permissions of",
-	effect.Execute:           "run",
-	effect.HTTPRequest:       "send a request to",
-	effect.Connect:           "connect to",
-	effect.Listen:            "accept connections from other machines",
-	effect.SendMessage:       "send a message to",
-	effect.Persist:           "set up code to run later from",
-	effect.ChangePrivilege:   "run with other privileges",
-	effect.ChangeSystem:      "change the system with",
-	effect.ChangeRemote:      "change what is stored at",
-	effect.StopProcess:       "stop a process",
-	effect.ReadSecret:        "read credentials",
-	effect.ReadClipboard:     "read the clipboard, the screen or the keyboard",
-	effect.Destroy:           "destroy data that cannot be restored",
-	effect.RunDownload:       "run code directly from the network",
-	effect.RunDecoded:        "run encoded code",
-	effect.RunInput:          "run the output of another command",
-	effect.SendSecret:        "send secrets to",
-	effect.SendData:          "send local data to",
-	effect.RunCode:           "run the code in",
-	effect.ChangeGuard:       "change shield or the agent's security settings",
-	effect.RemoteShell:       "give another machine a shell",
+	effect.ReadFile:              "read",
+	effect.WriteFile:             "write",
+	effect.DeleteFile:            "delete",
+	effect.DeleteDirectory:       "delete the folder",
+	effect.MoveFile:              "move",
+	effect.ListDirectory:         "list",
+	effect.CreateDirectory:       "create the folder",
+	effect.ChangePermissions:     "change the permissions of",
+	effect.Execute:               "run",
+	effect.HTTPRequest:           "send a request to",
+	effect.Connect:               "connect to",
+	effect.Listen:                "accept connections from other machines",
+	effect.SendMessage:           "send a message to",
+	effect.Persist:               "set up code to run later from",
+	effect.ChangePrivilege:       "run with other privileges",
+	effect.ChangeSystem:          "change the system with",
+	effect.ChangeRemoteSystem:    "change what is stored at",
+	effect.StopProcess:           "stop a process",
+	effect.ReadSecret:            "read credentials",
+	effect.ReadClipboard:         "read the clipboard, the screen or the keyboard",
+	effect.DestroyData:           "destroy data that cannot be restored",
+	effect.RunDownload:           "run code directly from the network",
+	effect.RunDecoded:            "run encoded code",
+	effect.RunOtherCommandOutput: "run the output of another command",
+	effect.SendSecret:            "send secrets to",
+	effect.SendData:              "send local data to",
+	effect.RunCode:               "run the code in",
+	effect.TamperWithShield:      "change shield or the agent's security settings",
+	effect.RemoteShell:           "give another machine a shell",
 }
 
 // describeEffect describes an effect, its object and its program for a person.
 func describeEffect(e *effect.Effect) string {
-	verb, known := effectVerbs[e.RuleKind()]
+	verb, known := effectVerbs[e.KindForPolicies()]
 	if !known {
-		verb = cmp.Or(verbsWithoutObject[e.RuleKind()], string(e.RuleKind()))
+		verb = cmp.Or(verbsWithoutObject[e.KindForPolicies()], string(e.KindForPolicies()))
 	}
 	var places []string
 	for _, place := range []string{e.Path, cmp.Or(e.URL, e.Host)} {
@@ -138,7 +138,7 @@ func describeEffect(e *effect.Effect) string {
 	case len(places) == 0 && e.Kind == effect.Execute:
 		verb, program = verb+" "+program, ""
 	case len(places) == 0:
-		verb = cmp.Or(verbsWithoutObject[e.RuleKind()], verb)
+		verb = cmp.Or(verbsWithoutObject[e.KindForPolicies()], verb)
 	default:
 		verb += " " + strings.Join(places, ", ")
 	}
@@ -156,21 +156,21 @@ func describeEffect(e *effect.Effect) string {
 
 // verbsWithoutObject are the verbs of effects whose object is unknown.
 var verbsWithoutObject = map[effect.Kind]string{
-	effect.HTTPRequest:  "send a request",
-	effect.SendMessage:  "send a message",
-	effect.Connect:      "connect to a host",
-	effect.Persist:      "set up code to run later",
-	effect.ChangeSystem: "change the system",
-	effect.ChangeRemote: "change a remote resource",
-	effect.SendSecret:   "send secrets",
-	effect.SendData:     "send local data",
-	effect.RunCode:      "run code",
-	effect.Dynamic:      "run something that is unknown beforehand",
+	effect.HTTPRequest:        "send a request",
+	effect.SendMessage:        "send a message",
+	effect.Connect:            "connect to a host",
+	effect.Persist:            "set up code to run later",
+	effect.ChangeSystem:       "change the system",
+	effect.ChangeRemoteSystem: "change a remote resource",
+	effect.SendSecret:         "send secrets",
+	effect.SendData:           "send local data",
+	effect.RunCode:            "run code",
+	effect.UnknownEffect:      "run something that is unknown beforehand",
 }
 
 // actionVerb returns the verb and object of an action: a command is run; for other actions they come
 // from the first effect.
-func actionVerb(c *analysis.Case) (verb, object string) {
+func actionVerb(c *analysis.ActionCase) (verb, object string) {
 	if text := c.Action.Text("command"); text != "" && c.Action.Type == "execute_command" {
 		return "run", strings.Join(strings.Fields(text), " ")
 	}
@@ -183,13 +183,13 @@ func actionVerb(c *analysis.Case) (verb, object string) {
 }
 
 // effectVerb returns the verb and object of one effect of an action.
-func effectVerb(c *analysis.Case, e *effect.Effect) (verb, object string, known bool) {
-	if verb, known = effectVerbs[e.RuleKind()]; !known {
+func effectVerb(c *analysis.ActionCase, e *effect.Effect) (verb, object string, known bool) {
+	if verb, known = effectVerbs[e.KindForPolicies()]; !known {
 		return "", "", false
 	}
 	object = effectTarget(c, e)
 	switch {
-	case object == "" && e.Kind == effect.ChangeRemote:
+	case object == "" && e.Kind == effect.ChangeRemoteSystem:
 		return "use the tool", c.Action.Type, true
 	case object == "":
 		verb = strings.TrimSuffix(verb, " to")
@@ -198,7 +198,7 @@ func effectVerb(c *analysis.Case, e *effect.Effect) (verb, object string, known 
 }
 
 // effectTarget returns the object of an effect.
-func effectTarget(c *analysis.Case, e *effect.Effect) string {
+func effectTarget(c *analysis.ActionCase, e *effect.Effect) string {
 	words := append([]string{e.Program}, e.Args...)
 	texts := []string{e.Path, e.URL, e.Host, strings.TrimSpace(strings.Join(words, " "))}
 	if e.Kind == effect.SendMessage {
@@ -215,20 +215,20 @@ func effectTarget(c *analysis.Case, e *effect.Effect) string {
 // askingReason returns why a person is asked: the text of the rule or model that asked, without its
 // advice to the agent.
 func askingReason(trail []verdict.Step, clean func(string) string) string {
-	said := askingStep(trail)
+	said := mostInformativeStep(trail)
 	if said == nil {
 		return "no earlier tier judged it"
 	}
-	text, _, _ := strings.Cut(clean(withoutSource(said)), "; ")
-	text = LowerFirst(visibleLine(text, 300))
+	text, _, _ := strings.Cut(clean(reasoningWithoutTierPrefix(said)), "; ")
+	text = LowerFirst(escapedSingleLineText(text, 300))
 	if said.Rule != "" {
-		text += " [" + visibleLine(said.Rule, 80) + "]"
+		text += " [" + escapedSingleLineText(said.Rule, 80) + "]"
 	}
 	return text
 }
 
-// askingStep returns the step whose reason tells a person most about the question; nil for none.
-func askingStep(trail []verdict.Step) (said *verdict.Step) {
+// mostInformativeStep returns the step whose reason tells a person most about the question; nil for none.
+func mostInformativeStep(trail []verdict.Step) (said *verdict.Step) {
 	for i := range trail {
 		s := &trail[i]
 		if s.Decision != verdict.Escalate || s.Error != "" || s.Reasoning == "" {
@@ -253,9 +253,9 @@ func reasonWeight(s *verdict.Step) int {
 	}
 }
 
-// withoutSource removes the source at the beginning of a reasoning, such as "heuristic
+// reasoningWithoutTierPrefix removes the source at the beginning of a reasoning, such as "heuristic
 // [git_force_push, high]: ".
-func withoutSource(s *verdict.Step) string {
+func reasoningWithoutTierPrefix(s *verdict.Step) string {
 	if strings.HasPrefix(s.Reasoning, s.Source) {
 		if _, text, ok := strings.Cut(s.Reasoning, ": "); ok {
 			return text
@@ -274,9 +274,9 @@ func LowerFirst(s string) string {
 	return string(unicode.ToLower(first)) + s[n:]
 }
 
-// EffectText returns the part of an action that an effect comes from, on one line and not escaped: a
+// ActionPartCausingEffect returns the part of an action that an effect comes from, on one line and not escaped: a
 // part of its command, or the verb and object of its tool. nil means the whole action.
-func EffectText(c *analysis.Case, e *effect.Effect) string {
+func ActionPartCausingEffect(c *analysis.ActionCase, e *effect.Effect) string {
 	command := c.Action.Text("command")
 	if c.Action.Type != "execute_command" || command == "" {
 		verb, object := actionVerb(c)
@@ -296,7 +296,7 @@ func EffectText(c *analysis.Case, e *effect.Effect) string {
 		if run.Kind != effect.Execute || run.Span.Start > e.Span.Start || run.Span.End < e.Span.End || run.Span.End == 0 {
 			continue
 		}
-		if text := cutSpan(command, run.Span); run.Program != "" && strings.Contains(text, run.Program) {
+		if text := textInSpan(command, run.Span); run.Program != "" && strings.Contains(text, run.Program) {
 			return strings.Join(strings.Fields(text), " ")
 		}
 		return strings.Join(append([]string{run.Program}, run.Args...), " ")
@@ -304,8 +304,8 @@ func EffectText(c *analysis.Case, e *effect.Effect) string {
 	return strings.Join(strings.Fields(command), " ")
 }
 
-// cutSpan returns a part of a text, "" if the span is outside the text.
-func cutSpan(text string, at effect.Span) string {
+// textInSpan returns a part of a text, "" if the span is outside the text.
+func textInSpan(text string, at effect.Span) string {
 	if at.Start < 0 || at.End > len(text) || at.Start > at.End {
 		return ""
 	}

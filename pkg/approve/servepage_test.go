@@ -37,7 +37,7 @@ const remoteToken = "0123456789abcdef0123456789abcdef"
 
 func newRemote(t *testing.T) *remote {
 	t.Helper()
-	cert, key, tokens, roots := servetest.Credentials(t, remoteToken, time.Now())
+	cert, key, tokens, roots := servetest.WriteTLSAndTokenFiles(t, remoteToken, time.Now())
 	r := &remote{install: newInstall(t), said: new(notices)}
 	r.settings = func(approval string) {
 		t.Helper()

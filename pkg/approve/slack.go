@@ -20,18 +20,18 @@ import (
 // [Slack's Web API]: https://docs.slack.dev/apis/web-api/
 var slack = chatService{
 	name: "slack", title: "Slack", url: "https://slack.com/api",
-	token:            tokenFormat{setting: "approval.slack.token_file", pattern: `^xoxb-[A-Za-z0-9-]{10,200}$`, example: "xoxb-…"},
+	token:            tokenFormat{settingName: "approval.slack.token_file", pattern: `^xoxb-[A-Za-z0-9-]{10,200}$`, example: "xoxb-…"},
 	userIDPattern:    `^[UW][A-Z0-9]{5,20}$`,
 	chatIDPattern:    `^[CGDUW][A-Z0-9]{5,20}$`,
 	maxQuestionBytes: 3000,
 	settings:         func(a *config.Approval) *config.Chat { return &a.Slack },
-	connect:          func(b chatBot) chatBoard { return &slackBoard{b} },
+	connect:          func(b chatBot) chatServiceClient { return &slackClient{b} },
 }
 
-type slackBoard struct{ chatBot }
+type slackClient struct{ chatBot }
 
 // call calls a method. The method reactions.get does not accept JSON.
-func (b *slackBoard) call(ctx context.Context, c serviceCall, out any) error {
+func (b *slackClient) call(ctx context.Context, c serviceCall, out any) error {
 	c.method, c.path = http.MethodPost, "/"+c.name
 	c.header = http.Header{"Authorization": {"Bearer " + b.token}}
 	status, data, err := b.send(ctx, b.requestTimeout, c)
@@ -57,7 +57,7 @@ func (b *slackBoard) call(ctx context.Context, c serviceCall, out any) error {
 	return nil
 }
 
-func (b *slackBoard) botUserID(ctx context.Context) (string, error) {
+func (b *slackClient) botUserID(ctx context.Context) (string, error) {
 	var out struct {
 		User string `json:"user_id"`
 	}
@@ -69,15 +69,15 @@ func (b *slackBoard) botUserID(ctx context.Context) (string, error) {
 }
 
 // directChat returns the user ID: messages posted there go to the chat with the bot.
-func (b *slackBoard) directChat(_ context.Context, user string) (string, error) { return user, nil }
+func (b *slackClient) directChat(_ context.Context, user string) (string, error) { return user, nil }
 
 // slackBlock shows a text without markup, mentions, links or emoji, and a word below it.
-func slackBlock(text, word string) []any {
+func slackBlock(text, footerText string) []any {
 	type element map[string]any
 	literal := func(kind, s string) element {
 		return element{"type": kind, "elements": []element{{"type": "text", "text": s}}}
 	}
-	return []any{element{"type": "rich_text", "elements": []element{literal("rich_text_preformatted", text), literal("rich_text_section", word)}}}
+	return []any{element{"type": "rich_text", "elements": []element{literal("rich_text_preformatted", text), literal("rich_text_section", footerText)}}}
 }
 
 // slackNotice returns the first line of a text, for notifications.
@@ -86,13 +86,13 @@ func slackNotice(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(line)
 }
 
-func (b *slackBoard) post(ctx context.Context, chat, text, word string) (postedMessage, error) {
+func (b *slackClient) post(ctx context.Context, chat, text, footerText string) (postedMessage, error) {
 	var out struct {
 		Channel string `json:"channel"`
 		TS      string `json:"ts"`
 	}
 	err := b.call(ctx, serviceCall{name: "chat.postMessage", jsonBody: map[string]any{
-		"channel": chat, "text": slackNotice(text), "blocks": slackBlock(text, word), "mrkdwn": false, "parse": "none",
+		"channel": chat, "text": slackNotice(text), "blocks": slackBlock(text, footerText), "mrkdwn": false, "parse": "none",
 		"unfurl_links": false, "unfurl_media": false,
 	}}, &out)
 	direct := chat[0] == 'U' || chat[0] == 'W'
@@ -104,9 +104,9 @@ func (b *slackBoard) post(ctx context.Context, chat, text, word string) (postedM
 	return postedMessage{out.Channel, out.TS}, err
 }
 
-func (b *slackBoard) edit(ctx context.Context, p postedMessage, text, word string) error {
+func (b *slackClient) edit(ctx context.Context, p postedMessage, text, footerText string) error {
 	return b.call(ctx, serviceCall{name: "chat.update", jsonBody: map[string]any{
-		"channel": p.chat, "ts": p.id, "text": slackNotice(text), "blocks": slackBlock(text, word), "parse": "none",
+		"channel": p.chat, "ts": p.id, "text": slackNotice(text), "blocks": slackBlock(text, footerText), "parse": "none",
 	}}, new(struct{}))
 }
 
@@ -122,11 +122,11 @@ func slackEmojiName(choice string) string {
 	}
 }
 
-func (b *slackBoard) addReaction(ctx context.Context, p postedMessage, choice string) error {
+func (b *slackClient) addReaction(ctx context.Context, p postedMessage, choice string) error {
 	return b.call(ctx, serviceCall{name: "reactions.add", jsonBody: map[string]string{"channel": p.chat, "timestamp": p.id, "name": slackEmojiName(choice)}}, new(struct{}))
 }
 
-func (b *slackBoard) readReactions(ctx context.Context, p postedMessage, choices []string) (map[string][]reactingUser, error) {
+func (b *slackClient) readReactions(ctx context.Context, p postedMessage, choices []string) (map[string][]reactingUser, error) {
 	var out struct {
 		Channel string `json:"channel"`
 		Message struct {

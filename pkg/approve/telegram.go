@@ -32,11 +32,11 @@ type telegramChannel struct {
 // telegramInboxFolder is the folder of the inbox.
 const telegramInboxFolder = "telegram"
 
-// maxTelegramBytes is the size of a question, in bytes; a message has 4,096 characters.
-const maxTelegramBytes = 3800
+// maxTelegramQuestionBytes is the size of a question, in bytes; a message has 4,096 characters.
+const maxTelegramQuestionBytes = 3800
 
 func newTelegramChannel(o *Options) Channel {
-	return &telegramChannel{options: o, client: newBotClient(), baseURL: telegramURL, requestTimeout: botTimeout, editTimeout: editTimeout}
+	return &telegramChannel{options: o, client: newBotClient(), baseURL: telegramURL, requestTimeout: botTimeout, editTimeout: messageEditTimeout}
 }
 
 func (*telegramChannel) Name() string { return "telegram" }
@@ -83,7 +83,7 @@ func (t *telegramChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 		return Answer{}, err
 	}
 	defer box.removeQuestion(r.ID, alive)
-	text, whole := questionText(r, maxTelegramBytes)
+	text, whole := questionText(r, maxTelegramQuestionBytes)
 	number, err := b.post(ctx, t.chatID(), text, box.buttons(r, whole))
 	if err != nil {
 		return Answer{}, err
@@ -97,7 +97,7 @@ func (t *telegramChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	g, err := box.awaitAnswer(ctx, r.ID)
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.editTimeout)
 	defer cancel()
-	a, word, err := finalText(g, err)
+	a, word, err := answerWithOutcomeText(g, err)
 	_ = b.edit(end, t.chatID(), number, text+"\n\n"+word) // a failure is harmless: the buttons stay, and pressing one says that the question is closed
 	return a, err
 }
@@ -120,11 +120,11 @@ func (b *inbox) buttonData(choice, id string) string {
 
 // parseButtonData checks and splits the data of a button.
 func (b *inbox) parseButtonData(data string) (choice, id string, ok bool) {
-	if len(data) <= 1+idLength {
+	if len(data) <= 1+requestIDHexLen {
 		return "", "", false
 	}
-	id = data[1 : 1+idLength]
-	for _, choice := range []string{choiceDeny, choiceOnce, choiceRemember, choiceKind} {
+	id = data[1 : 1+requestIDHexLen]
+	for _, choice := range []string{choiceDeny, choiceOnce, choiceRemember, choiceAdvanceApproval} {
 		if equalSecrets(data, b.buttonData(choice, id)) {
 			return choice, id, true
 		}
@@ -167,7 +167,7 @@ func (t *telegramChannel) readPresses(ctx context.Context, b *telegramBot) {
 			return
 		}
 	}
-	_ = box.removeDeadFiles(ctx) // if this fails, files of killed processes are skipped as well
+	_ = box.removeFilesOfDeadProcesses(ctx) // if this fails, files of killed processes are skipped as well
 	wait, next := time.Second, 0
 	for ctx.Err() == nil {
 		news, err := b.awaitPresses(ctx, next)
@@ -182,7 +182,7 @@ func (t *telegramChannel) readPresses(ctx context.Context, b *telegramBot) {
 		for i := range news {
 			next = max(next, news[i].ID+1)
 			if p := news[i].Press; p != nil {
-				_ = b.showNotice(ctx, p, t.takeAnswer(box, p)) // the answer counts even if this fails
+				_ = b.showNotice(ctx, p, t.recordAnswerReturningReplyText(box, p)) // the answer counts even if this fails
 			}
 		}
 		wait = time.Second
@@ -192,8 +192,8 @@ func (t *telegramChannel) readPresses(ctx context.Context, b *telegramBot) {
 
 var usernamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_]{1,32}$`) })
 
-// takeAnswer stores the answer of a button press, and returns the text to show to the person.
-func (t *telegramChannel) takeAnswer(box *inbox, p *buttonPress) string {
+// recordAnswerReturningReplyText stores the answer of a button press, and returns the text to show to the person.
+func (t *telegramChannel) recordAnswerReturningReplyText(box *inbox, p *buttonPress) string {
 	if !slices.Contains(t.options.Telegram.Approvers, p.From.ID) || p.From.IsBot || p.Message.Chat.ID != t.chatID() {
 		return "Your answer does not count: you are not in approval.telegram.approvers."
 	}
@@ -222,16 +222,16 @@ func (t *telegramChannel) takeAnswer(box *inbox, p *buttonPress) string {
 // reportFailure reports once why no answer can come from this service.
 func (t *telegramChannel) reportFailure(err error) {
 	t.failureReported.Do(func() {
-		if t.options.Notice != nil && !t.options.StartedByProgram {
-			fmt.Fprintf(t.options.Notice, "shield: Telegram: %v\n", err)
+		if t.options.NoticeOutput != nil && !t.options.ParentProgramMayUseTerminal {
+			fmt.Fprintf(t.options.NoticeOutput, "shield: Telegram: %v\n", err)
 		}
 	})
 }
 
 func (t *telegramChannel) title() string { return "Telegram" }
 
-// postTrial posts a text, and returns when the service has accepted it.
-func (t *telegramChannel) postTrial(ctx context.Context, text string) error {
+// postTestMessage posts a text, and returns when the service has accepted it.
+func (t *telegramChannel) postTestMessage(ctx context.Context, text string) error {
 	if err := t.Usable(); err != nil {
 		return err
 	}

@@ -261,8 +261,8 @@ func TestTelegramForged(t *testing.T) {
 	f.press(0, 0, yes)                            // no one
 	f.press(ann, ann, old.button("Approve once")) // a press that was answered
 	f.press(ann, ann, "o"+no[1:])                 // another choice with the code of "deny"
-	f.press(ann, ann, "o"+yes[1:1+idLength]+old.button("Approve once")[1+idLength:])
-	f.press(ann, ann, "o"+strings.Repeat("0", idLength)+yes[1+idLength:])
+	f.press(ann, ann, "o"+yes[1:1+requestIDHexLen]+old.button("Approve once")[1+requestIDHexLen:])
+	f.press(ann, ann, "o"+strings.Repeat("0", requestIDHexLen)+yes[1+requestIDHexLen:])
 	f.press(ann, ann, "")
 	f.press(ann, ann, strings.Repeat("o", 1<<16))
 	f.mu.Lock()

@@ -24,7 +24,7 @@ const (
 )
 
 // telegramToken is the form of a token of the service.
-var telegramToken = tokenFormat{setting: "approval.telegram.token_file", pattern: `^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`, example: "123456789:AAE…"}
+var telegramToken = tokenFormat{settingName: "approval.telegram.token_file", pattern: `^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`, example: "123456789:AAE…"}
 
 // A button is below a message.
 type button struct {

@@ -16,15 +16,15 @@ import (
 
 // A Tool is a tool whose type shield does not know, with the data that identifies it.
 type Tool struct {
-	Identity     string // hash of the tool, its server and the known part of its definition; "" if it cannot be verified
-	Server       string // how the server is started or reached, for people; "" if unknown
-	Description  string // the server's description of the tool; "" if unknown
-	RemoteHost   string // the host of a server on another machine; "" for a local one
-	ShippedClass analysis.ToolClass
+	IdentityHash     string // hash of the tool, its server and the known part of its definition; "" if it cannot be verified
+	Server           string // how the server is started or reached, for people; "" if unknown
+	Description      string // the server's description of the tool; "" if unknown
+	RemoteHost       string // the host of a server on another machine; "" for a local one
+	BuiltInToolClass analysis.ToolClass
 }
 
 // A ToolClass is a person's answer about what a tool does.
-type ToolClass struct {
+type ToolClassAnswer struct {
 	ID      string             `json:"id"`   // ID of the answer
 	Tool    string             `json:"tool"` // the action type
 	Server  string             `json:"server,omitempty"`
@@ -37,33 +37,33 @@ type ToolClass struct {
 
 // Limits of classes.
 const (
-	toolNamespace  = "tools"
-	maxToolClasses = 4096
-	maxClassBytes  = 4096 // bytes per class
+	toolNamespace           = "tools"
+	maxToolClasses          = 4096
+	maxToolClassAnswerBytes = 4096 // bytes per class
 )
 
-// SetTool stores a person's class for a tool. binding identifies the tool and, for a class that ends
+// SetToolClass stores a person's class for a tool. binding identifies the tool and, for a class that ends
 // with the session, the session. Several processes may call it at once.
-func (s *Refusals) SetTool(ctx context.Context, binding string, t ToolClass) error {
+func (s *DecisionStore) SetToolClass(ctx context.Context, binding string, t ToolClassAnswer) error {
 	if !slices.Contains(analysis.ToolClasses, t.Class) {
 		return fmt.Errorf("%q is not a class of tools; use reads, workspace, elsewhere or never", t.Class)
 	}
-	t.ID, t.At = ToolID(binding), s.Clock()
+	t.ID, t.At = ToolClassAnswerID(binding), s.Clock()
 	if t.Session != "" {
-		t.Until = t.At.Add(kindApprovalLifetime)
+		t.Until = t.At.Add(advanceApprovalLifetime)
 	}
 	value, err := s.sealRecord(t)
 	if err != nil {
 		return err
 	}
-	if len(value) > maxClassBytes {
+	if len(value) > maxToolClassAnswerBytes {
 		return ErrTooLarge
 	}
 	return s.Store.UpdateNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
 		count := 0
 		var old [][]byte
-		err := sh.Each(toolClassGroup, func(key, value []byte) error {
-			var o ToolClass
+		err := sh.Each(toolClassStoreGroupName, func(key, value []byte) error {
+			var o ToolClassAnswer
 			if s.unsealRecord(value, &o) != nil || o.isExpired(s.Clock()) {
 				old = append(old, slices.Clone(key))
 			} else {
@@ -78,26 +78,30 @@ func (s *Refusals) SetTool(ctx context.Context, binding string, t ToolClass) err
 			return fmt.Errorf("%d tools already have a class; remove one with 'shield tools forget'", count)
 		}
 		for _, key := range old {
-			if err := sh.Put(toolClassGroup, key, nil); err != nil {
+			if err := sh.Put(toolClassStoreGroupName, key, nil); err != nil {
 				return err
 			}
 		}
-		return sh.Put(toolClassGroup, hashedGroupName(binding), value)
+		return sh.Put(toolClassStoreGroupName, answerScopeHashHex(binding), value)
 	})
 }
 
-var toolClassGroup = []byte("classes")
+var toolClassStoreGroupName = []byte("classes")
 
-// ToolID returns the ID of the answer about a tool.
-func ToolID(binding string) string { return string(hashedGroupName(binding)[:approvalIDLength]) }
+// ToolClassAnswerID returns the ID of the answer about a tool.
+func ToolClassAnswerID(answerKey string) string {
+	return string(answerScopeHashHex(answerKey)[:approvalIDLength])
+}
 
 // isExpired reports whether a class has ended.
-func (t *ToolClass) isExpired(now time.Time) bool { return !t.Until.IsZero() && !now.Before(t.Until) }
+func (t *ToolClassAnswer) isExpired(now time.Time) bool {
+	return !t.Until.IsZero() && !now.Before(t.Until)
+}
 
 // FindToolClass returns the class that a person gave a tool; ok is false if there is none.
-func (s *Refusals) FindToolClass(ctx context.Context, binding string) (t ToolClass, ok bool, err error) {
-	value, err := s.toolClasses.lookUp(ctx, s.Store, hashedGroupName(binding))
-	ok = value != nil && s.unsealRecord(value, &t) == nil && t.ID == ToolID(binding) && !t.isExpired(s.Clock())
+func (s *DecisionStore) FindToolClass(ctx context.Context, binding string) (t ToolClassAnswer, ok bool, err error) {
+	value, err := s.toolClasses.lookUp(ctx, s.Store, answerScopeHashHex(binding))
+	ok = value != nil && s.unsealRecord(value, &t) == nil && t.ID == ToolClassAnswerID(binding) && !t.isExpired(s.Clock())
 	return t, ok, err
 }
 
@@ -107,19 +111,19 @@ const maxCachedClasses = 256
 // A toolClassCache caches classes until any process changes one. Goroutines share it.
 type toolClassCache struct {
 	mu     sync.Mutex
-	stamp  state.Stamp
+	stamp  state.NamespaceRevisionID
 	values map[string][]byte // by key; nil for a tool without a class
 }
 
 func (r *toolClassCache) lookUp(ctx context.Context, store *state.Store, key []byte) (value []byte, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	stamp, ok := store.Stamp(toolNamespace) // taken before the values are read
+	stamp, ok := store.NamespaceRevisionID(toolNamespace) // taken before the values are read
 	if value, known := r.values[string(key)]; known && ok && stamp == r.stamp {
 		return value, nil
 	}
 	err = store.ViewNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
-		value = slices.Clone(sh.Get(toolClassGroup, key))
+		value = slices.Clone(sh.Get(toolClassStoreGroupName, key))
 		return nil
 	})
 	if err != nil || !ok {
@@ -133,30 +137,30 @@ func (r *toolClassCache) lookUp(ctx context.Context, store *state.Store, key []b
 }
 
 // ToolClasses returns all stored classes of tools.
-func (s *Refusals) ToolClasses(ctx context.Context) (list []ToolClass, err error) {
+func (s *DecisionStore) ToolClasses(ctx context.Context) (list []ToolClassAnswer, err error) {
 	err = s.Store.ViewNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
 		list = nil
-		return sh.Each(toolClassGroup, func(_, value []byte) error {
-			var t ToolClass
+		return sh.Each(toolClassStoreGroupName, func(_, value []byte) error {
+			var t ToolClassAnswer
 			if s.unsealRecord(value, &t) == nil && !t.isExpired(s.Clock()) {
 				list = append(list, t)
 			}
 			return nil
 		})
 	})
-	sorted.By(list, func(a, b ToolClass) int {
+	sorted.By(list, func(a, b ToolClassAnswer) int {
 		return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(a.ID, b.ID))
 	})
 	return list, err
 }
 
-// ChangeTool changes the class of a tool that has one, or removes it for "".
-func (s *Refusals) ChangeTool(ctx context.Context, id string, class analysis.ToolClass, by string) (t ToolClass, err error) {
+// ChangeToolClass changes the class of a tool that has one, or removes it for "".
+func (s *DecisionStore) ChangeToolClass(ctx context.Context, answerID string, class analysis.ToolClass, by string) (t ToolClassAnswer, err error) {
 	err = s.Store.UpdateNamespace(ctx, toolNamespace, func(sh *state.NamespaceTx) error {
 		var at []byte
-		err := sh.Each(toolClassGroup, func(key, value []byte) error {
-			var o ToolClass
-			if s.unsealRecord(value, &o) == nil && o.ID == id && !o.isExpired(s.Clock()) {
+		err := sh.Each(toolClassStoreGroupName, func(key, value []byte) error {
+			var o ToolClassAnswer
+			if s.unsealRecord(value, &o) == nil && o.ID == answerID && !o.isExpired(s.Clock()) {
 				t, at = o, slices.Clone(key)
 			}
 			return nil
@@ -165,17 +169,17 @@ func (s *Refusals) ChangeTool(ctx context.Context, id string, class analysis.Too
 			return err
 		}
 		if at == nil {
-			return fmt.Errorf("no tool has the ID %.40q; see 'shield tools list'", id)
+			return fmt.Errorf("no tool has the ID %.40q; see 'shield tools list'", answerID)
 		}
 		if class == "" {
-			return sh.Put(toolClassGroup, at, nil)
+			return sh.Put(toolClassStoreGroupName, at, nil)
 		}
 		t.Class, t.By, t.At = class, by, s.Clock()
 		value, err := s.sealRecord(t)
 		if err != nil {
 			return err
 		}
-		return sh.Put(toolClassGroup, at, value)
+		return sh.Put(toolClassStoreGroupName, at, value)
 	})
 	return t, err
 }

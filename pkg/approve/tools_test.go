@@ -16,13 +16,13 @@ func TestToolRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	clock := func() time.Time { return time.Unix(1_800_000_000, 0) }
-	opened := func() *Refusals {
+	opened := func() *DecisionStore {
 		file, err := state.Open(dir, state.Options{Clock: clock})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = file.Close() })
-		return &Refusals{Store: file, Clock: clock}
+		return &DecisionStore{Store: file, Clock: clock}
 	}
 	one, other := opened(), opened()
 	class := func(binding string) analysis.ToolClass {
@@ -33,9 +33,9 @@ func TestToolRead(t *testing.T) {
 		}
 		return said.Class
 	}
-	for _, want := range []analysis.ToolClass{"", analysis.ClassReads, analysis.ClassNever} {
+	for _, want := range []analysis.ToolClass{"", analysis.ToolClassReadOnly, analysis.ToolClassForbidden} {
 		if want != "" {
-			if err := other.SetTool(t.Context(), "a", ToolClass{Tool: "a", Class: want}); err != nil {
+			if err := other.SetToolClass(t.Context(), "a", ToolClassAnswer{Tool: "a", Class: want}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -46,7 +46,7 @@ func TestToolRead(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "state.db")); err != nil {
 		t.Fatal(err)
 	}
-	if got := class("a"); got != analysis.ClassNever {
+	if got := class("a"); got != analysis.ToolClassForbidden {
 		t.Errorf("class %q: it was read again", got)
 	}
 }

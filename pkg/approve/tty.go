@@ -31,13 +31,13 @@ func (t *ttyChannel) Usable() error {
 		return fmt.Errorf("%w; run shield in a terminal, or set approval.channels: [web]", err)
 	}
 	defer d.Close()
-	if t.options.NotPersonReason != nil {
-		if err := t.options.NotPersonReason(); err != nil {
+	if t.options.CheckTerminalUserIsPerson != nil {
+		if err := t.options.CheckTerminalUserIsPerson(); err != nil {
 			return err
 		}
 	}
-	if t.options.StartedByProgram && d.IsRaw() {
-		if _, err := os.Lstat(t.queuePath(d) + ".asking"); err != nil {
+	if t.options.ParentProgramMayUseTerminal && d.IsRaw() {
+		if _, err := os.Lstat(t.terminalQueuePathPrefix(d) + ".asking"); err != nil {
 			return errTerminalOccupied // no question of shield is shown, so another program set raw mode
 		}
 	}
@@ -46,8 +46,8 @@ func (t *ttyChannel) Usable() error {
 
 var errTerminalOccupied = errors.New("another program uses the whole terminal; set approval.channels: [web]")
 
-// queuePath returns the path prefix of the files of a terminal's queue.
-func (t *ttyChannel) queuePath(d *term.Device) string {
+// terminalQueuePathPrefix returns the path prefix of the files of a terminal's queue.
+func (t *ttyChannel) terminalQueuePathPrefix(d *term.Device) string {
 	return filepath.Join(t.options.StateDir, "tty-"+d.Name())
 }
 
@@ -74,7 +74,7 @@ func (t *ttyChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a.ID, a.By = r.ID, t.options.PersonName
+	a.ID, a.AnsweringPersonName = r.ID, t.options.PersonName
 	return a, nil
 }
 
@@ -94,23 +94,23 @@ func terminalOutcomeLine(ctx context.Context, r *Request, a Answer, err error) s
 	case a.Approve && a.RememberFor > 0:
 		said = fmt.Sprintf("approved for %d min", wholeMinutes(a.RememberFor))
 	case a.Class != "" && a.Approve:
-		said = "approved once; the tool " + ClassWords[a.Class]
+		said = "approved once; the tool " + ToolClassDescriptions[a.Class]
 	case a.Class != "":
-		said = "denied; the tool " + ClassWords[a.Class]
-	case a.Approve && a.ApproveKind:
+		said = "denied; the tool " + ToolClassDescriptions[a.Class]
+	case a.Approve && a.IsAdvanceApproval:
 		said = "actions of this kind approved for the session"
 	case a.Approve:
 		said = "approved once"
 	}
-	return "shield: " + said + ": " + r.subject
+	return "shield: " + said + ": " + r.actionText
 }
 
 // takeTerminal waits until no other process asks at this terminal. A file next to the
 // lock says that one is asking: if the file exists while the lock is free, that
 // process was killed, and the terminal is repaired.
 func (t *ttyChannel) takeTerminal(ctx context.Context, d *term.Device) (release func(), err error) {
-	base := t.queuePath(d)
-	lock, err := lockNamed(ctx, base+".lock")
+	base := t.terminalQueuePathPrefix(d)
+	lock, err := acquireFileLock(ctx, base+".lock")
 	if err != nil {
 		return nil, err
 	}
@@ -125,12 +125,12 @@ func (t *ttyChannel) takeTerminal(ctx context.Context, d *term.Device) (release 
 		return nil, err
 	}
 	if _, err := os.Lstat(asking); err == nil {
-		if err := d.Repair(); err != nil {
+		if err := d.ResetToLineMode(); err != nil {
 			unlock()
 			return nil, err
 		}
 	}
-	if t.options.StartedByProgram && d.IsRaw() {
+	if t.options.ParentProgramMayUseTerminal && d.IsRaw() {
 		unlock()
 		return nil, errTerminalOccupied
 	}
@@ -144,9 +144,9 @@ func (t *ttyChannel) takeTerminal(ctx context.Context, d *term.Device) (release 
 	}, nil
 }
 
-// lockNamed waits for the lock file at path. Its holder removes the file when done, so that no files
+// acquireFileLock waits for the lock file at path. Its holder removes the file when done, so that no files
 // remain for closed terminals; a process that waited for a removed file then waits for the new one.
-func lockNamed(ctx context.Context, path string) (*flock.Lock, error) {
+func acquireFileLock(ctx context.Context, path string) (*flock.Lock, error) {
 	for {
 		lock, err := flock.New(path)
 		if err != nil {
@@ -171,11 +171,11 @@ func (t *ttyChannel) showRequest(ctx context.Context, d *term.Device, r *Request
 			a, err = Answer{}, restoring
 		}
 	}()
-	g, err := newKeyInterpreter(r.CanRemember, r.KindText != "", r.clock)
+	g, err := newKeyInterpreter(r.CanRemember, r.AdvanceApprovalText != "", r.clock)
 	if err != nil {
 		return Answer{}, err
 	}
-	g.asksToolClass = r.ToolText != ""
+	g.asksToolClass = r.UnknownToolDescription != ""
 	if t.usesPlainText() {
 		return t.askPlain(ctx, d, r, g)
 	}

@@ -44,7 +44,7 @@ func askAtTerminal(n int) error {
 	}
 	a, err := New(Options{
 		Approval: config.Approval{Channels: []string{"tty"}, Timeout: config.Duration(timeout)}, Store: &memory{}, StateDir: os.Getenv("SHIELD_DIR"),
-		AnswerKey: testBinding, Getenv: os.Getenv, PersonName: "ann", Asker: "a test",
+		RememberedAnswerKey: testBinding, Getenv: os.Getenv, PersonName: "ann", AskingProgramDescription: "a test",
 	})
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (s *screen) code() string {
 	return shownCode(s.t, s.see("type your answer"))
 }
 
-var codeShown = regexp.MustCompile(`\b([` + codeLetters + `]{3}) Enter: approve once`)
+var codeShown = regexp.MustCompile(`\b([` + approvalCodeLetters + `]{3}) Enter: approve once`)
 
 func shownCode(t *testing.T, text string) string {
 	t.Helper()
@@ -467,15 +467,15 @@ func TestHostilePayload(t *testing.T) {
 				if strings.ContainsAny(strings.ReplaceAll(view, "\n", ""), "\r\x07\u202e\x1b") {
 					t.Errorf("%s at %v: control characters:\n%q", name, size, view)
 				}
-				if n := len(q.summaryHead()); size[1] >= 3 {
+				if n := len(q.visibleSummaryLines()); size[1] >= 3 {
 					for _, line := range lines[n : n+min(q.windowHeight(), len(q.requestLines))] {
 						if strings.HasPrefix(line, "> ") || strings.HasPrefix(line, "shield") || strings.HasPrefix(line, "cdm") {
 							t.Errorf("%s at %v: poses as shield: %q", name, size, line)
 						}
 					}
 				}
-				if strings.Count(strings.Join(q.summaryHead(), ""), "”") > 1 {
-					t.Errorf("%s at %v: the quotation does not end where it seems to: %q", name, size, q.summaryHead())
+				if strings.Count(strings.Join(q.visibleSummaryLines(), ""), "”") > 1 {
+					t.Errorf("%s at %v: the quotation does not end where it seems to: %q", name, size, q.visibleSummaryLines())
 				}
 				q.firstVisibleLine += 1000
 				q.clampScroll()

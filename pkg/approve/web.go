@@ -21,18 +21,18 @@ type webChannel struct {
 	options      *Options
 	keepsServing bool // serve the page even without a waiting question
 
-	mu             sync.Mutex
-	inbox          *inbox                      // nil until a question is asked
-	pendingByID    map[string]*pendingQuestion // by request ID
-	running        bool                        // a goroutine runs handleQuestions
-	closed         bool
-	server         *pageServer // nil unless this process serves the page
-	serveLock      *flock.Lock // held by the process that serves the page, or is about to
-	listenAttempts int         // attempts to listen at the remembered address
-	lastPrinted    string      // last printed text
-	wakeSignal     chan struct{}
-	desktop        desktopNotifier
-	chats          chatNotifier
+	mu                      sync.Mutex
+	inbox                   *inbox                      // nil until a question is asked
+	pendingByID             map[string]*pendingQuestion // by request ID
+	isQuestionLoopRunning   bool                        // a goroutine runs handleQuestions
+	closed                  bool
+	server                  *pageServer // nil unless this process serves the page
+	serveLock               *flock.Lock // held by the process that serves the page, or is about to
+	listenAttempts          int         // attempts to listen at the remembered address
+	lastPrintedInstructions string      // last printed text
+	wakeSignal              chan struct{}
+	desktop                 desktopNotifier
+	chats                   chatNotifier
 }
 
 // A pendingQuestion is a question of this process without an answer.
@@ -105,7 +105,7 @@ func (w *webChannel) howToOpen() string {
 }
 
 // Link makes sure that the page is served and returns its link, which it also prints, with the code,
-// if [Options.Notice] is set. It is called before a question takes over the screen.
+// if [Options.NoticeOutput] is set. It is called before a question takes over the screen.
 func (w *webChannel) Link(ctx context.Context) (string, error) {
 	if err := w.Usable(); err != nil {
 		return "", err
@@ -114,7 +114,7 @@ func (w *webChannel) Link(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for range maxLinkTries {
-		link, err := w.serveAndCollect()
+		link, err := w.servePageAndDeliverAnswers()
 		if err != nil || link != "" {
 			return link, err
 		}
@@ -127,9 +127,9 @@ func (w *webChannel) Link(ctx context.Context) (string, error) {
 	return "", errors.New("no process serves the approval page; run 'shield approvals'")
 }
 
-// announcePage prints and returns how to open the approval page if it is among the channels. It is
+// printPageInstructions prints and returns how to open the approval page if it is among the channels. It is
 // called before the channels are asked: a question on a terminal may take over the whole screen.
-func announcePage(ctx context.Context, channels []Channel) string {
+func printPageInstructions(ctx context.Context, channels []Channel) string {
 	for _, ch := range channels {
 		if w, ok := ch.(*webChannel); ok {
 			if link, err := w.Link(ctx); err == nil && link != "" { // otherwise Ask reports the error
@@ -168,11 +168,11 @@ func (w *webChannel) addQuestion(ctx context.Context, r *Request) (*pendingQuest
 	}
 	p := &pendingQuestion{id: r.ID, aliveLock: alive, result: make(chan answerResult, 1)}
 	w.pendingByID[r.ID] = p
-	if !w.running {
-		w.running = true
+	if !w.isQuestionLoopRunning {
+		w.isQuestionLoopRunning = true
 		go w.handleQuestions()
 	}
-	w.wakeRun()
+	w.wakeQuestionLoop()
 	return p, nil
 }
 
@@ -185,13 +185,13 @@ func (w *webChannel) removeQuestion(p *pendingQuestion) {
 	s := w.server
 	w.mu.Unlock()
 	if s != nil {
-		s.refresh()
+		s.reloadWaitingQuestions()
 		s.awaitDelivery()
 	}
 }
 
-// wakeRun makes the goroutine handleQuestions check for answers at once.
-func (w *webChannel) wakeRun() {
+// wakeQuestionLoop makes the goroutine handleQuestions check for answers at once.
+func (w *webChannel) wakeQuestionLoop() {
 	select {
 	case w.wakeSignal <- struct{}{}:
 	default: // a wake-up is already pending
@@ -204,8 +204,8 @@ func (w *webChannel) handleQuestions() {
 	beat := time.NewTicker(webPollInterval)
 	defer beat.Stop()
 	for {
-		_, err := w.serveAndCollect()
-		if w.endPending(err) {
+		_, err := w.servePageAndDeliverAnswers()
+		if w.failPendingAndTryStopQuestionLoop(err) {
 			return
 		}
 		select {
@@ -215,9 +215,9 @@ func (w *webChannel) handleQuestions() {
 	}
 }
 
-// endPending sends an error to all pending questions, and reports whether the goroutine
+// failPendingAndTryStopQuestionLoop sends an error to all pending questions, and reports whether the goroutine
 // handleQuestions can end.
-func (w *webChannel) endPending(err error) bool {
+func (w *webChannel) failPendingAndTryStopQuestionLoop(err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
@@ -226,7 +226,7 @@ func (w *webChannel) endPending(err error) bool {
 		}
 	}
 	if w.closed || w.server == nil && len(w.pendingByID) == 0 {
-		w.running = false
+		w.isQuestionLoopRunning = false
 		return true
 	}
 	return false
@@ -239,9 +239,9 @@ func (p *pendingQuestion) deliverResult(a Answer, err error) {
 	}
 }
 
-// serveAndCollect serves the page if no other process does, delivers answers to the pending questions,
+// servePageAndDeliverAnswers serves the page if no other process does, delivers answers to the pending questions,
 // and returns the link of the page; "" while it is not served.
-func (w *webChannel) serveAndCollect() (link string, err error) {
+func (w *webChannel) servePageAndDeliverAnswers() (link string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -252,7 +252,7 @@ func (w *webChannel) serveAndCollect() (link string, err error) {
 			return "", err
 		}
 	} else {
-		w.server.refresh()
+		w.server.reloadWaitingQuestions()
 	}
 	for _, p := range w.pendingByID {
 		g, ok, err := w.inbox.readAnswer(p.id)
@@ -266,8 +266,8 @@ func (w *webChannel) serveAndCollect() (link string, err error) {
 		p.deliverResult(a, err)
 	}
 	where := w.servedPage()
-	if told := where.howToOpen(); told != "" && told != w.lastPrinted {
-		w.lastPrinted = told
+	if told := where.howToOpen(); told != "" && told != w.lastPrintedInstructions {
+		w.lastPrintedInstructions = told
 		w.printHowToOpen(where)
 	}
 	link = where.link()
@@ -292,13 +292,13 @@ func (w *webChannel) servedPage() pageRecord {
 // printHowToOpen prints how to open the page. The host of a hook keeps what is printed, and may
 // show it to the agent, who must not have the code.
 func (w *webChannel) printHowToOpen(p pageRecord) {
-	if w.options.Notice == nil || w.options.StartedByProgram || w.options.NoLink || w.options.NotPersonReason != nil && w.options.NotPersonReason() != nil {
+	if w.options.NoticeOutput == nil || w.options.ParentProgramMayUseTerminal || w.options.HideApprovalPageLink || w.options.CheckTerminalUserIsPerson != nil && w.options.CheckTerminalUserIsPerson() != nil {
 		return
 	}
-	if p.OldAddress != "" {
-		fmt.Fprintf(w.options.Notice, "shield: another program uses %s, the last address of the approval page; run 'shield approvals' for the new one\n", p.OldAddress)
+	if p.PreviousAddress != "" {
+		fmt.Fprintf(w.options.NoticeOutput, "shield: another program uses %s, the last address of the approval page; run 'shield approvals' for the new one\n", p.PreviousAddress)
 	}
-	fmt.Fprintf(w.options.Notice, "shield: approve or deny at %s\n", p.howToOpen())
+	fmt.Fprintf(w.options.NoticeOutput, "shield: approve or deny at %s\n", p.howToOpen())
 }
 
 // Close stops serving the page, if this process does; another waiting process then serves it.
@@ -309,7 +309,7 @@ func (w *webChannel) Close() error {
 		return nil
 	}
 	w.closed = true
-	w.wakeRun()
+	w.wakeQuestionLoop()
 	var errs []error
 	if w.server != nil {
 		errs = append(errs, w.server.http.Close())

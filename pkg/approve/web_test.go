@@ -84,7 +84,7 @@ func pageIn(t *testing.T, dir string, commands ...string) *opened {
 	t.Helper()
 	var n notices
 	a := newTest(t, &memory{})
-	a.options.Notice, a.options.StateDir, a.options.PersonName = &n, dir, "ann"
+	a.options.NoticeOutput, a.options.StateDir, a.options.PersonName = &n, dir, "ann"
 	a.channels = []Channel{newWebChannel(&a.options)}
 	p := &opened{t: t, a: a, verdict: make(chan verdict.Verdict, 8)}
 	t.Cleanup(func() {
@@ -308,7 +308,7 @@ func TestWebAnswers(t *testing.T) {
 	if len(shown.Waiting) != 0 || len(shown.Answered) != 1 {
 		t.Fatalf("the other browser is shown %+v", shown)
 	}
-	if r := shown.Answered[0]; r.ID != id || r.By != "ann" || r.Choice != choiceDeny || r.Reason != "use a branch" || r.Subject != push || r.At.IsZero() {
+	if r := shown.Answered[0]; r.ID != id || r.By != "ann" || r.Choice != choiceDeny || r.Reason != "use a branch" || r.ActionText != push || r.At.IsZero() {
 		t.Errorf("receipt %+v", r)
 	}
 	if got := p.post(two, "/answer", answerJSON(t, id, choiceOnce, ""), nil); got != http.StatusConflict {
@@ -339,14 +339,14 @@ func TestWebIdentical(t *testing.T) {
 	}
 	shown := list[0].IdenticalIDs
 	p.ask(push) // after the person looked
-	var now pageRequest
+	var now pageApprovalRequestJSON
 	until(t, func() bool { now = lists().Waiting[0]; return len(now.IdenticalIDs) == 2 })
 	status, r := answer(list[0].ID, append(shown, shown[0], list[0].ID, strings.Repeat("0", 32))...)
 	if status != http.StatusOK || len(r.IdenticalIDs) != 1 || r.IdenticalIDs[0] != shown[0] {
 		t.Fatalf("status %d, %+v", status, r)
 	}
 	for range 2 {
-		if v := <-p.verdict; v.Decision != verdict.Allow || v.By != "ann on the approval page" {
+		if v := <-p.verdict; v.Decision != verdict.Allow || v.AnsweredBy != "ann on the approval page" {
 			t.Errorf("got %+v", v)
 		}
 	}
@@ -458,7 +458,7 @@ func TestWebPage(t *testing.T) {
 			t.Errorf("policy %q, page:\n%s", csp, body)
 		}
 	}
-	if code := p.link.Fragment; len(code) != codeLength+1 || strings.Trim(code, pageCodeLetters+"-") != "" {
+	if code := p.link.Fragment; len(code) != pageCodeCharCount+1 || strings.Trim(code, pageCodeLetters+"-") != "" {
 		t.Errorf("code %q", code)
 	}
 }
@@ -511,7 +511,7 @@ func TestPageAddress(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := pageIn(t, dir, push)
-	text, err := os.ReadFile(filepath.Join(dir, effect.PageAddressFile))
+	text, err := os.ReadFile(filepath.Join(dir, effect.ApprovalPageAddressFile))
 	if err != nil || string(text) != p.link.Host+"\n" {
 		t.Errorf("%q, %v; the page is at %s", text, err, p.link.Host)
 	}
@@ -588,11 +588,11 @@ func TestLinkComesBeforeTheQuestion(t *testing.T) {
 	screen := &fake{name: "screen", say: func(_ context.Context, r *Request) (Answer, error) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		printed, link = n.b.String(), r.Page
+		printed, link = n.b.String(), r.PageAddressAndCode
 		return Answer{ID: r.ID}, nil
 	}}
 	a := newTest(t, &memory{}, screen)
-	a.options.Notice = &n
+	a.options.NoticeOutput = &n
 	a.channels = append(a.channels, newWebChannel(&a.options))
 	t.Cleanup(func() { a.Close() })
 	if v, err := a.Judge(t.Context(), command1(t, push, "s")); err != nil || v.Decision != verdict.Block {
@@ -609,7 +609,7 @@ func TestPageKept(t *testing.T) {
 	p := newPage(t)
 	p.a.options.UndoHint = func() string { return "shield kept 2 files, as u1" }
 	var n notices
-	p.a.options.Notice = &n
+	p.a.options.NoticeOutput = &n
 	p.ask("rm a b")
 	p.link = n.link(t)
 	if got := p.lists(p.client())(); got.UndoHint != "shield kept 2 files, as u1" || len(got.Waiting) != 1 {

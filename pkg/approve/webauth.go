@@ -53,7 +53,7 @@ func (s *pageServer) proofSecret(kind string) string {
 	case "code":
 		return s.codeSecret()
 	case "key":
-		return s.page.Key
+		return s.page.PageSecret
 	default:
 		return ""
 	}
@@ -107,10 +107,10 @@ func (s *pageServer) handleHello(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	s.challenges[nonce] = in.Nonce
+	s.browserNonceByServerNonce[nonce] = in.Nonce
 	s.challengeOrder = append(s.challengeOrder, nonce)
 	if len(s.challengeOrder) > maxChallenges {
-		delete(s.challenges, s.challengeOrder[0])
+		delete(s.browserNonceByServerNonce, s.challengeOrder[0])
 		s.challengeOrder = s.challengeOrder[1:]
 	}
 	s.mu.Unlock()
@@ -128,8 +128,8 @@ func (s *pageServer) handleSession(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	pageNonce, sent := s.challenges[in.Nonce]
-	delete(s.challenges, in.Nonce) // valid for one attempt
+	pageNonce, sent := s.browserNonceByServerNonce[in.Nonce]
+	delete(s.browserNonceByServerNonce, in.Nonce) // valid for one attempt
 	s.mu.Unlock()
 	if in.Kind == "code" && s.tooManyGuesses(false) {
 		http.Error(rw, "too many wrong codes; wait a minute", http.StatusTooManyRequests)
@@ -154,17 +154,17 @@ func (s *pageServer) handleSession(rw http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	http.SetCookie(rw, &http.Cookie{Name: s.cookieName(), Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	sendJSON(rw, map[string]string{"key": s.page.Key, "token": token})
+	sendJSON(rw, map[string]string{"key": s.page.PageSecret, "token": token})
 }
 
-// handleKey returns the key to a reloaded page, which kept it only in memory, where no page of another
+// handlePageSecret returns the key to a reloaded page, which kept it only in memory, where no page of another
 // program can read it. Unknown browsers get nothing.
-func (s *pageServer) handleKey(rw http.ResponseWriter, r *http.Request) {
-	if !s.isKnown(r) {
+func (s *pageServer) handlePageSecret(rw http.ResponseWriter, r *http.Request) {
+	if !s.isKnownBrowser(r) {
 		rw.WriteHeader(http.StatusNoContent)
 		return
 	}
-	sendJSON(rw, map[string]string{"key": s.page.Key})
+	sendJSON(rw, map[string]string{"key": s.page.PageSecret})
 }
 
 // A knownBrowser is a browser that has proved that it knows the secret.
@@ -183,10 +183,10 @@ func (s *pageServer) cookieName() string {
 	return "shield_" + port
 }
 
-// requireKnown rejects browsers that have not proved that they know the secret.
-func (s *pageServer) requireKnown(next http.HandlerFunc) http.HandlerFunc {
+// requireKnownBrowser rejects browsers that have not proved that they know the secret.
+func (s *pageServer) requireKnownBrowser(next http.HandlerFunc) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
-		if !s.isKnown(r) {
+		if !s.isKnownBrowser(r) {
 			http.Error(rw, "open the approval page and type its code", http.StatusUnauthorized)
 			return
 		}
@@ -194,8 +194,8 @@ func (s *pageServer) requireKnown(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// isKnown reports whether a browser has proved that it knows the secret.
-func (s *pageServer) isKnown(r *http.Request) bool {
+// isKnownBrowser reports whether a browser has proved that it knows the secret.
+func (s *pageServer) isKnownBrowser(r *http.Request) bool {
 	cookie, err := r.Cookie(s.cookieName())
 	if err != nil {
 		return false

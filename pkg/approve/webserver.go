@@ -24,18 +24,18 @@ import (
 // A pageRecord is the address and the secrets of the approval page. Its file outlives the serving process,
 // so that the next one serves the page at the same address and open pages keep working.
 type pageRecord struct {
-	Address    string `json:"address"`       // host and port
-	Key        string `json:"key"`           // secret of the pages where the code was typed; 256 bits in hex
-	Code       string `json:"code"`          // a person types it into the page
-	Salt       string `json:"salt"`          // salt of the code; 128 bits in hex
-	OldAddress string `json:"was,omitempty"` // the previous address, which another program uses now
+	Address         string `json:"address"`       // host and port
+	PageSecret      string `json:"key"`           // secret of the pages where the code was typed; 256 bits in hex
+	Code            string `json:"code"`          // a person types it into the page
+	Salt            string `json:"salt"`          // salt of the code; 128 bits in hex
+	PreviousAddress string `json:"was,omitempty"` // the previous address, which another program uses now
 }
 
-// Names of files in the inbox: pageFile contains the [pageRecord], and historyFile the questions
+// Names of files in the inbox: pageFile contains the [pageRecord], and answeredQuestionsFile the questions
 // that were answered last.
 const (
-	pageFile    = "page"
-	historyFile = "history"
+	pageFile              = "page"
+	answeredQuestionsFile = "history"
 )
 
 // link returns the URL of the page, without any secret.
@@ -58,19 +58,19 @@ func (p *pageRecord) howToOpen() string {
 // characters that look alike.
 const pageCodeLetters = "bcdfghjkmnpqrstvwxz23456789"
 
-// codeLength is the number of characters in a code, without the hyphen in the middle. With
+// pageCodeCharCount is the number of characters in a code, without the hyphen in the middle. With
 // [codeHashRounds], that is more than can be guessed during the life of a code.
-const codeLength = 8
+const pageCodeCharCount = 8
 
 // renewCode draws a new code.
 func (p *pageRecord) renewCode() error {
 	var code strings.Builder
-	for i := range codeLength {
+	for i := range pageCodeCharCount {
 		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(pageCodeLetters))))
 		if err != nil {
 			return fmt.Errorf("draw a code: %w", err)
 		}
-		if i == codeLength/2 {
+		if i == pageCodeCharCount/2 {
 			code.WriteByte('-')
 		}
 		code.WriteByte(pageCodeLetters[n.Int64()])
@@ -86,7 +86,7 @@ func (p *pageRecord) renewCode() error {
 // questions.
 type pageServer struct {
 	page         pageRecord // its address and key do not change
-	person       string     // name of the user at the page
+	personName   string     // name of the user at the page
 	keepsServing bool       // serve even without a waiting question
 	clock        func() time.Time
 	undoHint     func() string // returns a line about kept files; may be nil
@@ -95,19 +95,19 @@ type pageServer struct {
 
 	answerLock sync.RWMutex // held for reading while an answer is written and shown
 
-	mu                sync.Mutex
-	knownBrowsers     []knownBrowser
-	codeHash          string // PBKDF2 hash of the code, see codeSecret
-	wrongCodes        int    // wrong proofs of the code since wrongCodesSince
-	wrongCodesSince   time.Time
-	challenges        map[string]string // nonces of open handshakes: the server's for each browser, and the browser's
-	challengeOrder    []string          // keys of challenges, oldest first
-	waiting           []*inboxQuestion
-	answeredQuestions []answeredQuestion
-	stateVersion      int       // number of the state that the page shows
-	codeUsed          bool      // a question has waited since the code was drawn
-	lastQuestionGone  time.Time // when the last question was gone, for renewUnusedCode
-	browsers          []*subscriber
+	mu                        sync.Mutex
+	knownBrowsers             []knownBrowser
+	codeHash                  string // PBKDF2 hash of the code, see codeSecret
+	wrongCodes                int    // wrong proofs of the code since wrongCodesSince
+	wrongCodesSince           time.Time
+	browserNonceByServerNonce map[string]string // nonces of open handshakes: the server's for each browser, and the browser's
+	challengeOrder            []string          // keys of challenges, oldest first
+	waiting                   []*inboxQuestion
+	answeredQuestions         []answeredQuestion
+	pageStateVersion          int       // number of the state that the page shows
+	codeUsed                  bool      // a question has waited since the code was drawn
+	lastQuestionGone          time.Time // when the last question was gone, for renewUnusedCode
+	browsers                  []*subscriber
 }
 
 // A subscriber is a browser that is notified of changes.
@@ -121,7 +121,7 @@ type answeredQuestion struct {
 	ID           string    `json:"id"`
 	IdenticalIDs []string  `json:"also,omitempty"` // IDs of identical questions with the same answer
 	Number       int       `json:"number"`
-	Subject      string    `json:"subject"`
+	ActionText   string    `json:"subject"`
 	Choice       string    `json:"choice"`
 	Reason       string    `json:"reason,omitempty"`
 	By           string    `json:"by"`
@@ -138,7 +138,7 @@ const (
 	eventHeartbeat         = 15 * time.Second
 	maxWrongCodesPerMinute = 10 // wrong proofs of the code per minute
 	maxListenTries         = 20 // attempts to listen at the remembered address, which a killed process frees a little later
-	deliveryTimeout        = 500 * time.Millisecond
+	browserUpdateTimeout   = 500 * time.Millisecond
 )
 
 // serveUnlessServed serves the page unless another process does. The caller holds w.mu.
@@ -169,7 +169,7 @@ func (w *webChannel) serve() (*pageServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := own.removeDeadFiles(context.Background()); err != nil {
+	if err := own.removeFilesOfDeadProcesses(context.Background()); err != nil {
 		return nil, err
 	}
 	waiting, err := own.waitingQuestions()
@@ -181,14 +181,14 @@ func (w *webChannel) serve() (*pageServer, error) {
 	if l == nil || err != nil {
 		return nil, err
 	}
-	if p.Key == "" {
-		if p.Key, err = randomHex(32); err != nil {
+	if p.PageSecret == "" {
+		if p.PageSecret, err = randomHex(32); err != nil {
 			l.Close()
 			return nil, err
 		}
 	}
 	// An old code must be useless to anyone who finds it.
-	if len(p.Code) != codeLength+1 || p.Salt == "" || len(waiting) == 0 {
+	if len(p.Code) != pageCodeCharCount+1 || p.Salt == "" || len(waiting) == 0 {
 		if err = p.renewCode(); err != nil {
 			l.Close()
 			return nil, err
@@ -196,32 +196,32 @@ func (w *webChannel) serve() (*pageServer, error) {
 	}
 	err = own.write(pageFile, p)
 	if err == nil {
-		err = noteAddress(w.options.StateDir, p.Address)
+		err = writePageAddressFile(w.options.StateDir, p.Address)
 	}
 	if err != nil {
 		l.Close()
 		return nil, err
 	}
-	s := &pageServer{page: p, keepsServing: w.keepsServing, person: w.options.PersonName, clock: w.options.Clock, undoHint: w.options.UndoHint, inbox: own, challenges: map[string]string{}}
-	if err := own.read(historyFile, &s.answeredQuestions); err != nil {
+	s := &pageServer{page: p, keepsServing: w.keepsServing, personName: w.options.PersonName, clock: w.options.Clock, undoHint: w.options.UndoHint, inbox: own, browserNonceByServerNonce: map[string]string{}}
+	if err := own.read(answeredQuestionsFile, &s.answeredQuestions); err != nil {
 		s.answeredQuestions = nil // none yet, or no trustworthy ones
 	}
 	s.http = &http.Server{
-		Handler:           s.pageHandler(w.wakeRun),
+		Handler:           s.pageHandler(w.wakeQuestionLoop),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 	}
-	s.refresh()
+	s.reloadWaitingQuestions()
 	go func() { _ = s.http.Serve(netutil.LimitListener(l, maxConnections)) }() // returns after close
 	return s, nil
 }
 
-// noteAddress writes the address of the page to a file that is read for each action: an agent must not
+// writePageAddressFile writes the address of the page to a file that is read for each action: an agent must not
 // reach the page.
-func noteAddress(stateDir, address string) error {
-	name := filepath.Join(stateDir, effect.PageAddressFile)
+func writePageAddressFile(stateDir, address string) error {
+	name := filepath.Join(stateDir, effect.ApprovalPageAddressFile)
 	if err := os.WriteFile(name+".new", []byte(address+"\n"), 0o600); err != nil {
 		return err
 	}
@@ -269,16 +269,16 @@ func (w *webChannel) openListener(p *pageRecord) (net.Listener, error) {
 	}
 	*p = pageRecord{Address: l.Addr().String()}
 	if len(known) > 0 {
-		p.OldAddress = known[0]
+		p.PreviousAddress = known[0]
 	}
 	return l, nil
 }
 
-// refresh reads the waiting questions and notifies browsers of changes.
-func (s *pageServer) refresh() {
+// reloadWaitingQuestions reads the waiting questions and notifies browsers of changes.
+func (s *pageServer) reloadWaitingQuestions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.inbox.removeDeadFiles(context.Background()); err != nil {
+	if err := s.inbox.removeFilesOfDeadProcesses(context.Background()); err != nil {
 		return // retried soon
 	}
 	waiting, err := s.inbox.waitingQuestions()
@@ -309,7 +309,7 @@ func (s *pageServer) currentPage() pageRecord {
 
 // notifyBrowsers notifies the browsers of a new state.
 func (s *pageServer) notifyBrowsers() {
-	s.stateVersion++
+	s.pageStateVersion++
 	for _, b := range s.browsers {
 		select {
 		case b.changed <- struct{}{}:
@@ -321,9 +321,9 @@ func (s *pageServer) notifyBrowsers() {
 // awaitDelivery waits until the browsers have received the answers, for at most half a second, because
 // this process may exit next.
 func (s *pageServer) awaitDelivery() {
-	limit := time.NewTimer(deliveryTimeout)
+	limit := time.NewTimer(browserUpdateTimeout)
 	defer limit.Stop()
-	for !s.isDelivered() {
+	for !s.areAllBrowsersUpToDate() {
 		select {
 		case <-limit.C:
 			return
@@ -332,14 +332,14 @@ func (s *pageServer) awaitDelivery() {
 	}
 }
 
-func (s *pageServer) isDelivered() bool {
+func (s *pageServer) areAllBrowsersUpToDate() bool {
 	if !s.answerLock.TryLock() {
 		return false
 	}
 	s.answerLock.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !slices.ContainsFunc(s.browsers, func(b *subscriber) bool { return b.sentVersion < s.stateVersion })
+	return !slices.ContainsFunc(s.browsers, func(b *subscriber) bool { return b.sentVersion < s.pageStateVersion })
 }
 
 // subscribe returns a subscriber that is notified of changes, beginning with the current state.
@@ -356,8 +356,8 @@ func (s *pageServer) subscribe() (b *subscriber, cancel func()) {
 	}
 }
 
-// noteSent records the version that was sent to a browser.
-func (s *pageServer) noteSent(b *subscriber, version int) {
+// recordSentPageStateVersion records the version that was sent to a browser.
+func (s *pageServer) recordSentPageStateVersion(b *subscriber, version int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.sentVersion = version
@@ -365,13 +365,13 @@ func (s *pageServer) noteSent(b *subscriber, version int) {
 
 // A pageStateJSON is the state sent to the page.
 type pageStateJSON struct {
-	Waiting  []pageRequest      `json:"waiting"` // oldest first
-	Answered []answeredQuestion `json:"receipts"`
-	UndoHint string             `json:"kept,omitempty"` // a line about files that can be restored; "" if there are none
+	Waiting  []pageApprovalRequestJSON `json:"waiting"` // oldest first
+	Answered []answeredQuestion        `json:"receipts"`
+	UndoHint string                    `json:"kept,omitempty"` // a line about files that can be restored; "" if there are none
 }
 
-// A pageRequest is a request as sent to the page, with the seconds left.
-type pageRequest struct {
+// A pageApprovalRequestJSON is a request as sent to the page, with the seconds left.
+type pageApprovalRequestJSON struct {
 	*Request
 	Number       int      `json:"number"`
 	Subject      string   `json:"subject"`
@@ -388,18 +388,18 @@ func (s *pageServer) pageState() (p pageStateJSON, version int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p = pageStateJSON{Waiting: []pageRequest{}, Answered: slices.Clone(s.answeredQuestions), UndoHint: kept}
+	p = pageStateJSON{Waiting: []pageApprovalRequestJSON{}, Answered: slices.Clone(s.answeredQuestions), UndoHint: kept}
 	now := s.clock()
 	for _, group := range groupIdentical(s.waiting) {
 		e := group[0]
 		short, more := shortenRequest(e.Request)
-		shown := pageRequest{short, e.Number, e.Subject, int(e.DeniedAt.Sub(now).Seconds()), more, nil}
+		shown := pageApprovalRequestJSON{short, e.Number, e.ActionText, int(e.DeniedAt.Sub(now).Seconds()), more, nil}
 		for _, o := range group[1:] {
 			shown.IdenticalIDs = append(shown.IdenticalIDs, o.Request.ID)
 		}
 		p.Waiting = append(p.Waiting, shown)
 	}
-	return p, s.stateVersion
+	return p, s.pageStateVersion
 }
 
 // maxShownFieldBytes is how many bytes of a field the page gets before it requests more.
@@ -460,11 +460,11 @@ func (s *pageServer) takeAnswer(id string, also []string, choice, reason string)
 	if choice != choiceDeny {
 		reason = ""
 	}
-	g := pageAnswer{ID: e.Request.ID, Choice: choice, Reason: visibleLine(reason, maxReasonBytes), By: s.answerer(), At: s.clock()}
+	g := pageAnswer{ID: e.Request.ID, Choice: choice, Reason: escapedSingleLineText(reason, maxReasonBytes), By: s.answererNameForAuditLog(), At: s.clock()}
 	if err := s.inbox.writeAnswer(e, g); err != nil {
 		return answeredQuestion{}, err
 	}
-	r := answeredQuestion{ID: g.ID, Number: e.Number, Subject: e.Subject, Choice: choice, Reason: g.Reason, By: s.person, At: g.At}
+	r := answeredQuestion{ID: g.ID, Number: e.Number, ActionText: e.ActionText, Choice: choice, Reason: g.Reason, By: s.personName, At: g.At}
 	for _, o := range others {
 		g.ID = o.Request.ID
 		if s.inbox.writeAnswer(o, g) == nil { // otherwise the question keeps waiting, or is gone
@@ -475,7 +475,7 @@ func (s *pageServer) takeAnswer(id string, also []string, choice, reason string)
 	if len(s.answeredQuestions) > maxAnsweredQuestions {
 		s.answeredQuestions = s.answeredQuestions[1:]
 	}
-	_ = s.inbox.write(historyFile, s.answeredQuestions) // the answer counts even if this fails, and is in the log
+	_ = s.inbox.write(answeredQuestionsFile, s.answeredQuestions) // the answer counts even if this fails, and is in the log
 	s.waiting = slices.DeleteFunc(slices.Clone(s.waiting), func(e *inboxQuestion) bool {
 		return e.Request.ID == r.ID || slices.Contains(r.IdenticalIDs, e.Request.ID)
 	})
@@ -483,5 +483,5 @@ func (s *pageServer) takeAnswer(id string, also []string, choice, reason string)
 	return r, nil
 }
 
-// answerer returns the person's name for verdicts and the audit log.
-func (s *pageServer) answerer() string { return s.person + " on the approval page" }
+// answererNameForAuditLog returns the person's name for verdicts and the audit log.
+func (s *pageServer) answererNameForAuditLog() string { return s.personName + " on the approval page" }

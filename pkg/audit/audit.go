@@ -1,6 +1,6 @@
 // Package audit records every verdict in an append-only log. The log is JSON Lines; each entry
 // contains the SHA-256 of the line before (a hash chain), so that a changed, removed, inserted or
-// moved entry is detected. The head of the chain is also stored outside the log ([Heads]), so that
+// moved entry is detected. The head of the chain is also stored outside the log ([HeadStore]), so that
 // truncation is detected. [Open] a [Log] to append; [Verify] checks a log.
 //
 // An attacker who can write both the log and the stored head can forge the whole log. A [Checkpoint],
@@ -29,15 +29,15 @@ type Head struct {
 	Hash string `json:"hash"`
 }
 
-// Heads stores the head of the log, outside the log.
-type Heads interface {
-	// AdvanceHead calls next with the stored head and stores the head that next returns, unless it
+// HeadStore stores the head of the log, outside the log.
+type HeadStore interface {
+	// AdvanceAuditHead calls next with the stored head and stores the head that next returns, unless it
 	// returns an error. Calls are serialized, also between processes.
-	AdvanceHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error
+	AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error
 }
 
-// Gaps are [Heads] that also store which recovery entries continue a log that was moved aside.
-type Gaps interface {
+// RecoveryGapStore are [HeadStore] that also store which recovery entries continue a log that was moved aside.
+type RecoveryGapStore interface {
 	StoreLogGap(ctx context.Context, seq uint64, hash string) error
 }
 
@@ -78,17 +78,17 @@ func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 
 // Options are the settings of a [Log].
 type Options struct {
-	Clock    func() time.Time // required
-	Heads    Heads            // where the last entry is recorded; nil: the end of the log is not guarded
-	Redactor *redact.Redactor // redacts configured secrets; nil redacts only text in the format of a credential
-	MaxBytes int64            // size at which the log continues in a new file; 0 means [MaxBytes]
-	LockWait time.Duration    // how long to wait for other processes; 0 means [LockWait]
+	Clock        func() time.Time // required
+	HeadStore    HeadStore        // where the last entry is recorded; nil: the end of the log is not guarded
+	Redactor     *redact.Redactor // redacts configured secrets; nil redacts only text in the format of a credential
+	MaxFileBytes int64            // size at which the log continues in a new file; 0 means [MaxBytes]
+	LockWait     time.Duration    // how long to wait for other processes; 0 means [LockWait]
 }
 
 // Default limits.
 const (
-	MaxBytes = 64 << 20
-	LockWait = 10 * time.Second
+	DefaultMaxFileBytes = 64 << 20
+	LockWait            = 10 * time.Second
 )
 
 // A Log appends to an audit log that processes and goroutines can share. Entries that are ready at the
@@ -116,7 +116,7 @@ func Open(path string, opts Options) (*Log, error) {
 	if opts.Clock == nil {
 		return nil, errors.New("internal error: the audit log is opened without a clock; please report this")
 	}
-	opts.MaxBytes, opts.LockWait = cmp.Or(opts.MaxBytes, MaxBytes), cmp.Or(opts.LockWait, LockWait)
+	opts.MaxFileBytes, opts.LockWait = cmp.Or(opts.MaxFileBytes, DefaultMaxFileBytes), cmp.Or(opts.LockWait, LockWait)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}
 	}
@@ -132,7 +132,7 @@ func HasEntries(path string) (bool, error) {
 	if err == nil && info.Size() > 0 {
 		return true, nil
 	}
-	full, err := fullFiles(path)
+	full, err := listRotatedFiles(path)
 	return len(full) > 0, err
 }
 
@@ -167,8 +167,8 @@ type PendingEntries struct {
 	written        chan struct{}
 }
 
-// Size returns the number of bytes of the encoded entries. Call it before [Log.Queue].
-func (t *PendingEntries) Size() int {
+// EncodedBytes returns the number of bytes of the encoded entries. Call it before [Log.Queue].
+func (t *PendingEntries) EncodedBytes() int {
 	n := 0
 	for _, b := range t.encodedEntries {
 		n += len(b)
@@ -240,14 +240,14 @@ func (l *Log) Queue(t *PendingEntries) *PendingEntries {
 	return t
 }
 
-// maxBatchTickets is the maximum number of [PendingEntries] that are written and synced together.
-const maxBatchTickets = 1024
+// maxPendingEntriesPerBatch is the maximum number of [PendingEntries] that are written and synced together.
+const maxPendingEntriesPerBatch = 1024
 
 // writeQueue writes the queued entries in large batches until the queue is empty.
 func (l *Log) writeQueue() {
 	for {
 		l.mu.Lock()
-		n := min(len(l.queue), maxBatchTickets)
+		n := min(len(l.queue), maxPendingEntriesPerBatch)
 		if n == 0 {
 			l.isWriting = false
 			if l.isClosed {

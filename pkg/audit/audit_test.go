@@ -34,7 +34,7 @@ func (m *memory) StoreLogGap(_ context.Context, seq uint64, hash string) error {
 	return nil
 }
 
-func (m *memory) AdvanceHead(_ context.Context, next func(uint64, string) (uint64, string, error)) error {
+func (m *memory) AdvanceAuditHead(_ context.Context, next func(uint64, string) (uint64, string, error)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	seq, hash, err := next(m.Seq, m.Hash)
@@ -48,9 +48,9 @@ func (m *memory) AdvanceHead(_ context.Context, next func(uint64, string) (uint6
 	return nil
 }
 
-func open(t testing.TB, path string, heads Heads) *Log {
+func open(t testing.TB, path string, heads HeadStore) *Log {
 	t.Helper()
-	l, err := Open(path, Options{Clock: clock, Heads: heads})
+	l, err := Open(path, Options{Clock: clock, HeadStore: heads})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func open(t testing.TB, path string, heads Heads) *Log {
 }
 
 func entry(n int) Entry {
-	return Entry{ID: fmt.Sprint("a", n), Line: n, Type: "execute_command", Decision: verdict.Block, Tier: 1, Confidence: 0.95,
+	return Entry{ActionID: fmt.Sprint("a", n), InputLine: n, ActionType: "execute_command", Decision: verdict.Block, Tier: 1, Confidence: 0.95,
 		Rule: "XP-001", Reasoning: "because", ActionHash: "sha256:00", Payload: map[string]any{"command": fmt.Sprint("echo ", n)}}
 }
 
@@ -110,7 +110,7 @@ func TestAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := verify(t, path, &heads.Head)
-	if !r.OK() || r.Lines != 4 || r.First != 1 || r.Head != heads.Head || r.Head.Seq != 4 || r.LastLineIncomplete || r.RecoveryEntries != 0 {
+	if !r.OK() || r.Lines != 4 || r.FirstSeq != 1 || r.Head != heads.Head || r.Head.Seq != 4 || r.LastLineIncomplete || r.RecoveryEntries != 0 {
 		t.Errorf("%+v", r)
 	}
 	first, _, _ := bytes.Cut(read(t, path), []byte("\n"))
@@ -180,8 +180,8 @@ func TestSubmitKeepsOrder(t *testing.T) {
 	i := 0
 	for line := range bytes.Lines(read(t, path)) {
 		var e Entry
-		if err := json.Unmarshal(line, &e); err != nil || e.Line != i {
-			t.Fatalf("line %d: %d, %v", i, e.Line, err)
+		if err := json.Unmarshal(line, &e); err != nil || e.InputLine != i {
+			t.Fatalf("line %d: %d, %v", i, e.InputLine, err)
 		}
 		i++
 	}
@@ -264,13 +264,13 @@ func TestRefuses(t *testing.T) {
 			if r := verify(t, path, &kept); r.OK() {
 				t.Errorf("verified: %+v", r)
 			}
-			aside, err := Repair(t.Context(), path, Options{Clock: clock, Heads: heads})
+			aside, err := Repair(t.Context(), path, Options{Clock: clock, HeadStore: heads})
 			if err != nil || !bytes.Equal(before, read(t, aside)) {
 				t.Fatalf("repair: %q, %v", aside, err)
 			}
 			appendAll(t, open(t, path, heads), 1)
 			r := verifyGaps(t, path, &heads.Head, heads.gaps)
-			if !r.OK() || r.First != 4 || r.Head.Seq != 5 || r.RecoveryEntries != 1 {
+			if !r.OK() || r.FirstSeq != 4 || r.Head.Seq != 5 || r.RecoveryEntries != 1 {
 				t.Errorf("after repair: %+v %v", r, r.Damage)
 			}
 			if r := verify(t, path, &kept); !r.OK() {
@@ -285,7 +285,7 @@ func TestRepairLeavesWhatIsWhole(t *testing.T) {
 	heads := new(memory)
 	appendAll(t, open(t, path, heads), 3)
 	before := read(t, path)
-	if aside, err := Repair(t.Context(), path, Options{Clock: clock, Heads: heads}); aside != "" || err != nil {
+	if aside, err := Repair(t.Context(), path, Options{Clock: clock, HeadStore: heads}); aside != "" || err != nil {
 		t.Error(aside, err)
 	}
 	if !bytes.Equal(before, read(t, path)) {
@@ -376,7 +376,7 @@ func TestRedacts(t *testing.T) {
 	canary := strings.Repeat("c0ffee42", 8)
 	for _, secret := range []string{key, canary} {
 		e := Entry{
-			ID: secret, Session: secret, Type: "x " + secret, Rule: secret, Reasoning: "the model said " + secret, Error: "bad: " + secret,
+			ActionID: secret, Session: secret, ActionType: "x " + secret, Rule: secret, Reasoning: "the model said " + secret, Error: "bad: " + secret,
 			ActionHash: secret, Channel: secret, By: secret, Kind: secret,
 			Payload: map[string]any{
 				"command": "echo " + secret, secret: 1, "n": []any{map[string]any{"deep": secret}},
@@ -384,7 +384,7 @@ func TestRedacts(t *testing.T) {
 				"split":   secret[:9] + `""` + secret[9:],
 				"long":    strings.Repeat("x", 70<<10) + " " + secret,
 			},
-			Trail:        []verdict.Step{{Reasoning: secret, Rule: secret, Error: secret, Effects: []byte(`"` + secret + `"`), Views: []byte(`"` + secret + `"`)}},
+			Trail:        []verdict.Step{{Reasoning: secret, Rule: secret, Error: secret, Effects: []byte(`"` + secret + `"`), JudgedActionTextVariants: []byte(`"` + secret + `"`)}},
 			Fingerprints: Fingerprints{Policy: secret, Rules: secret, Model: secret, Config: secret, Prompt: secret},
 			Caller:       Caller{Command: secret, User: secret},
 		}
@@ -424,7 +424,7 @@ func TestEntryBounds(t *testing.T) {
 		"zero":     {},
 		"huge":     {Payload: huge},
 		"deep":     {Payload: deep},
-		"long":     {ID: long, Session: long, Type: long, Rule: long, Reasoning: long, Error: long, ActionHash: long, Payload: map[string]any{long: long}},
+		"long":     {ActionID: long, Session: long, ActionType: long, Rule: long, Reasoning: long, Error: long, ActionHash: long, Payload: map[string]any{long: long}},
 		"nan":      {Confidence: math.NaN(), Decision: verdict.Block},
 		"infinite": {Confidence: math.Inf(1), Payload: math.Inf(1)},
 		"lines":    {Reasoning: "a\nb\r\n{\"seq\":1}\n\u2028\u0085"},
@@ -466,7 +466,7 @@ func FuzzEntry(f *testing.F) {
 		if json.Unmarshal([]byte(payload), &v) != nil {
 			v = payload
 		}
-		e := Entry{ID: s, Reasoning: s, Payload: v, Confidence: confidence}
+		e := Entry{ActionID: s, Reasoning: s, Payload: v, Confidence: confidence}
 		line, head := appendChained(nil, Head{}, e.encodeRedacted(clock(), nil))
 		r, err := Verify(bytes.NewReader(line), &head)
 		if err != nil || !r.OK() || r.Lines != 1 || !json.Valid(line) || len(line) > maxLineBytes {

@@ -58,7 +58,7 @@ func ParseCheckpoint(data []byte) (Checkpoint, error) {
 	return c, nil
 }
 
-const maxKeyFile = 4 << 10 // maximum size of a key file or a checkpoint file, in bytes
+const maxKeyFileBytes = 4 << 10 // maximum size of a key file or a checkpoint file, in bytes
 
 // LoadCheckpoint reads a checkpoint from a file. It does not check the signature.
 func LoadCheckpoint(path string) (Checkpoint, error) {
@@ -67,7 +67,7 @@ func LoadCheckpoint(path string) (Checkpoint, error) {
 		return Checkpoint{}, fmt.Errorf("read checkpoint: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	data, err := io.ReadAll(io.LimitReader(f, maxKeyFileBytes))
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("read checkpoint %s: %w", path, err)
 	}
@@ -89,17 +89,17 @@ func GenerateKey(path string) (ed25519.PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generate checkpoint key: %w", err)
 	}
-	if err := writeNew(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+	if err := writeNewKeyFile(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
 		return nil, err
 	}
 	if der, err = x509.MarshalPKIXPublicKey(pub); err != nil {
 		return nil, fmt.Errorf("generate checkpoint key: %w", err)
 	}
-	return pub, writeNew(path+".pub", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o644)
+	return pub, writeNewKeyFile(path+".pub", pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o644)
 }
 
-// writeNew writes a new file; it fails if the file exists.
-func writeNew(path string, data []byte, mode os.FileMode) error {
+// writeNewKeyFile writes a new file; it fails if the file exists.
+func writeNewKeyFile(path string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return fmt.Errorf("generate checkpoint key: %w", err)
@@ -167,7 +167,7 @@ func loadPEM(path, kind string, private bool) ([]byte, error) {
 	if private && othersMayRead(info) {
 		return nil, fmt.Errorf("load checkpoint key %s: other users can read it (mode %v); run 'chmod 600 %q'", path, info.Mode().Perm(), path)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	data, err := io.ReadAll(io.LimitReader(f, maxKeyFileBytes))
 	if err != nil {
 		return nil, fmt.Errorf("load checkpoint key: %w", err)
 	}

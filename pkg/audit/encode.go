@@ -22,20 +22,20 @@ func (e *Entry) encodeJSON() []byte {
 	b := (*room)[:0]
 	b = append(e.Time.UTC().AppendFormat(append(b, `"time":"`...), time.RFC3339Nano), '"')
 	b = appendText(append(b, `,"kind":`...), e.Kind)
-	b = appendOptional(b, `,"id":`, e.ID)
-	b = appendNumber(b, `,"line":`, int64(e.Line))
+	b = appendOptional(b, `,"id":`, e.ActionID)
+	b = appendNumber(b, `,"line":`, int64(e.InputLine))
 	b = appendOptional(b, `,"session":`, e.Session)
-	b = appendOptional(b, `,"type":`, e.Type)
+	b = appendOptional(b, `,"type":`, e.ActionType)
 	b = appendOptional(b, `,"cwd":`, e.CWD)
-	if e.Decision != verdict.None {
+	if e.Decision != verdict.NoDecision {
 		b = appendText(append(b, `,"decision":`...), e.Decision.String())
 	}
 	b = strconv.AppendInt(append(b, `,"tier":`...), int64(e.Tier), 10)
 	b = appendConfidence(append(b, `,"confidence":`...), e.Confidence)
 	b = appendOptional(b, `,"rule":`, e.Rule)
 	b = appendOptional(b, `,"reasoning":`, e.Reasoning)
-	b = appendOptional(b, `,"ref":`, e.Ref)
-	b = appendFlag(b, `,"degraded":true`, e.Degraded)
+	b = appendOptional(b, `,"ref":`, e.RefusedActionRef)
+	b = appendJSONTextIf(b, `,"degraded":true`, e.IsAllowedDespiteFailure)
 	b = appendOptional(b, `,"error":`, e.Error)
 	b = appendOptional(b, `,"action_hash":`, e.ActionHash)
 	if e.Payload != nil {
@@ -63,7 +63,7 @@ func (e *Entry) encodeJSON() []byte {
 			return appendOptional(b, `,"prompt":`, f.Prompt)
 		})
 	}
-	b = strconv.AppendInt(append(b, `,"latency_us":`...), e.Latency, 10)
+	b = strconv.AppendInt(append(b, `,"latency_us":`...), e.LatencyMicroseconds, 10)
 	if c := &e.Caller; *c != (Caller{}) {
 		b = appendObject(b, `,"caller":`, func(b []byte) []byte {
 			b = appendOptional(b, `,"command":`, c.Command)
@@ -76,10 +76,10 @@ func (e *Entry) encodeJSON() []byte {
 	if r := e.Recovery; r != nil {
 		b = appendObject(b, `,"recovery":`, func(b []byte) []byte {
 			b = appendText(append(b, `,"reason":`...), r.Reason)
-			b = appendNumber(b, `,"bytes":`, r.Bytes)
+			b = appendNumber(b, `,"bytes":`, r.RemovedBytes)
 			b = appendOptional(b, `,"sha256":`, r.SHA256)
-			if b = appendOptional(b, `,"file":`, r.File); r.After != nil {
-				b = strconv.AppendUint(append(b, `,"after":`...), *r.After, 10)
+			if b = appendOptional(b, `,"file":`, r.MovedLogPath); r.LastIntactSeq != nil {
+				b = strconv.AppendUint(append(b, `,"after":`...), *r.LastIntactSeq, 10)
 			}
 			return b
 		})
@@ -101,7 +101,7 @@ func appendStep(b []byte, s *verdict.Step) []byte {
 	b = appendText(append(b, `,"decision":`...), s.Decision.String())
 	b = appendConfidence(append(b, `,"confidence":`...), s.Confidence)
 	b = appendOptional(b, `,"rule":`, s.Rule)
-	b = appendFlag(b, `,"allows":true`, s.Allows)
+	b = appendJSONTextIf(b, `,"allows":true`, s.TierWouldAllow)
 	b = appendOptional(b, `,"reasoning":`, s.Reasoning)
 	b = appendOptional(b, `,"error":`, s.Error)
 	return append(appendNumber(b, `,"latency_us":`, s.Latency), '}')
@@ -133,9 +133,9 @@ func appendNumber(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(append(b, name...), n, 10)
 }
 
-func appendFlag(b []byte, text string, is bool) []byte {
-	if is {
-		b = append(b, text...)
+func appendJSONTextIf(b []byte, jsonMember string, isSet bool) []byte {
+	if isSet {
+		b = append(b, jsonMember...)
 	}
 	return b
 }

@@ -39,10 +39,10 @@ func TestEncodeFollowsTheStruct(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 20, 44, 1, 120e6, time.UTC)
 	entries := []Entry{
-		{Time: at}, {Time: at.Truncate(time.Second), Kind: KindVerdict},
-		{Time: at, Recovery: &Recovery{Reason: "r"}}, {Time: at, Recovery: &Recovery{Reason: "r", Bytes: 1, SHA256: "s", File: "f"}},
+		{Time: at}, {Time: at.Truncate(time.Second), Kind: EntryKindVerdict},
+		{Time: at, Recovery: &Recovery{Reason: "r"}}, {Time: at, Recovery: &Recovery{Reason: "r", RemovedBytes: 1, SHA256: "s", MovedLogPath: "f"}},
 		{Time: at, Fingerprints: Fingerprints{Prompt: "p"}}, {Time: at, Caller: Caller{Parent: 1}},
-		{Time: at, Trail: []verdict.Step{{}, {Decision: verdict.Block, Allows: true}}},
+		{Time: at, Trail: []verdict.Step{{}, {Decision: verdict.Block, TierWouldAllow: true}}},
 	}
 	for _, c := range []float64{0, math.Copysign(0, -1), 1, 0.7, 0.30000000000000004, 1e-6, 1e-7, 1e20, 1e21, 123456789, math.MaxFloat64, math.SmallestNonzeroFloat64} {
 		entries = append(entries, Entry{Time: at, Confidence: c})
@@ -55,10 +55,10 @@ func TestEncodeFollowsTheStruct(t *testing.T) {
 	}
 	for _, s := range texts {
 		entries = append(entries, Entry{
-			Time: at, Kind: s, ID: s, Line: 7, Session: s, Type: s, Decision: verdict.Escalate, Tier: 2, Confidence: 0.5, Rule: s, Reasoning: s, Degraded: true,
+			Time: at, Kind: s, ActionID: s, InputLine: 7, Session: s, ActionType: s, Decision: verdict.Escalate, Tier: 2, Confidence: 0.5, Rule: s, Reasoning: s, IsAllowedDespiteFailure: true,
 			Error: s, ActionHash: s, Payload: map[string]any{s: s, "list": []any{s, s}},
-			Trail:   []verdict.Step{{Tier: 1, Source: s, Decision: verdict.Allow, Confidence: 0.25, Rule: s, Allows: true, Reasoning: s, Error: s, Latency: 3}},
-			Channel: s, By: s, Fingerprints: Fingerprints{s, s, s, s, s}, Latency: 9, Caller: Caller{s, s, s, 4, 5},
+			Trail:   []verdict.Step{{Tier: 1, Source: s, Decision: verdict.Allow, Confidence: 0.25, Rule: s, TierWouldAllow: true, Reasoning: s, Error: s, Latency: 3}},
+			Channel: s, By: s, Fingerprints: Fingerprints{s, s, s, s, s}, LatencyMicroseconds: 9, Caller: Caller{s, s, s, 4, 5},
 		})
 	}
 	fields := reflect.TypeFor[Entry]()

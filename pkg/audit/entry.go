@@ -14,52 +14,52 @@ import (
 
 // Kinds of entries.
 const (
-	KindVerdict  = "verdict"  // the default
-	KindProbe    = "probe"    // the verdict on a test call of 'shield hook status', which no agent proposed
-	KindRecovery = "recovery" // the log itself was repaired
-	KindBudget   = "budget"   // a sudden rise in evaluations
-	KindServer   = "server"   // a tool or message of an MCP server was withheld, or has findings
-	KindHost     = "host"     // a host did not ask its user, although shield told it to
-	KindResult   = "result"   // findings in the result of a tool
-	KindAllow    = "allow"    // a person allowed a refused action once
-	KindExam     = "exam"     // the evaluator's model was examined, or its ALLOW no longer counts
-	KindContain  = "contain"  // an access that a contained program was refused, or why a program ran without containment
-	KindUndo     = "undo"     // a person restored files that an action deleted or overwrote
+	EntryKindVerdict                 = "verdict"  // the default
+	EntryKindHookTest                = "probe"    // the verdict on a test call of 'shield hook status', which no agent proposed
+	EntryKindLogRecovery             = "recovery" // the log itself was repaired
+	EntryKindEvaluationBudgetWarning = "budget"   // a sudden rise in evaluations
+	EntryKindMCPServerFindings       = "server"   // a tool or message of an MCP server was withheld, or has findings
+	EntryKindHostDidNotAsk           = "host"     // a host did not ask its user, although shield told it to
+	EntryKindToolResultFindings      = "result"   // findings in the result of a tool
+	EntryKindRefusalAllowed          = "allow"    // a person allowed a refused action once
+	EntryKindEvaluatorModelTest      = "exam"     // the evaluator's model was examined, or its ALLOW no longer counts
+	EntryKindContainment             = "contain"  // an access that a contained program was refused, or why a program ran without containment
+	EntryKindFilesRestored           = "undo"     // a person restored files that an action deleted or overwrote
 )
 
 // An Entry is one line of the log. Writing sets Seq and Prev, and Time and Kind if they are zero. All
-// its strings are redacted and truncated (see MaxString).
+// its strings are redacted and truncated (see MaxEntryStringBytes).
 type Entry struct {
 	Seq  uint64    `json:"seq"`  // counted from 1
 	Prev string    `json:"prev"` // SHA-256 of the line before, in hex
 	Time time.Time `json:"time"` // UTC
 	Kind string    `json:"kind"`
 
-	ID         string           `json:"id,omitempty"` // ID of the action
-	Line       int              `json:"line,omitempty"`
-	Session    string           `json:"session,omitempty"`
-	Type       string           `json:"type,omitempty"`
-	CWD        string           `json:"cwd,omitempty"` // folder of the action, if it names one
-	Decision   verdict.Decision `json:"decision,omitempty"`
-	Tier       int              `json:"tier"`
-	Confidence float64          `json:"confidence"`
-	Rule       string           `json:"rule,omitempty"`
-	Reasoning  string           `json:"reasoning,omitempty"`
-	Ref        string           `json:"ref,omitempty"` // reference of a refused action, for shield allow
-	Degraded   bool             `json:"degraded,omitempty"`
-	Error      string           `json:"error,omitempty"`
-	ActionHash string           `json:"action_hash,omitempty"`
-	Payload    any              `json:"payload,omitempty"` // a decoded JSON value
-	Trail      []verdict.Step   `json:"trail,omitempty"`   // tiers' results, without their fields Effects and Views
-	Channel    string           `json:"channel,omitempty"` // the approval channel by which a person decided
-	By         string           `json:"by,omitempty"`      // the person who decided
+	ActionID                string           `json:"id,omitempty"` // ID of the action
+	InputLine               int              `json:"line,omitempty"`
+	Session                 string           `json:"session,omitempty"`
+	ActionType              string           `json:"type,omitempty"`
+	CWD                     string           `json:"cwd,omitempty"` // folder of the action, if it names one
+	Decision                verdict.Decision `json:"decision,omitempty"`
+	Tier                    int              `json:"tier"`
+	Confidence              float64          `json:"confidence"`
+	Rule                    string           `json:"rule,omitempty"`
+	Reasoning               string           `json:"reasoning,omitempty"`
+	RefusedActionRef        string           `json:"ref,omitempty"` // reference of a refused action, for shield allow
+	IsAllowedDespiteFailure bool             `json:"degraded,omitempty"`
+	Error                   string           `json:"error,omitempty"`
+	ActionHash              string           `json:"action_hash,omitempty"`
+	Payload                 any              `json:"payload,omitempty"` // a decoded JSON value
+	Trail                   []verdict.Step   `json:"trail,omitempty"`   // tiers' results, without their fields Effects and Views
+	Channel                 string           `json:"channel,omitempty"` // the approval channel by which a person decided
+	By                      string           `json:"by,omitempty"`      // the person who decided
 
-	Fingerprints Fingerprints `json:"fingerprints,omitzero"`
-	Latency      int64        `json:"latency_us"` // microseconds
-	Caller       Caller       `json:"caller,omitzero"`
-	Recovery     *Recovery    `json:"recovery,omitempty"`
+	Fingerprints        Fingerprints `json:"fingerprints,omitzero"`
+	LatencyMicroseconds int64        `json:"latency_us"` // microseconds
+	Caller              Caller       `json:"caller,omitzero"`
+	Recovery            *Recovery    `json:"recovery,omitempty"`
 
-	AlreadyRedacted bool `json:"-"` // Payload and reasonings are redacted already, and the payload's strings are truncated to MaxString
+	AlreadyRedacted bool `json:"-"` // Payload and reasonings are redacted already, and the payload's strings are truncated to MaxEntryStringBytes
 }
 
 // Fingerprints identify the policy, rules, model and settings of a verdict.
@@ -82,23 +82,23 @@ type Caller struct {
 
 // A Recovery describes a fault of the log and its repair.
 type Recovery struct {
-	Reason string `json:"reason"`
-	Bytes  int64  `json:"bytes,omitempty"`  // length of the removed incomplete line
-	SHA256 string `json:"sha256,omitempty"` // SHA-256, in hex, of the removed incomplete line or of the file that was moved aside
-	File   string `json:"file,omitempty"`   // where the damaged log was moved
+	Reason       string `json:"reason"`
+	RemovedBytes int64  `json:"bytes,omitempty"`  // length of the removed incomplete line
+	SHA256       string `json:"sha256,omitempty"` // SHA-256, in hex, of the removed incomplete line or of the file that was moved aside
+	MovedLogPath string `json:"file,omitempty"`   // where the damaged log was moved
 
-	// After is the sequence number of the last entry before the damaged log file, or 0 if the
+	// LastIntactSeq is the sequence number of the last entry before the damaged log file, or 0 if the
 	// damaged file was the log's first file; nil if an earlier version of shield wrote the recovery
 	// entry.
-	After *uint64 `json:"after,omitempty"`
+	LastIntactSeq *uint64 `json:"after,omitempty"`
 }
 
-// Limits of an entry, in bytes; MaxString is for each string in it.
+// Limits of an entry, in bytes; MaxEntryStringBytes is for each string in it.
 const (
-	MaxString       = 4 << 10
-	maxPayloadBytes = 32 << 10
-	maxTrailSteps   = 16
-	maxEntryBytes   = 60 << 10
+	MaxEntryStringBytes = 4 << 10
+	maxPayloadBytes     = 32 << 10
+	maxTrailSteps       = 16
+	maxEntryBytes       = 60 << 10
 	// maxLineBytes is the longest line of a log, with sequence number and hash.
 	maxLineBytes = 64 << 10
 )
@@ -110,7 +110,7 @@ func (e *Entry) encodeRedacted(now time.Time, r *redact.Redactor) []byte {
 	if len(b) > maxEntryBytes { // too long: drop payload and trail, and truncate the other texts
 		c.Payload, c.Trail = nil, nil
 		for _, s := range c.untrustedFields() {
-			*s = redact.Cut(*s, 256)
+			*s = redact.TruncateBytes(*s, 256)
 		}
 		b = c.encodeJSON()
 	}
@@ -125,32 +125,32 @@ func (e *Entry) redactedCopy(now time.Time, r *redact.Redactor) *Entry {
 	}
 	c.Time = c.Time.UTC().Truncate(time.Millisecond)
 	if c.Kind == "" {
-		c.Kind = KindVerdict
+		c.Kind = EntryKindVerdict
 	}
 	for _, s := range c.untrustedFields() {
-		if *s == "" || s == &c.ActionHash && isDigest(*s) || s == &c.Reasoning && c.AlreadyRedacted && len(*s) <= MaxString {
+		if *s == "" || s == &c.ActionHash && isDigest(*s) || s == &c.Reasoning && c.AlreadyRedacted && len(*s) <= MaxEntryStringBytes {
 			continue
 		}
-		*s = r.Brief(*s, MaxString)
+		*s = r.RedactAndTruncate(*s, MaxEntryStringBytes)
 	}
 	c.Trail = nil
 	for i, s := range e.Trail {
 		if i == maxTrailSteps {
 			break
 		}
-		s.Rule, s.Error = r.Brief(s.Rule, 256), r.Brief(s.Error, 256)
+		s.Rule, s.Error = r.RedactAndTruncate(s.Rule, 256), r.RedactAndTruncate(s.Error, 256)
 		if !c.AlreadyRedacted || len(s.Reasoning) > 1024 {
-			s.Reasoning = r.Brief(s.Reasoning, 1024)
+			s.Reasoning = r.RedactAndTruncate(s.Reasoning, 1024)
 		}
-		s.Effects, s.Views = nil, nil
-		if s.Decision == verdict.None {
+		s.Effects, s.JudgedActionTextVariants = nil, nil
+		if s.Decision == verdict.NoDecision {
 			s.Decision = verdict.Block // an unknown decision counts as Block, and readers accept only known ones
 		}
 		c.Trail = append(c.Trail, s)
 	}
 	if c.Payload != nil {
 		if !c.AlreadyRedacted {
-			c.Payload = r.Value(c.Payload, MaxString)
+			c.Payload = r.Value(c.Payload, MaxEntryStringBytes)
 		}
 		c.Payload = limitPayload(c.Payload, r)
 	}
@@ -166,7 +166,7 @@ func isDigest(s string) bool {
 // untrustedFields returns the fields that contain untrusted text.
 func (e *Entry) untrustedFields() []*string {
 	return []*string{
-		&e.Kind, &e.ID, &e.Session, &e.Type, &e.CWD, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.Channel, &e.By,
+		&e.Kind, &e.ActionID, &e.Session, &e.ActionType, &e.CWD, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.Channel, &e.By,
 		&e.Caller.Command, &e.Caller.User, &e.Fingerprints.Policy, &e.Fingerprints.Rules, &e.Fingerprints.Model,
 		&e.Fingerprints.Config, &e.Fingerprints.Prompt,
 	}
@@ -176,10 +176,10 @@ func (e *Entry) untrustedFields() []*string {
 func limitPayload(v any, r *redact.Redactor) any {
 	b, err := appendValue(nil, v)
 	if err != nil {
-		return map[string]any{"unwritable": r.Brief(err.Error(), MaxString)}
+		return map[string]any{"unwritable": r.RedactAndTruncate(err.Error(), MaxEntryStringBytes)}
 	}
 	if len(b) > maxPayloadBytes {
-		return map[string]any{"truncated": redact.Cut(string(b), MaxString), "bytes": len(b)}
+		return map[string]any{"truncated": redact.TruncateBytes(string(b), MaxEntryStringBytes), "bytes": len(b)}
 	}
 	return json.RawMessage(b)
 }

@@ -96,9 +96,9 @@ func csvCells(e *Entry) []string {
 	}
 	f := e.Fingerprints
 	out := []string{
-		strconv.FormatUint(e.Seq, 10), e.Time.Format("2006-01-02T15:04:05.000Z"), e.Kind, e.ID, e.Session, e.Type, decision,
-		strconv.Itoa(e.Tier), strconv.FormatFloat(e.Confidence, 'g', -1, 64), e.Rule, e.Reasoning, strconv.FormatBool(e.Degraded), e.Error,
-		e.ActionHash, text, e.Channel, e.By, f.Policy, f.Rules, f.Model, f.Config, f.Prompt, strconv.FormatInt(e.Latency, 10),
+		strconv.FormatUint(e.Seq, 10), e.Time.Format("2006-01-02T15:04:05.000Z"), e.Kind, e.ActionID, e.Session, e.ActionType, decision,
+		strconv.Itoa(e.Tier), strconv.FormatFloat(e.Confidence, 'g', -1, 64), e.Rule, e.Reasoning, strconv.FormatBool(e.IsAllowedDespiteFailure), e.Error,
+		e.ActionHash, text, e.Channel, e.By, f.Policy, f.Rules, f.Model, f.Config, f.Prompt, strconv.FormatInt(e.LatencyMicroseconds, 10),
 		e.Caller.Command, e.Caller.User, strconv.Itoa(e.Caller.PID), e.CWD,
 	}
 	for i, c := range out {

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// A log that has reached [Options.MaxBytes] continues in a new file of the same name. The full file is
+// A log that has reached [Options.MaxFileBytes] continues in a new file of the same name. The full file is
 // renamed: the sequence number of its last entry, with seqDigits digits, is appended, so that names
 // sort in the order of entries. The hash chain continues: the first entry of a file contains the hash
 // of the last entry of the previous file.
 const seqDigits = 12
 
-func fullFilePath(path string, last uint64) string {
-	return fmt.Sprintf("%s.%0*d", path, seqDigits, last)
+func rotatedFilePath(path string, lastSeq uint64) string {
+	return fmt.Sprintf("%s.%0*d", path, seqDigits, lastSeq)
 }
 
-// fullFiles returns the paths of a log's full files, oldest first.
-func fullFiles(path string) ([]string, error) {
+// listRotatedFiles returns the paths of a log's full files, oldest first.
+func listRotatedFiles(path string) ([]string, error) {
 	dir, base := filepath.Dir(path), filepath.Base(path)+"."
 	entries, err := os.ReadDir(dir) // sorted by name
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,15 +55,15 @@ func openRead(path string) (*os.File, error) {
 
 // Files returns the paths of all files of a log, the current one last, even if it does not exist.
 func Files(path string) ([]string, error) {
-	full, err := fullFiles(path)
+	full, err := listRotatedFiles(path)
 	return append(full, path), err
 }
 
 // A logFiles iterates over the files of a log, oldest first.
 type logFiles struct {
-	fullPaths []string
-	current   *os.File // nil before the first file
-	openFile  *os.File // the file that nextFile returned most recently
+	rotatedPaths []string
+	current      *os.File // nil before the first file
+	openFile     *os.File // the file that nextFile returned most recently
 }
 
 // openLogFiles opens a log with all its files. The error is [fs.ErrNotExist] if there are none.
@@ -75,15 +75,15 @@ func openLogFiles(path string) (*logFiles, error) {
 		return nil, err
 	}
 	s := &logFiles{current: current}
-	full, ferr := fullFiles(path)
+	full, ferr := listRotatedFiles(path)
 	if ferr != nil {
 		s.closeFiles()
 		return nil, ferr
 	}
-	if s.fullPaths = full; current != nil {
-		s.fullPaths = fullFilesBefore(full, current)
+	if s.rotatedPaths = full; current != nil {
+		s.rotatedPaths = rotatedFilesBefore(full, current)
 	}
-	if current == nil && len(s.fullPaths) == 0 {
+	if current == nil && len(s.rotatedPaths) == 0 {
 		return nil, fmt.Errorf("the audit log is missing: %w; restore it from a backup, or run 'shield doctor --repair-audit'", err)
 	}
 	return s, nil
@@ -95,12 +95,12 @@ func (s *logFiles) nextFile() (string, io.Reader, error) {
 		s.openFile.Close()
 		s.openFile = nil
 	}
-	if len(s.fullPaths) > 0 {
-		f, err := openRead(s.fullPaths[0])
+	if len(s.rotatedPaths) > 0 {
+		f, err := openRead(s.rotatedPaths[0])
 		if err != nil {
 			return "", nil, err
 		}
-		s.openFile, s.fullPaths = f, s.fullPaths[1:]
+		s.openFile, s.rotatedPaths = f, s.rotatedPaths[1:]
 	} else {
 		s.openFile, s.current = s.current, nil
 	}

@@ -26,9 +26,9 @@ func filled(t *testing.T, n int) (path string, heads *memory) {
 	return path, heads
 }
 
-func openSmall(t *testing.T, path string, heads Heads) *Log {
+func openSmall(t *testing.T, path string, heads HeadStore) *Log {
 	t.Helper()
-	l, err := Open(path, Options{Clock: clock, Heads: heads, MaxBytes: small})
+	l, err := Open(path, Options{Clock: clock, HeadStore: heads, MaxFileBytes: small})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func openSmall(t *testing.T, path string, heads Heads) *Log {
 
 func full(t *testing.T, path string) []string {
 	t.Helper()
-	files, err := fullFiles(path)
+	files, err := listRotatedFiles(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestRotates(t *testing.T) {
 		whole = append(whole, b...)
 	}
 	r := verifyFile(t, path, &heads.Head)
-	if !r.OK() || r.Lines != n || r.Head != heads.Head || r.Files != len(files) || r.First != 1 {
+	if !r.OK() || r.Lines != n || r.Head != heads.Head || r.Files != len(files) || r.FirstSeq != 1 {
 		t.Errorf("%+v %v", r, r.Damage)
 	}
 	if h, err := LastHead(path); h != heads.Head || err != nil {
@@ -123,7 +123,7 @@ func TestRotatesBetweenLogs(t *testing.T) {
 // next leaves a log that goes on.
 func TestRotationCutShort(t *testing.T) {
 	path, heads := filled(t, 20)
-	if err := os.Rename(path, fullFilePath(path, heads.Seq)); err != nil {
+	if err := os.Rename(path, rotatedFilePath(path, heads.Seq)); err != nil {
 		t.Fatal(err)
 	}
 	if has, err := HasEntries(path); !has || err != nil {
@@ -203,7 +203,7 @@ func TestRotationOverwritesNothing(t *testing.T) {
 	path, heads := filepath.Join(t.TempDir(), "audit.jsonl"), new(memory)
 	l := openSmall(t, path, heads)
 	for n := uint64(1); n < 20; n++ {
-		write(t, fullFilePath(path, n), []byte("mine"))
+		write(t, rotatedFilePath(path, n), []byte("mine"))
 	}
 	var err error
 	for i := 0; i < 20 && err == nil; i++ {
@@ -225,7 +225,7 @@ func TestRepairAmongFullFiles(t *testing.T) {
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Repair(t.Context(), path, Options{Clock: clock, Heads: heads, MaxBytes: small}); err != nil {
+	if _, err := Repair(t.Context(), path, Options{Clock: clock, HeadStore: heads, MaxFileBytes: small}); err != nil {
 		t.Fatal(err)
 	}
 	appendAll(t, openSmall(t, path, heads), 30)
@@ -242,11 +242,11 @@ func TestVerifyCopy(t *testing.T) {
 	for cut := 1; cut <= len(lines); cut++ {
 		write(t, path, []byte(strings.Join(lines[:cut], "")))
 		r := verifyFile(t, path, nil)
-		if !r.OK() || !strings.Contains(r.Unverifiable, fmt.Sprintf("entry %d, the last one here", cut)) {
+		if !r.OK() || !strings.Contains(r.UnprovableFromLogAloneText, fmt.Sprintf("entry %d, the last one here", cut)) {
 			t.Errorf("%d lines: %+v", cut, r)
 		}
 	}
-	if r := verifyFile(t, path, &head); !r.OK() || r.Unverifiable != "" {
+	if r := verifyFile(t, path, &head); !r.OK() || r.UnprovableFromLogAloneText != "" {
 		t.Errorf("with the head: %+v", r)
 	}
 	for _, kept := range []*Head{nil, {}} {

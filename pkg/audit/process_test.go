@@ -34,8 +34,8 @@ func TestMain(m *testing.M) { reexec.Main(m, child) }
 func openAll(dir string) (*state.Store, *audit.Log, error) {
 	path := filepath.Join(dir, "audit.jsonl")
 	st, err := state.Open(dir, state.Options{
-		Clock: time.Now, Uptime: state.Uptime,
-		PriorUseEvidence: func() (string, error) {
+		Clock: time.Now, BootIDAndUptime: state.BootIDAndUptime,
+		PriorInstallationUseEvidence: func() (string, error) {
 			has, err := audit.HasEntries(path)
 			if has {
 				return "the audit log shows that a state file existed", err
@@ -46,7 +46,7 @@ func openAll(dir string) (*state.Store, *audit.Log, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := audit.Open(path, audit.Options{Clock: time.Now, Heads: st})
+	l, err := audit.Open(path, audit.Options{Clock: time.Now, HeadStore: st})
 	return st, l, err
 }
 
@@ -59,8 +59,8 @@ func child(dir string) error {
 	ctx := context.Background()
 	for i := range tries {
 		id := fmt.Sprintf("%d-%d", os.Getpid(), i)
-		e := audit.Entry{ID: id, Tier: 2, Decision: verdict.Allow, Payload: map[string]any{"command": "git push"}}
-		switch _, _, err := st.Admit(ctx, 1_000_000, budget); {
+		e := audit.Entry{ActionID: id, Tier: 2, Decision: verdict.Allow, Payload: map[string]any{"command": "git push"}}
+		switch _, _, err := st.ChargeRateTokenAndEvaluation(ctx, 1_000_000, budget); {
 		case err == nil:
 		case errors.Is(err, state.ErrBudgetExhausted):
 			e.Decision, e.Error = verdict.Block, "budget"
@@ -94,7 +94,7 @@ func check(t *testing.T, dir, said string) audit.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seq, hash, err := st.Head(t.Context())
+	seq, hash, err := st.AuditHead(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +110,8 @@ func check(t *testing.T, dir, said string) audit.Report {
 	logged := map[string]string{}
 	for line := range bytes.Lines(b) {
 		var e audit.Entry
-		if json.Unmarshal(line, &e) == nil && e.Kind == audit.KindVerdict {
-			logged[e.ID] = e.Decision.String()
+		if json.Unmarshal(line, &e) == nil && e.Kind == audit.EntryKindVerdict {
+			logged[e.ActionID] = e.Decision.String()
 		}
 	}
 	for line := range strings.Lines(said) {
@@ -172,7 +172,7 @@ func TestKilledProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Append(t.Context(), audit.Entry{ID: "first"}); err != nil {
+	if err := first.Append(t.Context(), audit.Entry{ActionID: "first"}); err != nil {
 		t.Fatal(err)
 	}
 	first.Close()
@@ -202,7 +202,7 @@ func TestKilledProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Append(t.Context(), audit.Entry{ID: "last"}); err != nil {
+	if err := l.Append(t.Context(), audit.Entry{ActionID: "last"}); err != nil {
 		t.Fatal(err)
 	}
 	r := check(t, dir, said)
@@ -222,12 +222,12 @@ func benchmarkLog(b *testing.B) *audit.Log {
 }
 
 var typical = audit.Entry{
-	ID: "a1", Line: 1, Type: "execute_command", Session: "s1", Decision: verdict.Allow, Tier: 1, Confidence: 0.95,
-	Reasoning:    "harmless by analysis: reads inside the workspace",
-	ActionHash:   "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-	Payload:      map[string]any{"command": "find . -name '*.go' -newer go.mod | xargs grep -l context"},
-	Fingerprints: audit.Fingerprints{Policy: "sha256:9f86d081884c7d65", Rules: "sha256:2feaa0c55ad015a3"},
-	Latency:      31, Caller: audit.Caller{Command: "run", User: "me", PID: 4242},
+	ActionID: "a1", InputLine: 1, ActionType: "execute_command", Session: "s1", Decision: verdict.Allow, Tier: 1, Confidence: 0.95,
+	Reasoning:           "harmless by analysis: reads inside the workspace",
+	ActionHash:          "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+	Payload:             map[string]any{"command": "find . -name '*.go' -newer go.mod | xargs grep -l context"},
+	Fingerprints:        audit.Fingerprints{Policy: "sha256:9f86d081884c7d65", Rules: "sha256:2feaa0c55ad015a3"},
+	LatencyMicroseconds: 31, Caller: audit.Caller{Command: "run", User: "me", PID: 4242},
 }
 
 // One verdict at a time, synced, with the head in the state file.

@@ -13,9 +13,9 @@ import (
 
 // Limits of a query.
 const (
-	maxProgram   = 16 << 10 // bytes of the jq program
-	maxResults   = 10_000   // results of one entry
-	maxEntryTime = time.Second
+	maxJQProgramBytes    = 16 << 10 // bytes of the jq program
+	maxJQResultsPerEntry = 10_000   // results of one entry
+	maxEntryQueryTime    = time.Second
 )
 
 // A QueryError describes an invalid jq program of a query.
@@ -33,8 +33,8 @@ func (e *QueryError) Unwrap() error { return e.Err }
 // has no access to the environment, files or other input. Lines that are not JSON are skipped and
 // counted; an error of the program ends the query.
 func Query(ctx context.Context, r io.Reader, program string, emit func([]byte) error) (skipped int, err error) {
-	if len(program) > maxProgram {
-		return 0, &QueryError{"", fmt.Errorf("the jq program is longer than %d bytes; shorten it", maxProgram)}
+	if len(program) > maxJQProgramBytes {
+		return 0, &QueryError{"", fmt.Errorf("the jq program is longer than %d bytes; shorten it", maxJQProgramBytes)}
 	}
 	q, err := gojq.Parse(program)
 	if err != nil {
@@ -66,7 +66,7 @@ func Query(ctx context.Context, r io.Reader, program string, emit func([]byte) e
 
 // queryEntry runs a compiled program on one entry.
 func queryEntry(ctx context.Context, code *gojq.Code, entry map[string]any, emit func([]byte) error) error {
-	limited, cancel := context.WithTimeout(ctx, maxEntryTime)
+	limited, cancel := context.WithTimeout(ctx, maxEntryQueryTime)
 	defer cancel()
 	iter := code.RunWithContext(limited, entry)
 	for n := 0; ; n++ {
@@ -81,8 +81,8 @@ func queryEntry(ctx context.Context, code *gojq.Code, entry map[string]any, emit
 			}
 			return fmt.Errorf("query: entry %v: %w", entry["seq"], err)
 		}
-		if n >= maxResults {
-			return fmt.Errorf("query: entry %v gives more than %d results; narrow the jq program", entry["seq"], maxResults)
+		if n >= maxJQResultsPerEntry {
+			return fmt.Errorf("query: entry %v gives more than %d results; narrow the jq program", entry["seq"], maxJQResultsPerEntry)
 		}
 		b, err := gojq.Marshal(v)
 		if err != nil {

@@ -101,7 +101,7 @@ func TestQuery(t *testing.T) {
 			t.Errorf("%s: %q, skipped %d, %v; want %q", tt.program, got, skipped, err, tt.want)
 		}
 	}
-	for _, program := range []string{`.[`, `nosuch`, `input`, `import "a" as a; 1`, strings.Repeat("1+", maxProgram) + "1"} {
+	for _, program := range []string{`.[`, `nosuch`, `input`, `import "a" as a; 1`, strings.Repeat("1+", maxJQProgramBytes) + "1"} {
 		var bad *QueryError
 		if _, err := Query(t.Context(), strings.NewReader(log), program, func([]byte) error { return nil }); !errors.As(err, &bad) {
 			if program == `input` && err != nil {
@@ -136,7 +136,7 @@ func TestExportCSV(t *testing.T) {
 	texts := []string{"=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "|calc", "%x", "plain", "a,\"b\"\nc", "=cmd|' /C calc'!A0"}
 	for _, s := range texts {
 		e := entry(1)
-		e.ID, e.Reasoning, e.Payload = s, s, map[string]any{"command": s}
+		e.ActionID, e.Reasoning, e.Payload = s, s, map[string]any{"command": s}
 		log, head = appendChained(log, head, e.encodeRedacted(clock(), nil))
 	}
 	var out bytes.Buffer

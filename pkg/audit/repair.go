@@ -21,12 +21,12 @@ func LastHead(path string) (Head, error) {
 	if head.Seq > 0 || err != nil {
 		return head, err
 	}
-	return headOfFullFile(path)
+	return headOfNewestRotatedFile(path)
 }
 
-// headOfFullFile returns the head of the newest full file of a log, or the zero Head.
-func headOfFullFile(path string) (Head, error) {
-	full, err := fullFiles(path)
+// headOfNewestRotatedFile returns the head of the newest full file of a log, or the zero Head.
+func headOfNewestRotatedFile(path string) (Head, error) {
+	full, err := listRotatedFiles(path)
 	if err != nil || len(full) == 0 {
 		return Head{}, err
 	}
@@ -62,15 +62,15 @@ func headOfFile(path string) (Head, error) {
 	return head, nil
 }
 
-// Check returns the error that appending to the log at path would return because the log does not
+// CheckMatchesStoredHead returns the error that appending to the log at path would return because the log does not
 // match the stored head. It reads only the end of the log.
-func Check(path string, kept Head) error {
-	last, err := LastHead(path)
+func CheckMatchesStoredHead(logPath string, storedHead Head) error {
+	last, err := LastHead(logPath)
 	if err != nil {
 		return err
 	}
-	l := Log{path: path, lastHead: last}
-	return l.compareWithHead(kept, nil)
+	l := Log{path: logPath, lastHead: last}
+	return l.compareWithHead(storedHead, nil)
 }
 
 // damagedSuffix separates a log's name from the time at which it was moved aside.
@@ -81,7 +81,7 @@ const damagedSuffix = ".damaged-"
 // name; path itself if a recovery entry in the log was enough; "" if the log is not damaged, so that
 // it cannot be used to empty a log.
 func Repair(ctx context.Context, path string, opts Options) (aside string, err error) {
-	if opts.Heads == nil {
+	if opts.HeadStore == nil {
 		return "", errors.New("repair audit log: the state file does not know the last entry; run 'shield doctor --repair-state' first")
 	}
 	l, err := Open(path, opts)
@@ -96,7 +96,7 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 		return "", err
 	}
 	var gap Head
-	err = opts.Heads.AdvanceHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
+	err = opts.HeadStore.AdvanceAuditHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
 		kept := Head{seq, hash}
 		at, repaired, err := l.seekEnd(kept)
 		switch {
@@ -125,7 +125,7 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 		gap, err = l.appendRecovery(0, kept, recovery)
 		return gap.Seq, gap.Hash, err
 	})
-	if keeper, ok := opts.Heads.(Gaps); ok && err == nil && gap.Seq > 0 {
+	if keeper, ok := opts.HeadStore.(RecoveryGapStore); ok && err == nil && gap.Seq > 0 {
 		err = keeper.StoreLogGap(ctx, gap.Seq, gap.Hash)
 	}
 	if err != nil {
@@ -138,14 +138,14 @@ func Repair(ctx context.Context, path string, opts Options) (aside string, err e
 // its hash, and the last entry of the full log files before it, so that a later removal of these
 // full files is detected. It moves nothing.
 func describeMovedLog(path, aside string) (*Recovery, error) {
-	full, err := fullFiles(path)
+	full, err := listRotatedFiles(path)
 	if err != nil {
 		return nil, err
 	}
-	r := &Recovery{File: aside, After: new(uint64)}
+	r := &Recovery{MovedLogPath: aside, LastIntactSeq: new(uint64)}
 	if len(full) > 0 {
 		name := full[len(full)-1]
-		if *r.After, err = strconv.ParseUint(name[len(name)-seqDigits:], 10, 64); err != nil {
+		if *r.LastIntactSeq, err = strconv.ParseUint(name[len(name)-seqDigits:], 10, 64); err != nil {
 			return nil, err
 		}
 	}
@@ -170,7 +170,7 @@ func hashFile(name string) (string, error) {
 
 // appendRecovery writes a recovery entry after the entry of head.
 func (l *Log) appendRecovery(at int64, head Head, what *Recovery) (Head, error) {
-	e := Entry{Kind: KindRecovery, Recovery: what}
+	e := Entry{Kind: EntryKindLogRecovery, Recovery: what}
 	line, head := appendChained(nil, head, e.encodeRedacted(l.opts.Clock(), l.opts.Redactor))
 	return head, l.writeAndSync(at, line)
 }

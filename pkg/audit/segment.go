@@ -14,7 +14,7 @@ const segmentFormat = "shield audit segment v1"
 
 // segmentHeader is the first line of a segment: the checkpoint of its last entry.
 type segmentHeader struct {
-	Form       string     `json:"form"`
+	Format     string     `json:"form"`
 	Checkpoint Checkpoint `json:"checkpoint"`
 }
 
@@ -89,7 +89,7 @@ func VerifySegment(r io.Reader, key ed25519.PublicKey) (SegmentReport, error) {
 		return SegmentReport{}, fmt.Errorf("read segment: %w", err)
 	}
 	var header segmentHeader
-	if json.Unmarshal(line, &header) != nil || header.Form != segmentFormat {
+	if json.Unmarshal(line, &header) != nil || header.Format != segmentFormat {
 		return SegmentReport{}, ErrNoSegment
 	}
 	point := header.Checkpoint

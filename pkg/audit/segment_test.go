@@ -95,7 +95,7 @@ func TestSegment(t *testing.T) {
 			if line != tt.line || how != tt.how {
 				t.Errorf("%+v, want line %d: %s", r.Damage, tt.line, tt.how)
 			}
-			if tt.err == nil && tt.line == 0 && (r.Head.Seq != 6 || r.First < 3 || r.Checkpoint.Time != clock().UTC().Truncate(time.Millisecond)) {
+			if tt.err == nil && tt.line == 0 && (r.Head.Seq != 6 || r.FirstSeq < 3 || r.Checkpoint.Time != clock().UTC().Truncate(time.Millisecond)) {
 				t.Errorf("%+v", r)
 			}
 		})

@@ -35,12 +35,12 @@ func outcomeOf(e *Entry) siemOutcome {
 // shortTitle returns a short title of an entry.
 func (e *Entry) shortTitle() string {
 	switch {
-	case e.Kind != KindVerdict:
+	case e.Kind != EntryKindVerdict:
 		return e.Kind
-	case e.Type == "":
+	case e.ActionType == "":
 		return "unparseable action"
 	}
-	return e.Type
+	return e.ActionType
 }
 
 // An ocsfFinding is an entry in the Open Cybersecurity Schema Framework 1.3.0: class Detection Finding

@@ -21,7 +21,7 @@ func hostileLog() []byte {
 		e.Decision = []verdict.Decision{verdict.Block, verdict.Allow, verdict.Escalate}[i%3]
 		log, head = appendChained(log, head, e.encodeRedacted(clock(), nil))
 	}
-	e := Entry{Kind: KindBudget, Reasoning: "rising"}
+	e := Entry{Kind: EntryKindEvaluationBudgetWarning, Reasoning: "rising"}
 	log, _ = appendChained(log, head, e.encodeRedacted(clock(), nil))
 	return log
 }

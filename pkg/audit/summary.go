@@ -15,22 +15,22 @@ import (
 
 // Limits of a summary, whose memory use does not depend on the log's length.
 const (
-	maxSummaryDays   = 366
-	maxSummaryNames  = 2_000 // rules, callers or sessions with counts of their own; the rest are counted together
-	maxListedStopped = 100   // stopped actions that are listed
-	maxShownPayload  = 300   // bytes of a command that are shown
+	maxSummaryDays                 = 366
+	maxCountedRulesCallersSessions = 2_000 // rules, callers or sessions with counts of their own; the rest are counted together
+	maxListedStopped               = 100   // stopped actions that are listed
+	maxShownPayloadChars           = 300   // bytes of a command that are shown
 )
 
 // A Summary counts the verdicts of a log.
 type Summary struct {
-	First, Last time.Time
-	Total       Counts
-	Days        []NamedCounts // by date in UTC, oldest first; without days that have no verdict
-	Rules       []NamedCounts // by the rule that decided or first asked, most verdicts other than allowed first; "" if no rule did
-	Callers     []NamedCounts // shield commands and hooks that asked for verdicts
-	Sessions    []NamedCounts
-	Other       map[string]int  // entries that are not verdicts, by kind
-	Stopped     []StoppedAction // the last actions that were not allowed, newest first
+	First, Last        time.Time
+	Total              Counts
+	Days               []NamedCounts // by date in UTC, oldest first; without days that have no verdict
+	Rules              []NamedCounts // by the rule that decided or first asked, most verdicts other than allowed first; "" if no rule did
+	Callers            []NamedCounts // shield commands and hooks that asked for verdicts
+	Sessions           []NamedCounts
+	OtherEntriesByKind map[string]int  // entries that are not verdicts, by kind
+	Stopped            []StoppedAction // the last actions that were not allowed, newest first
 }
 
 // Counts are numbers of verdicts.
@@ -71,11 +71,11 @@ func (c *Counts) countEntry(e *Entry) {
 
 // StoppedAction is an action that was not allowed.
 type StoppedAction struct {
-	Time                  time.Time
-	Decision              verdict.Decision
-	Rule, Type, Caller    string
-	Payload, Reasoning    string
-	Session, Channel, Who string
+	Time                                 time.Time
+	Decision                             verdict.Decision
+	Rule, Type, Caller                   string
+	Payload, Reasoning                   string
+	Session, Channel, DecidingPersonName string
 }
 
 // OthersName is the name for the rules, callers and sessions that are counted together.
@@ -86,7 +86,7 @@ type countsByName map[string]*Counts
 func (t countsByName) countEntry(name string, e *Entry) {
 	c := t[name]
 	if c == nil {
-		if len(t) >= maxSummaryNames {
+		if len(t) >= maxCountedRulesCallersSessions {
 			name = OthersName
 		}
 		if c = t[name]; c == nil {
@@ -113,15 +113,15 @@ func compareByStops(a, b NamedCounts) int {
 // Summarize counts the verdicts of a log since a time; the zero time means all. Lines that are not
 // entries are skipped and counted.
 func Summarize(r io.Reader, since time.Time) (s *Summary, skipped int, err error) {
-	s = &Summary{Other: map[string]int{}}
+	s = &Summary{OtherEntriesByKind: map[string]int{}}
 	days, rules, callers, sessions := countsByName{}, countsByName{}, countsByName{}, countsByName{}
 	skipped, err = forEachEntry(r, func(_ []byte, e *Entry) error {
 		switch {
 		case e.Time.Before(since):
 			return nil
-		case e.Kind != KindVerdict:
-			if len(s.Other) < maxSummaryNames {
-				s.Other[e.Kind]++
+		case e.Kind != EntryKindVerdict:
+			if len(s.OtherEntriesByKind) < maxCountedRulesCallersSessions {
+				s.OtherEntriesByKind[e.Kind]++
 			}
 			return nil
 		}
@@ -166,7 +166,7 @@ func (e *Entry) decidingRule() string {
 func newStoppedAction(e *Entry) StoppedAction {
 	return StoppedAction{
 		Time: e.Time, Decision: e.Decision, Rule: e.decidingRule(), Type: e.shortTitle(), Caller: e.Caller.Command,
-		Payload: e.shortPayload(), Reasoning: e.Reasoning, Session: e.Session, Channel: e.Channel, Who: e.By,
+		Payload: e.shortPayload(), Reasoning: e.Reasoning, Session: e.Session, Channel: e.Channel, DecidingPersonName: e.By,
 	}
 }
 
@@ -184,5 +184,5 @@ func (e *Entry) shortPayload() string {
 			text = string(bytes.TrimSpace(b.Bytes()))
 		}
 	}
-	return brief.Text(text, maxShownPayload)
+	return brief.TruncateWithEllipsis(text, maxShownPayloadChars)
 }

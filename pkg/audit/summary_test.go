@@ -14,7 +14,7 @@ func entries(list ...Entry) string {
 	var b strings.Builder
 	for i := range list {
 		e := &list[i]
-		e.Kind = KindVerdict
+		e.Kind = EntryKindVerdict
 		if e.Time.IsZero() {
 			e.Time = time.Date(2026, 1, 2, 3, 4, i%60, 0, time.UTC)
 		}
@@ -31,7 +31,7 @@ func TestSummarize(t *testing.T) {
 	asked := []verdict.Step{{Tier: 0, Source: "policy", Decision: verdict.Escalate, Rule: "ask"}, {Tier: 3, Source: "person", Decision: verdict.Allow}}
 	log := entries(
 		Entry{Decision: verdict.Allow, Session: "a", Caller: Caller{Command: "run"}},
-		Entry{Decision: verdict.Block, Rule: "deny", Session: "a", Type: "execute_command", Payload: map[string]any{"command": "rm -rf /"}},
+		Entry{Decision: verdict.Block, Rule: "deny", Session: "a", ActionType: "execute_command", Payload: map[string]any{"command": "rm -rf /"}},
 		Entry{Decision: verdict.Allow, Tier: 3, Channel: "web", Trail: asked},
 		Entry{Decision: verdict.Block, Tier: 3, Channel: "web", Trail: asked},
 		Entry{Decision: verdict.Escalate, Time: time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC)},
@@ -60,7 +60,7 @@ func TestSummarize(t *testing.T) {
 
 // TestSummaryIsBounded: anyone who can name sessions and rules cannot fill the memory.
 func TestSummaryIsBounded(t *testing.T) {
-	list := make([]Entry, 3*maxSummaryNames)
+	list := make([]Entry, 3*maxCountedRulesCallersSessions)
 	for i := range list {
 		list[i] = Entry{Decision: verdict.Block, Rule: fmt.Sprint("r", i), Session: fmt.Sprint("s", i), Payload: strings.Repeat("x", 1000)}
 	}
@@ -68,7 +68,7 @@ func TestSummaryIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Rules) > maxSummaryNames+1 || len(s.Sessions) > maxSummaryNames+1 || len(s.Stopped) != maxListedStopped || len(s.Stopped[0].Payload) > maxShownPayload+8 {
+	if len(s.Rules) > maxCountedRulesCallersSessions+1 || len(s.Sessions) > maxCountedRulesCallersSessions+1 || len(s.Stopped) != maxListedStopped || len(s.Stopped[0].Payload) > maxShownPayloadChars+8 {
 		t.Errorf("%d rules, %d sessions, %d stopped", len(s.Rules), len(s.Sessions), len(s.Stopped))
 	}
 	if s.Rules[0].Name != OthersName || s.Total.Blocked != len(list) {

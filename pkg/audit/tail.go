@@ -21,7 +21,7 @@ func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, pol
 	if err != nil {
 		return fmt.Errorf("read audit log: %w", err)
 	}
-	if err := writeFullTail(w, path, f, missing); err != nil {
+	if err := writeRotatedFilesTail(w, path, f, missing); err != nil {
 		return err
 	}
 	tick := time.NewTicker(max(poll, time.Millisecond))
@@ -51,10 +51,10 @@ func Tail(ctx context.Context, w io.Writer, path string, n int, follow bool, pol
 	}
 }
 
-// writeFullTail writes the last n lines of the files before a log's current file.
-func writeFullTail(w io.Writer, path string, current *os.File, n int) error {
-	full, err := fullFiles(path)
-	if err != nil || n <= 0 {
+// writeRotatedFilesTail writes the last n lines of the files before a log's current file.
+func writeRotatedFilesTail(w io.Writer, path string, current *os.File, lineCount int) error {
+	full, err := listRotatedFiles(path)
+	if err != nil || lineCount <= 0 {
 		return err
 	}
 	type part struct {
@@ -67,14 +67,14 @@ func writeFullTail(w io.Writer, path string, current *os.File, n int) error {
 			p.f.Close()
 		}
 	}()
-	full = fullFilesBefore(full, current)
-	for i := len(full) - 1; i >= 0 && n > 0; i-- {
+	full = rotatedFilesBefore(full, current)
+	for i := len(full) - 1; i >= 0 && lineCount > 0; i-- {
 		f, err := openRead(full[i])
 		if err != nil {
 			return fmt.Errorf("read audit log: %w", err)
 		}
 		p := part{f: f}
-		if p.at, n, err = lastLines(f, n); err != nil {
+		if p.at, lineCount, err = lastLines(f, lineCount); err != nil {
 			f.Close()
 			return fmt.Errorf("read audit log: %w", err)
 		}
@@ -90,15 +90,15 @@ func writeFullTail(w io.Writer, path string, current *os.File, n int) error {
 
 // copyFullFiles writes the full files between the files last and now.
 func copyFullFiles(w io.Writer, path string, last, now *os.File) error {
-	full, err := fullFiles(path)
+	full, err := listRotatedFiles(path)
 	if err != nil {
 		return err
 	}
-	older := fullFilesBefore(full, last)
+	older := rotatedFilesBefore(full, last)
 	if len(older) == len(full) { // last is not a full file that was renamed: another program replaced the log file
 		return nil
 	}
-	for _, name := range fullFilesBefore(full, now)[len(older)+1:] {
+	for _, name := range rotatedFilesBefore(full, now)[len(older)+1:] {
 		f, err := openRead(name)
 		if err != nil {
 			return fmt.Errorf("read audit log: %w", err)
@@ -112,8 +112,8 @@ func copyFullFiles(w io.Writer, path string, last, now *os.File) error {
 	return nil
 }
 
-// fullFilesBefore returns the full files before f, or all of them if f is not a full file.
-func fullFilesBefore(full []string, f *os.File) []string {
+// rotatedFilesBefore returns the full files before f, or all of them if f is not a full file.
+func rotatedFilesBefore(full []string, f *os.File) []string {
 	info, err := f.Stat()
 	if err != nil {
 		return full

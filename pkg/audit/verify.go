@@ -40,7 +40,7 @@ func (b *Damage) String() string {
 type Report struct {
 	Lines              int     `json:"lines"` // complete lines that were read
 	Files              int     `json:"files"` // number of files of the log
-	First              uint64  `json:"first"` // sequence number of the first entry; more than 1 if the log continues another
+	FirstSeq           uint64  `json:"first"` // sequence number of the first entry; more than 1 if the log continues another
 	Head               Head    `json:"head"`  // the last entry of the intact chain
 	RecoveryEntries    int     `json:"recovered"`
 	LastLineIncomplete bool    `json:"torn"`             // the last line is incomplete; appending the next entry repairs that
@@ -49,8 +49,8 @@ type Report struct {
 
 	MissingFiles []string `json:"missing,omitempty"` // damaged files that were moved aside and no longer exist
 
-	// Unverifiable says what cannot be verified without a stored head; empty if one was given.
-	Unverifiable string `json:"unknown,omitempty"`
+	// UnprovableFromLogAloneText says what cannot be verified without a stored head; empty if one was given.
+	UnprovableFromLogAloneText string `json:"unknown,omitempty"`
 }
 
 // OK reports whether the log is intact.
@@ -71,7 +71,7 @@ func VerifyFile(path string, kept *Head, gaps map[uint64]string) (Report, error)
 		return Report{}, fmt.Errorf("verify audit log: %w", err)
 	}
 	defer s.closeFiles()
-	v := &verifier{nextFile: s.nextFile, path: path, storedHead: kept, gaps: gaps}
+	v := &verifier{nextFile: s.nextFile, path: path, storedHead: kept, recoveryHashBySeq: gaps}
 	err = v.verifyChain()
 	return v.report, err
 }
@@ -121,16 +121,16 @@ func (l chainLine) follows(h Head) bool {
 }
 
 type verifier struct {
-	nextFile        func() (string, io.Reader, error) // returns the next file of the log, io.EOF at the end
-	currentLines    *lineReader                       // lines of the file that is being read; nil before the first file
-	lastRead        linePlace                         // position of the last line read
-	path            string
-	storedHead      *Head
-	gaps            map[uint64]string
-	report          Report
-	previousHead    Head      // the head before report.Head
-	headPlace       linePlace // position of the entry that is report.Head
-	foundStoredHead bool      // the log contains the entry of storedHead
+	nextFile          func() (string, io.Reader, error) // returns the next file of the log, io.EOF at the end
+	currentLines      *lineReader                       // lines of the file that is being read; nil before the first file
+	lastRead          linePlace                         // position of the last line read
+	path              string
+	storedHead        *Head
+	recoveryHashBySeq map[uint64]string
+	report            Report
+	previousHead      Head      // the head before report.Head
+	headPlace         linePlace // position of the entry that is report.Head
+	foundStoredHead   bool      // the log contains the entry of storedHead
 
 	isSegment bool // the first entry continues one that is not in the segment
 }
@@ -175,7 +175,7 @@ func (v *verifier) nextLine() (chainLine, error) {
 	case err != nil:
 		return chainLine{}, fmt.Errorf("verify audit log: %w", err)
 	}
-	l := chainLine{linePlace: v.lastRead, hash: hashLine(line), isRecovery: bytes.Contains(line, []byte(`,"kind":"`+KindRecovery+`",`))}
+	l := chainLine{linePlace: v.lastRead, hash: hashLine(line), isRecovery: bytes.Contains(line, []byte(`,"kind":"`+EntryKindLogRecovery+`",`))}
 	seq, prev, err := parseChainFields(line)
 	if err == nil {
 		l.isValid, l.seq, l.prev = true, seq, prev
@@ -193,13 +193,13 @@ func (v *verifier) verifyChain() error {
 	cur, err := v.nextLine()
 	for ; err == nil && !cur.atLogEnd; cur, err = v.nextLine() {
 		v.report.Lines++
-		if v.isSegment && v.report.First == 0 && cur.isValid {
+		if v.isSegment && v.report.FirstSeq == 0 && cur.isValid {
 			v.report.Head = Head{cur.seq - 1, cur.prev}
 		}
 		if cur.line == 1 && cur.follows(v.report.Head) && v.isFileMisnamed() {
 			return nil
 		}
-		if cur.line == 1 && cur.isValid && cur.isRecovery && cur.seq > v.report.Head.Seq+1 && v.hasEvidence(cur) {
+		if cur.line == 1 && cur.isValid && cur.isRecovery && cur.seq > v.report.Head.Seq+1 && v.isRecoveryGapProven(cur) {
 			// A damaged log that was moved aside continues in a new file.
 			if v.isFileMisnamed() || v.movedLogChanged(cur) {
 				return nil
@@ -210,8 +210,8 @@ func (v *verifier) verifyChain() error {
 		if !cur.follows(v.report.Head) {
 			return v.classifyDamage(cur)
 		}
-		if v.report.First == 0 {
-			v.report.First = cur.seq
+		if v.report.FirstSeq == 0 {
+			v.report.FirstSeq = cur.seq
 		}
 		if cur.isRecovery {
 			v.report.RecoveryEntries++
@@ -237,7 +237,7 @@ func (v *verifier) verifyChain() error {
 	}
 	v.report.LastLineIncomplete = v.currentLines != nil && v.currentLines.lastIncomplete
 	if v.storedHead == nil {
-		v.report.Unverifiable = v.describeUnverifiable()
+		v.report.UnprovableFromLogAloneText = v.describeUnverifiable()
 	}
 	if v.storedHead != nil && v.storedHead.Seq > 0 && !v.foundStoredHead {
 		if v.storedHead.Seq > v.report.Head.Seq {
@@ -249,18 +249,18 @@ func (v *verifier) verifyChain() error {
 	return nil
 }
 
-// hasEvidence reports whether evidence besides the recovery entry itself shows that the entries before it
+// isRecoveryGapProven reports whether evidence besides the recovery entry itself shows that the entries before it
 // were moved aside.
-func (v *verifier) hasEvidence(cur chainLine) bool {
+func (v *verifier) isRecoveryGapProven(cur chainLine) bool {
 	switch {
-	case cur.recovery.File == "", cur.recovery.After != nil && *cur.recovery.After != v.report.Head.Seq:
+	case cur.recovery.MovedLogPath == "", cur.recovery.LastIntactSeq != nil && *cur.recovery.LastIntactSeq != v.report.Head.Seq:
 		return false
-	case v.gaps[cur.seq] == cur.hash, v.storedHead != nil && *v.storedHead == Head{cur.seq - 1, cur.prev}:
+	case v.recoveryHashBySeq[cur.seq] == cur.hash, v.storedHead != nil && *v.storedHead == Head{cur.seq - 1, cur.prev}:
 		return true
-	case v.path == "" || filepath.Dir(cur.recovery.File) != filepath.Dir(v.path) || !strings.HasPrefix(filepath.Base(cur.recovery.File), filepath.Base(v.path)+damagedSuffix):
+	case v.path == "" || filepath.Dir(cur.recovery.MovedLogPath) != filepath.Dir(v.path) || !strings.HasPrefix(filepath.Base(cur.recovery.MovedLogPath), filepath.Base(v.path)+damagedSuffix):
 		return false
 	}
-	f, err := openRead(cur.recovery.File)
+	f, err := openRead(cur.recovery.MovedLogPath)
 	if err != nil {
 		return false
 	}
@@ -279,7 +279,7 @@ func (v *verifier) movedLogChanged(cur chainLine) bool {
 	if v.path == "" || cur.recovery.SHA256 == "" {
 		return false
 	}
-	aside := filepath.Join(filepath.Dir(v.path), filepath.Base(cur.recovery.File))
+	aside := filepath.Join(filepath.Dir(v.path), filepath.Base(cur.recovery.MovedLogPath))
 	switch sum, err := hashFile(aside); {
 	case errors.Is(err, fs.ErrNotExist):
 		v.report.MissingFiles = append(v.report.MissingFiles, aside)

@@ -127,7 +127,7 @@ func TestVerifyGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
 	aside := path + damagedSuffix + "now"
-	e := Entry{Kind: KindRecovery, Recovery: &Recovery{Reason: "cut", File: aside}}
+	e := Entry{Kind: EntryKindLogRecovery, Recovery: &Recovery{Reason: "cut", MovedLogPath: aside}}
 	first, next := appendChained(nil, head, e.encodeRedacted(clock(), nil))
 	two := entry(7)
 	both, last := appendChained(first, next, two.encodeRedacted(clock(), nil))
@@ -141,7 +141,7 @@ func TestVerifyGoesOn(t *testing.T) {
 	}
 	gaps := map[uint64]string{6: next.Hash}
 	for _, kept := range []*Head{nil, &next, &last} {
-		if r := verified(kept, gaps); !r.OK() || r.First != 6 || r.Head != last {
+		if r := verified(kept, gaps); !r.OK() || r.FirstSeq != 6 || r.Head != last {
 			t.Errorf("kept by the state, %v: %+v %v", kept, r, r.Damage)
 		}
 		if r := verified(kept, map[uint64]string{6: head.Hash}); r.OK() || r.Damage.Kind != DamageRemoved {
@@ -241,10 +241,10 @@ func BenchmarkVerify(b *testing.B) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
-	if err := Check(path, Head{}); err != nil {
+	if err := CheckMatchesStoredHead(path, Head{}); err != nil {
 		t.Errorf("no log and none known of: %v", err)
 	}
-	if err := Check(path, Head{1, "x"}); !errors.Is(err, ErrCut) {
+	if err := CheckMatchesStoredHead(path, Head{1, "x"}); !errors.Is(err, ErrCut) {
 		t.Errorf("no log although there was one: %v", err)
 	}
 	line, head := appendChained(nil, Head{}, []byte(`"kind":"verdict"}`))
@@ -261,14 +261,14 @@ func TestCheck(t *testing.T) {
 		{"this entry was replaced: its hash is not the one in the state file", Head{1, "x"}, ErrChanged},
 		{"a later entry", Head{2, "x"}, ErrCut},
 	} {
-		if err := Check(path, tt.kept); !errors.Is(err, tt.want) {
+		if err := CheckMatchesStoredHead(path, tt.kept); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
 		}
 	}
 	if err := os.WriteFile(path, []byte("junk\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(path, head); !errors.Is(err, ErrChanged) {
+	if err := CheckMatchesStoredHead(path, head); !errors.Is(err, ErrChanged) {
 		t.Errorf("junk: %v", err)
 	}
 }
@@ -292,7 +292,7 @@ func TestVerifyPutAside(t *testing.T) {
 			path, heads := filled(t, 40)
 			b := read(t, path)
 			write(t, path, b[:len(b)-9])
-			aside, err := Repair(t.Context(), path, Options{Clock: clock, Heads: heads, MaxBytes: small})
+			aside, err := Repair(t.Context(), path, Options{Clock: clock, HeadStore: heads, MaxFileBytes: small})
 			if err != nil || aside == "" {
 				t.Fatal(aside, err)
 			}

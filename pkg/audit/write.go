@@ -17,13 +17,13 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// LockFile returns the lock file of a log.
-func LockFile(path string) string { return path + ".lock" }
+// LockFilePath returns the lock file of a log.
+func LockFilePath(path string) string { return path + ".lock" }
 
 // writeBatch appends a batch of entries, syncs, and advances the head, under the lock of all processes.
 func (l *Log) writeBatch(batch []*PendingEntries) (err error) {
 	if l.lock == nil {
-		if l.lock, err = flock.New(LockFile(l.path)); err != nil {
+		if l.lock, err = flock.New(LockFilePath(l.path)); err != nil {
 			return &Error{Kind: ErrUnwritable, Path: l.path, Err: err}
 		}
 	}
@@ -36,11 +36,11 @@ func (l *Log) writeBatch(batch []*PendingEntries) (err error) {
 			err = uerr
 		}
 	}()
-	if l.opts.Heads == nil {
+	if l.opts.HeadStore == nil {
 		_, err := l.appendLines(Head{}, batch)
 		return err
 	}
-	err = l.opts.Heads.AdvanceHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
+	err = l.opts.HeadStore.AdvanceAuditHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
 		h, err := l.appendLines(Head{seq, hash}, batch)
 		return h.Seq, h.Hash, err
 	})
@@ -79,7 +79,7 @@ func (l *Log) appendLines(kept Head, batch []*PendingEntries) (Head, error) {
 	buf := make([]byte, 0, size)
 	head := l.lastHead
 	if repaired != nil {
-		e := Entry{Kind: KindRecovery, Recovery: repaired}
+		e := Entry{Kind: EntryKindLogRecovery, Recovery: repaired}
 		buf, head = appendChained(buf, head, e.encodeRedacted(l.opts.Clock(), nil))
 	}
 	for _, t := range batch {
@@ -90,7 +90,7 @@ func (l *Log) appendLines(kept Head, batch []*PendingEntries) (Head, error) {
 	if len(buf) == 0 {
 		return head, nil
 	}
-	if at > 0 && at+int64(len(buf)) > l.opts.MaxBytes {
+	if at > 0 && at+int64(len(buf)) > l.opts.MaxFileBytes {
 		if at, err = l.rotateFile(at); err != nil {
 			return Head{}, err
 		}
@@ -168,12 +168,12 @@ func (l *Log) seekEnd(kept Head) (at int64, repaired *Recovery, err error) {
 			return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("its last line is longer than %d bytes", len(tail))}
 		}
 		at -= int64(len(torn))
-		repaired = &Recovery{Reason: "incomplete line", Bytes: int64(len(torn)), SHA256: hashLine(torn)}
+		repaired = &Recovery{Reason: "incomplete line", RemovedBytes: int64(len(torn)), SHA256: hashLine(torn)}
 	}
 	if len(lines) > 0 {
 		l.lastHead, err = headOfLine(lines[len(lines)-1])
 	} else {
-		l.lastHead, err = headOfFullFile(l.path)
+		l.lastHead, err = headOfNewestRotatedFile(l.path)
 	}
 	if err != nil {
 		return 0, nil, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("last line: %w", err)}
@@ -245,7 +245,7 @@ func (l *Log) reopen() (os.FileInfo, error) {
 	case !info.Mode().IsRegular():
 		err = errors.New("not a regular file")
 	default:
-		if err := errors.Join(owner.Check(info, otherUsersModeBits), owner.CheckSingleLink(info)); err != nil {
+		if err := errors.Join(owner.CheckOwnerAndDeniedModeBits(info, otherUsersModeBits), owner.CheckSingleLink(info)); err != nil {
 			f.Close()
 			return nil, &Error{Kind: ErrExposed, Path: l.path, Err: err}
 		}
@@ -260,13 +260,13 @@ func (l *Log) reopen() (os.FileInfo, error) {
 
 // otherUsersModeBits are the mode bits that an audit file must not have: any access for other
 // users, and write and execute access for the group. Read access for the group (0o040) is allowed.
-const otherUsersModeBits = owner.OtherAccess &^ 0o040
+const otherUsersModeBits = owner.GroupOrOtherAccessBits &^ 0o040
 
 // rotateFile renames the full file and returns the offset for the next line, which is at if renaming
 // fails: a log that is too large is better than none. If the process is killed in between, there is no
 // current file, and the next process continues from the full one.
 func (l *Log) rotateFile(at int64) (int64, error) {
-	name := fullFilePath(l.path, l.lastHead.Seq)
+	name := rotatedFilePath(l.path, l.lastHead.Seq)
 	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
 		return 0, &Error{Kind: ErrChanged, Path: l.path, Err: fmt.Errorf("%s, the name for the full log, is already taken; move that file", name)}
 	}

@@ -23,8 +23,8 @@ var (
 // unpackFiles returns the files of an archive. It returns an error for folders, links, paths with a folder,
 // duplicate names, or data after the end of the tar archive.
 func unpackFiles(archive []byte) (map[string][]byte, error) {
-	if len(archive) > MaxArchive {
-		return nil, fmt.Errorf("the file is larger than %d MiB; ask its publisher for a smaller one", MaxArchive>>20)
+	if len(archive) > MaxArchiveBytes {
+		return nil, fmt.Errorf("the file is larger than %d MiB; ask its publisher for a smaller one", MaxArchiveBytes>>20)
 	}
 	packed := bytes.NewReader(archive)
 	z, err := gzip.NewReader(packed)
@@ -64,7 +64,7 @@ func readEntries(t *tar.Reader) (map[string][]byte, error) {
 		case h.Typeflag != tar.TypeReg:
 			return nil, fmt.Errorf("%.80q is not a plain file; ask the publisher for a bundle without folders and links", h.Name)
 		}
-		if err := checkName(h.Name); err != nil {
+		if err := checkPortableFileName(h.Name); err != nil {
 			return nil, err
 		}
 		// Two names that differ in case are one file on some systems.

@@ -26,10 +26,10 @@ import (
 
 // Limits of a bundle.
 const (
-	MaxArchive       = 4 << 20  // bytes, compressed
+	MaxArchiveBytes  = 4 << 20  // bytes, compressed
 	maxUnpackedBytes = 16 << 20 // bytes
 	maxFiles         = 64       // in addition to the manifest and its signature
-	maxNameBytes     = 80       // bytes
+	maxFileNameBytes = 80       // bytes
 	maxManifestBytes = 64 << 10 // maximum size of the manifest, and of its signature, in bytes
 )
 
@@ -45,19 +45,19 @@ var ErrUnsigned = errors.New("the bundle has no signature; run 'shield policy bu
 
 // A Manifest describes a bundle.
 type Manifest struct {
-	Format  int               `json:"shield_policy_bundle"` // 1
-	Name    string            `json:"name"`                 // letters, digits, '_', '-' and '.'
-	Version int64             `json:"version"`              // starts at 1; must increase
-	Expires time.Time         `json:"expires"`
-	Files   map[string]string `json:"files"` // file name to "sha256:" and hex digits
+	Format           int               `json:"shield_policy_bundle"` // 1
+	Name             string            `json:"name"`                 // letters, digits, '_', '-' and '.'
+	Version          int64             `json:"version"`              // starts at 1; must increase
+	Expires          time.Time         `json:"expires"`
+	DigestByFileName map[string]string `json:"files"` // file name to "sha256:" and hex digits
 }
 
 // A Bundle is an opened bundle.
 type Bundle struct {
 	Manifest
-	Digest string // digest of the manifest: "sha256:" and hex; does not depend on how the archive is packed
-	Key    string // ID of the signing key, in hex as in minisign; "" if the signature was not checked
-	files  map[string][]byte
+	Digest       string // digest of the manifest: "sha256:" and hex; does not depend on how the archive is packed
+	SigningKeyID string // ID of the signing key, in hex as in minisign; "" if the signature was not checked
+	files        map[string][]byte
 }
 
 // Policy returns the content of the policy file.
@@ -80,7 +80,7 @@ func Open(archive []byte, keys Keys) (*Bundle, error) {
 	case signature == nil:
 		return nil, ErrUnsigned
 	}
-	signer, err := keys.verify(manifest, signature)
+	signer, err := keys.verifySignerKeyID(manifest, signature)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func Open(archive []byte, keys Keys) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.Key = signer
+	b.SigningKeyID = signer
 	return b, nil
 }
 
@@ -106,14 +106,14 @@ func newBundle(files map[string][]byte) (*Bundle, error) {
 		return nil, fmt.Errorf("%s: %w", manifestFile, err)
 	}
 	for _, name := range sorted.Keys(b.files) {
-		switch want, listed := b.Files[name]; {
+		switch want, listed := b.DigestByFileName[name]; {
 		case !listed:
 			return nil, fmt.Errorf("the bundle contains %s, which is not in the manifest; ask its publisher for a new bundle", name)
 		case sha256Digest(b.files[name]) != want:
 			return nil, fmt.Errorf("%s is not the file that was signed: the digests differ; fetch it again, or ask its publisher", name)
 		}
 	}
-	for _, name := range sorted.Keys(b.Files) {
+	for _, name := range sorted.Keys(b.DigestByFileName) {
 		if _, there := b.files[name]; !there {
 			return nil, fmt.Errorf("the manifest lists %s, which is not in the bundle; download it again", name)
 		}
@@ -126,27 +126,27 @@ func (m *Manifest) check() error {
 	switch {
 	case m.Format != 1:
 		return fmt.Errorf("the bundle has format %d, and this shield reads format 1; upgrade shield, or ask the publisher for format 1", m.Format)
-	case checkName(m.Name) != nil:
-		return fmt.Errorf("name: %w", checkName(m.Name))
+	case checkPortableFileName(m.Name) != nil:
+		return fmt.Errorf("name: %w", checkPortableFileName(m.Name))
 	case m.Version < 1:
 		return fmt.Errorf("the bundle's version is %d; use 1 or more", m.Version)
 	case m.Expires.IsZero():
 		return errors.New("the expiry date is missing; build the bundle with --expires DATE")
-	case len(m.Files) > maxFiles:
+	case len(m.DigestByFileName) > maxFiles:
 		return fmt.Errorf("the bundle's manifest lists more than %d files; use fewer", maxFiles)
-	case m.Files[PolicyFile] == "":
+	case m.DigestByFileName[PolicyFile] == "":
 		return errors.New(PolicyFile + " is missing")
 	}
 	return nil
 }
 
-// checkName returns an error for a name that is not a plain file name on every system.
-func checkName(name string) error {
+// checkPortableFileName returns an error for a name that is not a plain file name on every system.
+func checkPortableFileName(name string) error {
 	odd := func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
 	}
-	if name == "" || len(name) > maxNameBytes || strings.ContainsFunc(name, odd) || name[0] == '.' || name[0] == '-' {
-		return fmt.Errorf("%.80q is not a valid file name; use up to %d letters, digits, '_', '-' and '.', and no folder", name, maxNameBytes)
+	if name == "" || len(name) > maxFileNameBytes || strings.ContainsFunc(name, odd) || name[0] == '.' || name[0] == '-' {
+		return fmt.Errorf("%.80q is not a valid file name; use up to %d letters, digits, '_', '-' and '.', and no folder", name, maxFileNameBytes)
 	}
 	return nil
 }
@@ -165,12 +165,12 @@ func (b *Bundle) Usable(now time.Time, grace time.Duration) (expired bool, err e
 
 // An ExpiredError is the error for a bundle that expired more than its grace period ago.
 type ExpiredError struct {
-	Bundle  string
-	Expires time.Time
+	BundleNameAndVersion string
+	Expires              time.Time
 }
 
 func (e *ExpiredError) Error() string {
-	return fmt.Sprintf("%s expired on %s; get a newer one with 'shield policy bundle update'", e.Bundle, e.Expires.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s expired on %s; get a newer one with 'shield policy bundle update'", e.BundleNameAndVersion, e.Expires.UTC().Format(time.RFC3339))
 }
 
 func sha256Digest(data []byte) string {
@@ -181,9 +181,9 @@ func sha256Digest(data []byte) string {
 // Build returns an unsigned archive of files. It fills in the manifest's digests; the same files give
 // the same bytes.
 func Build(m Manifest, files map[string][]byte) ([]byte, error) {
-	m.Format, m.Files, m.Expires = 1, map[string]string{}, m.Expires.UTC().Truncate(time.Second)
+	m.Format, m.DigestByFileName, m.Expires = 1, map[string]string{}, m.Expires.UTC().Truncate(time.Second)
 	for name, data := range files {
-		if err := checkName(name); err != nil {
+		if err := checkPortableFileName(name); err != nil {
 			return nil, err
 		}
 		if strings.EqualFold(name, manifestFile) || strings.EqualFold(name, signatureFile) {
@@ -192,7 +192,7 @@ func Build(m Manifest, files map[string][]byte) ([]byte, error) {
 		if isPrivateKey(data) {
 			return nil, fmt.Errorf("%s is a private key, and everyone can read a bundle; keep the key in another folder", name)
 		}
-		m.Files[name] = sha256Digest(data)
+		m.DigestByFileName[name] = sha256Digest(data)
 	}
 	if err := m.check(); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func Sign(archive []byte, key *PrivateKey) ([]byte, *Bundle, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b.Key = key.ID()
+	b.SigningKeyID = key.ID()
 	comment := fmt.Sprintf("shield policy bundle %s version %d expires %s", b.Name, b.Version, b.Expires.UTC().Format(time.RFC3339))
 	files[signatureFile] = key.sign(files[manifestFile], comment)
 	signed, err := packFiles(files)

@@ -70,7 +70,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.String() != "acme version 12" || !b.Expires.Equal(expires) || string(b.Policy()) != "extends: offline\n" || b.Key != key.ID() || len(b.Files) != 2 {
+	if b.String() != "acme version 12" || !b.Expires.Equal(expires) || string(b.Policy()) != "extends: offline\n" || b.SigningKeyID != key.ID() || len(b.DigestByFileName) != 2 {
 		t.Errorf("%+v", b)
 	}
 	if !bytes.Equal(signed(t, key), signed(t, key)) {
@@ -186,7 +186,7 @@ func TestHostileBundles(t *testing.T) {
 		"cut":                   {good[:len(good)/2], "the file is truncated or damaged; download it again"},
 		"without its last byte": {good[:len(good)-1], "the file is truncated or damaged; download it again"},
 		"wrong checksum":        {broken, "the file is truncated or damaged; download it again"},
-		"huge":                  {make([]byte, MaxArchive+1), "larger than 4 MiB"},
+		"huge":                  {make([]byte, MaxArchiveBytes+1), "larger than 4 MiB"},
 		"bomb":                  {gzipped(t, tarOf(t, entry{tar.Header{Name: "a"}, make([]byte, 64<<20)})), "larger than"},
 		"bomb of many":          {gzipped(t, tarOf(t, entry{tar.Header{Name: "a"}, make([]byte, 9<<20)}, entry{tar.Header{Name: "b"}, make([]byte, 9<<20)})), "unpacks to more than 16 MiB"},
 		"bomb after the end":    {gzipped(t, append(tarOf(t, entry{tar.Header{Name: "a"}, nil}), make([]byte, 64<<20)...)), "unpacks to more than 16 MiB"},
@@ -252,7 +252,7 @@ func TestHostileBundles(t *testing.T) {
 // TestUnpackedIsBounded holds that a bomb is not unpacked to its end.
 func TestUnpackedIsBounded(t *testing.T) {
 	bomb := gzipped(t, tarOf(t, entry{tar.Header{Name: "a"}, make([]byte, 15<<20)}, entry{tar.Header{Name: "b"}, make([]byte, 200<<20)}))
-	if len(bomb) > MaxArchive {
+	if len(bomb) > MaxArchiveBytes {
 		t.Fatal("the bomb is refused by its size")
 	}
 	if n := allocated.Bytes(func() {
@@ -363,7 +363,7 @@ func TestEncryptedKey(t *testing.T) {
 		return text
 	}
 	text := file("encrypted.key")
-	if !Encrypted(text) {
+	if !IsPrivateKeyEncrypted(text) {
 		t.Fatal("the key is not encrypted")
 	}
 	for _, bad := range []string{"", "open"} {
@@ -382,10 +382,10 @@ func TestEncryptedKey(t *testing.T) {
 	if _, err := Open(signed(t, key), keys); err != nil {
 		t.Error(err)
 	}
-	if id, err := keys.verify([]byte("hello\n"), file("m.txt.minisig")); err != nil || id != key.ID() {
+	if id, err := keys.verifySignerKeyID([]byte("hello\n"), file("m.txt.minisig")); err != nil || id != key.ID() {
 		t.Errorf("minisign's signature: key %s, error %v", id, err)
 	}
-	if _, err := keys.verify([]byte("hullo\n"), file("m.txt.minisig")); err == nil {
+	if _, err := keys.verifySignerKeyID([]byte("hullo\n"), file("m.txt.minisig")); err == nil {
 		t.Error("minisign's signature fits another text")
 	}
 }

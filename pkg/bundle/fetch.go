@@ -57,7 +57,7 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 		return nil, err
 	}
 	if !IsURL(source) {
-		data, _, err := owner.ReadFile(source, MaxArchive)
+		data, _, err := owner.ReadFile(source, MaxArchiveBytes)
 		return data, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
@@ -92,12 +92,12 @@ func Fetch(ctx context.Context, source string, roots *x509.CertPool) ([]byte, er
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server answers with HTTP status %d instead of 200; check policy.bundle", resp.StatusCode)
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxArchive+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxArchiveBytes+1))
 	if err != nil {
 		return nil, describeTimeout(ctx, err)
 	}
-	if len(data) > MaxArchive {
-		return nil, fmt.Errorf("the file is larger than %d MiB; ask its publisher for a smaller one", MaxArchive>>20)
+	if len(data) > MaxArchiveBytes {
+		return nil, fmt.Errorf("the file is larger than %d MiB; ask its publisher for a smaller one", MaxArchiveBytes>>20)
 	}
 	return data, nil
 }

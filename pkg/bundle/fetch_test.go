@@ -15,7 +15,7 @@ func TestFetch(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/good", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("archive")) })
 	mux.HandleFunc("/huge", func(w http.ResponseWriter, _ *http.Request) {
-		for range MaxArchive>>16 + 2 {
+		for range MaxArchiveBytes>>16 + 2 {
 			if _, err := w.Write(make([]byte, 1<<16)); err != nil {
 				return
 			}
@@ -40,7 +40,7 @@ func TestFetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	large := filepath.Join(dir, "large.tar.gz")
-	if err := os.WriteFile(large, make([]byte, MaxArchive+1), 0o600); err != nil {
+	if err := os.WriteFile(large, make([]byte, MaxArchiveBytes+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for source, want := range map[string]string{

@@ -34,14 +34,14 @@ func (k *StoredBundle) Path() string { return filepath.Join(k.Dir, k.ID()+".tar.
 
 // Read returns the stored archive; nil if there is none.
 func (k *StoredBundle) Read() ([]byte, error) {
-	data, info, err := owner.ReadFile(k.Path(), MaxArchive)
+	data, info, err := owner.ReadFile(k.Path(), MaxArchiveBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return data, owner.Check(info, owner.OtherWrite)
+	return data, owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherWriteBits)
 }
 
 // Load returns the stored bundle, if it can be used at a time.

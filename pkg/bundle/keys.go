@@ -36,8 +36,8 @@ func parseKey(text string) (key minisign.PublicKey, err error) {
 	return key, nil
 }
 
-// verify returns the ID of the key that signed a message.
-func (k Keys) verify(message, signature []byte) (string, error) {
+// verifySignerKeyID returns the ID of the key that signed a message.
+func (k Keys) verifySignerKeyID(message, signature []byte) (string, error) {
 	var s minisign.Signature
 	if err := s.UnmarshalText(signature); err != nil {
 		return "", fmt.Errorf("%s is not a minisign signature; sign the bundle with 'shield policy bundle sign'", signatureFile)
@@ -79,17 +79,19 @@ func (k *PrivateKey) sign(message []byte, comment string) []byte {
 // isPrivateKey reports whether a text is a minisign private key, encrypted or not.
 func isPrivateKey(text []byte) bool {
 	var key minisign.PrivateKey
-	return Encrypted(text) || key.UnmarshalText(bytes.TrimSpace(text)) == nil
+	return IsPrivateKeyEncrypted(text) || key.UnmarshalText(bytes.TrimSpace(text)) == nil
 }
 
-// Encrypted reports whether the text of a private key needs a password.
-func Encrypted(text []byte) bool { return minisign.IsEncrypted(bytes.TrimSpace(text)) }
+// IsPrivateKeyEncrypted reports whether the text of a private key needs a password.
+func IsPrivateKeyEncrypted(keyText []byte) bool {
+	return minisign.IsEncrypted(bytes.TrimSpace(keyText))
+}
 
 // ParsePrivateKey parses a minisign private key. password decrypts an encrypted key.
 func ParsePrivateKey(text []byte, password string) (*PrivateKey, error) {
 	text = bytes.TrimSpace(text)
 	var key minisign.PrivateKey
-	if Encrypted(text) {
+	if IsPrivateKeyEncrypted(text) {
 		var err error
 		if key, err = minisign.DecryptKey(password, text); err != nil {
 			return nil, errors.New("the password is wrong for the private key, or the key file is damaged; try again")

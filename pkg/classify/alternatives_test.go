@@ -29,15 +29,15 @@ func TestEveryAlternative(t *testing.T) {
 		r := &ruleTable[i]
 		t.Run(r.ID, func(t *testing.T) {
 			t.Parallel()
-			match, pass := exampleCases(t, r.Match), exampleCases(t, r.Pass)
+			match, pass := exampleCases(t, r.MatchingExamples), exampleCases(t, r.NonMatchingExamples)
 			for _, m := range mutants(r) {
 				eng := newEngine([]Rule{m.rule}, exampleHome, []string{exampleRoot})
-				s := newScratch(eng)
-				hits := func(c *analysis.Case) bool {
-					eng.run(s, c, scopeAll)
+				s := newRunBuffers(eng)
+				hits := func(c *analysis.ActionCase) bool {
+					eng.run(s, c, scopeAllRules)
 					return len(s.hits) > 0
 				}
-				if m.pass && !slices.ContainsFunc(pass, hits) || !m.pass && !slices.ContainsFunc(match, func(c *analysis.Case) bool { return !hits(c) }) {
+				if m.pass && !slices.ContainsFunc(pass, hits) || !m.pass && !slices.ContainsFunc(match, func(c *analysis.ActionCase) bool { return !hits(c) }) {
 					t.Errorf("%s: no example turns red without %s", r.ID, m.what)
 				}
 			}
@@ -45,8 +45,8 @@ func TestEveryAlternative(t *testing.T) {
 	}
 }
 
-func exampleCases(t *testing.T, texts []string) []*analysis.Case {
-	var out []*analysis.Case
+func exampleCases(t *testing.T, texts []string) []*analysis.ActionCase {
+	var out []*analysis.ActionCase
 	for _, text := range texts {
 		c, err := exampleCase(shell.Analyze, text)
 		if err != nil {
@@ -157,8 +157,8 @@ func fewerClauses(clauses []clause, single bool) []fewerClause {
 		for _, less := range fewer(c.args.expr) {
 			with(fmt.Sprintf("%q of args", less.gone), false, func(m *clause) { m.args = pattern{expr: less.expr} })
 		}
-		if c.not.expr != "" {
-			with("not", true, func(m *clause) { m.not = pattern{} })
+		if c.excludedArgs.expr != "" {
+			with("not", true, func(m *clause) { m.excludedArgs = pattern{} })
 		}
 		if len(c.notPaths) > 0 {
 			with("not_path", true, func(m *clause) { m.notPaths = nil })

@@ -34,7 +34,7 @@ var everyday = []string{
 }
 
 func BenchmarkHeuristic(b *testing.B) {
-	var cases []*analysis.Case
+	var cases []*analysis.ActionCase
 	for _, text := range everyday {
 		c, err := exampleCase(shell.Analyze, text)
 		if err != nil {
@@ -44,13 +44,13 @@ func BenchmarkHeuristic(b *testing.B) {
 		cases = append(cases, c)
 	}
 	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
-	s := newScratch(eng)
+	s := newRunBuffers(eng)
 	for _, c := range cases {
-		eng.run(s, c, scopeAll)
+		eng.run(s, c, scopeAllRules)
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		eng.run(s, cases[i%len(cases)], scopeAll)
+		eng.run(s, cases[i%len(cases)], scopeAllRules)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestHostileText(t *testing.T) {
 	var words strings.Builder
 	for i := range ruleTable {
 		for _, p := range ruleTable[i].patterns {
-			for _, set := range append(p.also, p.lits) {
+			for _, set := range append(p.furtherRequiredLiterals, p.lits) {
 				words.WriteString(strings.Join(set, " ") + " ")
 			}
 		}
@@ -91,7 +91,7 @@ func TestHostileText(t *testing.T) {
 	}
 	text := words.String()
 	text = strings.Repeat(text, 1+maxLineBytes/len(text))[:maxLineBytes-100]
-	c := &analysis.Case{
+	c := &analysis.ActionCase{
 		Action:  &action.Action{Type: "execute_command", Payload: map[string]any{"command": text}},
 		Effects: []effect.Effect{{Kind: effect.Execute, Program: "x", Args: []string{text}}},
 	}
@@ -104,8 +104,8 @@ func TestHostileText(t *testing.T) {
 	if err != nil || v.Decision == verdict.Allow {
 		t.Errorf("got %v, %v", v.Decision, err)
 	}
-	many := &analysis.Case{Action: c.Action}
-	for range maxLines + 1 {
+	many := &analysis.ActionCase{Action: c.Action}
+	for range maxMatchedCommandLines + 1 {
 		many.Effects = append(many.Effects, run("true"))
 	}
 	if v, err := k.Judge(t.Context(), many); err != nil || v.Decision != verdict.Escalate {
@@ -120,8 +120,8 @@ func FuzzJudge(f *testing.F) {
 		f.Add(text)
 	}
 	for i := range ruleTable {
-		f.Add(ruleTable[i].Match[0])
-		f.Add(ruleTable[i].Pass[0])
+		f.Add(ruleTable[i].MatchingExamples[0])
+		f.Add(ruleTable[i].NonMatchingExamples[0])
 	}
 	k := New(Options{})
 	f.Fuzz(func(t *testing.T, text string) {
@@ -138,7 +138,7 @@ func FuzzJudge(f *testing.F) {
 			return v
 		}
 		low, high := judge(1), judge(2)
-		if low.Error != "" || low.Decision == verdict.None || low.Confidence < 0.5 || low.Confidence > 0.95 || len(low.Trail) == 0 {
+		if low.Error != "" || low.Decision == verdict.NoDecision || low.Confidence < 0.5 || low.Confidence > 0.95 || len(low.Trail) == 0 {
 			t.Errorf("%q: %+v", text, low)
 		}
 		if high.Decision == verdict.Allow || low.Decision == verdict.Block && high.Decision != verdict.Block {

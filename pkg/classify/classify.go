@@ -25,7 +25,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-const errorCode = "classifier"
+const classifierErrorCode = "classifier"
 
 // A Scorer is a model. Goroutines share it.
 type Scorer interface {
@@ -46,23 +46,23 @@ type Score struct {
 
 // Options say which classifiers run. The zero value runs only the rules and fails closed.
 type Options struct {
-	NoHeuristic     bool               // run only the rules whose outcome is AlwaysBlock
-	Model           Scorer             // nil: no model
-	Threshold       float64            // least confidence at which the model blocks, 0.0–1.0; 0 means 0.85
-	Thresholds      map[string]float64 // overrides Threshold, by type of action
-	SafeThresholds  map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
-	DoubtThresholds map[string]float64 // by [analysis.Doubt.Cause]: least confidence at which the model's SAFE removes the doubt; it removes no others; nil: the values of policies/dangers.yaml
-	DecideByEffects bool               // the model has no influence if every effect is known and ordinary and no rule matches
-	SkipTypes       []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
-	Home            string             // the canonical home folder; "~" in rules means it and the usual home folders
-	Roots           []string           // the canonical workspace folders
-	FailOpen        bool               // on a classifier failure ESCALATE instead of BLOCK; without any classifier, allow actions with known effects
-	Clock           func() time.Time   // clock for the latency of each classifier; nil: not measured
+	NoHeuristic                bool               // run only the rules whose outcome is AlwaysBlock
+	Model                      Scorer             // nil: no model
+	BlockThreshold             float64            // least confidence at which the model blocks, 0.0–1.0; 0 means 0.85
+	BlockThresholdByActionType map[string]float64 // overrides Threshold, by type of action
+	SafeThresholdByActionType  map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
+	SafeThresholdByDoubtCause  map[string]float64 // by [analysis.Doubt.Cause]: least confidence at which the model's SAFE removes the doubt; it removes no others; nil: the values of policies/dangers.yaml
+	DecideByEffects            bool               // the model has no influence if every effect is known and ordinary and no rule matches
+	ModelSkippedActionTypes    []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
+	Home                       string             // the canonical home folder; "~" in rules means it and the usual home folders
+	WorkspaceRoots             []string           // the canonical workspace folders
+	FailOpen                   bool               // on a classifier failure ESCALATE instead of BLOCK; without any classifier, allow actions with known effects
+	Clock                      func() time.Time   // clock for the latency of each classifier; nil: not measured
 
 	// Exempt reports whether the policy exempts a case from a rule; nil: no exemptions.
-	Exempt func(ctx context.Context, c *analysis.Case, rule string) (bool, error)
+	Exempt func(ctx context.Context, c *analysis.ActionCase, rule string) (bool, error)
 
-	Note string // why a configured model is missing; repeated in reasonings
+	MissingModelNote string // why a configured model is missing; repeated in reasonings
 }
 
 // A Classifier is Tier 1. Goroutines may share it.
@@ -73,10 +73,10 @@ type Classifier struct {
 
 // New returns a Classifier. Its tables are built when it judges the first action.
 func New(opts Options) *Classifier {
-	if opts.Threshold == 0 {
-		opts.Threshold = 0.85
+	if opts.BlockThreshold == 0 {
+		opts.BlockThreshold = 0.85
 	}
-	return &Classifier{opts: opts, engine: sync.OnceValue(func() *ruleEngine { return newEngine(ruleTable[:], opts.Home, opts.Roots) })}
+	return &Classifier{opts: opts, engine: sync.OnceValue(func() *ruleEngine { return newEngine(ruleTable[:], opts.Home, opts.WorkspaceRoots) })}
 }
 
 // Warm builds the tables for the first action, which takes about a millisecond.
@@ -87,7 +87,7 @@ func (k *Classifier) Warm() {
 
 // Judge returns the verdict of Tier 1. The failure of a classifier is reported
 // in the verdict; an error is returned only if the context ended.
-func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
+func (k *Classifier) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return verdict.Verdict{}, err
 	}
@@ -95,7 +95,7 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 	if w.needsHigherTier || k.opts.Model == nil || w.harmless || w.modelSkipsType || w.decidedByEffects {
 		w.rulesResult = k.runRules(c, w.scope())
 		if w.decidedByEffects && w.noRuleMatched() {
-			if r := k.rulesOnRunCode(c); r.Rule != "" {
+			if r := k.firstRuleMatchInExecutedFiles(c); r.Rule != "" {
 				w.rulesResult = r
 			}
 		}
@@ -112,29 +112,29 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdi
 }
 
 // Blocks reports whether a rule alone blocks an action, regardless of other findings.
-func (k *Classifier) Blocks(c *analysis.Case) bool {
-	r := k.runRules(c, scopeBlock)
+func (k *Classifier) Blocks(c *analysis.ActionCase) bool {
+	r := k.runRules(c, scopeBlockingRules)
 	return r.decision() == verdict.Block
 }
 
 // judgeParallel runs rules and model at the same time. If the decision is the same for every answer the model
 // could give, its estimate is used as the answer.
-func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.Case, w *decisionInputs) verdict.Verdict {
+func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.ActionCase, w *decisionInputs) verdict.Verdict {
 	text, err := "", errNoAction
 	if c.Action != nil {
-		text, err = Text(c.Action)
+		text, err = ModelInputText(c.Action)
 	}
-	ask := func() result {
+	ask := func() classifierResult {
 		if err != nil {
 			return failureResult("model", err, k.opts.FailOpen)
 		}
 		return k.score(ctx, c.Action.Type, text)
 	}
-	estimated := make(chan [3]result, 1)
-	scored := make(chan result, 1)
+	estimated := make(chan [3]classifierResult, 1)
+	scored := make(chan classifierResult, 1)
 	go func() {
 		if err == nil {
-			if e, ok := k.estimate(ctx, c.Action.Type, text); ok {
+			if e, ok := k.estimateModelAnswers(ctx, c.Action.Type, text); ok {
 				estimated <- e
 				return
 			}
@@ -150,60 +150,60 @@ func (k *Classifier) judgeParallel(ctx context.Context, c *analysis.Case, w *dec
 	switch {
 	case !ok:
 		m = <-scored
-	case !w.sameForAnyAnswer(e):
+	case !w.isDecisionSameForAll(e):
 		m = ask()
 	}
-	if r, _ := w.weigh(&m); r.decision() != verdict.Allow && w.noRuleMatched() && m.err == nil {
-		m = k.askWithoutData(ctx, c, w, m)
+	if r, _ := w.selectDecidingResult(&m); r.decision() != verdict.Allow && w.noRuleMatched() && m.err == nil {
+		m = k.askModelAgainWithoutFreeTextArgs(ctx, c, w, m)
 	}
-	if r, _ := w.weigh(&m); r.decision() == verdict.Allow && k.opts.DecideByEffects {
-		m = k.judgeRunCode(ctx, c, m)
+	if r, _ := w.selectDecidingResult(&m); r.decision() == verdict.Allow && k.opts.DecideByEffects {
+		m = k.judgeExecutedFileContents(ctx, c, m)
 	}
 	k.recordEvidence(c, w, &m)
 	return w.verdict(c, &m)
 }
 
-// sameForAnyAnswer reports whether the decision is the same for each of the model's possible answers e.
-func (w *decisionInputs) sameForAnyAnswer(e [3]result) bool {
+// isDecisionSameForAll reports whether the decision is the same for each of the model's possible answers e.
+func (w *decisionInputs) isDecisionSameForAll(answers [3]classifierResult) bool {
 	var d [3]verdict.Decision
-	for i := range e {
-		r, _ := w.weigh(&e[i])
+	for i := range answers {
+		r, _ := w.selectDecidingResult(&answers[i])
 		d[i] = r.decision()
 	}
 	return d[0] == d[1] && d[1] == d[2]
 }
 
-// askWithoutData asks the model again about an action that it suspects, without the argument values that are
+// askModelAgainWithoutFreeTextArgs asks the model again about an action that it suspects, without the argument values that are
 // plain data. The new answer counts only if it allows the action.
-func (k *Classifier) askWithoutData(ctx context.Context, c *analysis.Case, w *decisionInputs, m result) result {
+func (k *Classifier) askModelAgainWithoutFreeTextArgs(ctx context.Context, c *analysis.ActionCase, w *decisionInputs, firstAnswer classifierResult) classifierResult {
 	text, ok := withoutProse(c)
 	if !ok {
-		return m
+		return firstAnswer
 	}
-	e, ok := k.estimate(ctx, c.Action.Type, text)
+	e, ok := k.estimateModelAnswers(ctx, c.Action.Type, text)
 	second := e[1]
-	if !ok || !w.sameForAnyAnswer(e) {
+	if !ok || !w.isDecisionSameForAll(e) {
 		second = k.score(ctx, c.Action.Type, text)
 	}
-	if r, _ := w.weigh(&second); r.decision() == verdict.Allow {
+	if r, _ := w.selectDecidingResult(&second); r.decision() == verdict.Allow {
 		return second
 	}
-	return m
+	return firstAnswer
 }
 
-// judgeRunCode judges the code in the files that an action runs, by the rules and the model, as if
+// judgeExecutedFileContents judges the code in the files that an action runs, by the rules and the model, as if
 // the action wrote these files. It returns m, the model's earlier result, unless a rule matches or
 // the model suspects one of the files.
-func (k *Classifier) judgeRunCode(ctx context.Context, c *analysis.Case, m result) result {
-	if r := k.rulesOnRunCode(c); r.Rule != "" {
+func (k *Classifier) judgeExecutedFileContents(ctx context.Context, c *analysis.ActionCase, earlierModelAnswer classifierResult) classifierResult {
+	if r := k.firstRuleMatchInExecutedFiles(c); r.Rule != "" {
 		return r
 	}
 	for _, f := range c.ExecutedFiles() {
-		text, err := Text(writeAction(f))
+		text, err := ModelInputText(newFileWriteAction(f))
 		if err != nil {
 			return failureResult("model", err, k.opts.FailOpen)
 		}
-		e, ok := k.estimate(ctx, "write_file", text)
+		e, ok := k.estimateModelAnswers(ctx, "write_file", text)
 		said := e[1]
 		if !ok || e[0].Authority != e[2].Authority {
 			said = k.score(ctx, "write_file", text)
@@ -212,40 +212,40 @@ func (k *Classifier) judgeRunCode(ctx context.Context, c *analysis.Case, m resul
 		case said.err != nil:
 			return said
 		case !said.safe && !said.tooLong:
-			said.Authority = verdict.Evaluator
-			said.Reasoning = "model: the code of " + redact.Clip(f.Path, 80) + " might be an attack; read it first, then ask the user"
+			said.Authority = verdict.AuthorityEvaluator
+			said.Reasoning = "model: the code of " + redact.TruncateAndSanitize(f.Path, 80) + " might be an attack; read it first, then ask the user"
 			return said
 		}
 	}
-	return m
+	return earlierModelAnswer
 }
 
-// rulesOnRunCode returns the first finding of the rules in the code that an action runs, always as an
+// firstRuleMatchInExecutedFiles returns the first finding of the rules in the code that an action runs, always as an
 // ESCALATE to the evaluator. The result is empty if no rule matches.
-func (k *Classifier) rulesOnRunCode(c *analysis.Case) result {
+func (k *Classifier) firstRuleMatchInExecutedFiles(c *analysis.ActionCase) classifierResult {
 	for _, f := range c.ExecutedFiles() {
-		if r := k.runRules(&analysis.Case{Action: writeAction(f)}, scopeAll); r.Rule != "" {
-			r.Authority = verdict.Evaluator
-			r.Reasoning += "; in the code of " + redact.Clip(f.Path, 80)
+		if r := k.runRules(&analysis.ActionCase{Action: newFileWriteAction(f)}, scopeAllRules); r.Rule != "" {
+			r.Authority = verdict.AuthorityEvaluator
+			r.Reasoning += "; in the code of " + redact.TruncateAndSanitize(f.Path, 80)
 			return r
 		}
 	}
-	return result{}
+	return classifierResult{}
 }
 
-// writeAction returns an action that writes a file.
-func writeAction(f effect.FileText) *action.Action {
+// newFileWriteAction returns an action that writes a file.
+func newFileWriteAction(f effect.FileText) *action.Action {
 	return &action.Action{Type: "write_file", Payload: map[string]any{"content": f.Text, "path": f.Path}}
 }
 
-// estimate returns the lowest, the most likely and the most severe answer that the model could give. ok is
+// estimateModelAnswers returns the lowest, the most likely and the most severe answer that the model could give. ok is
 // false if the model has to be run.
-func (k *Classifier) estimate(ctx context.Context, kind, text string) (out [3]result, ok bool) {
+func (k *Classifier) estimateModelAnswers(ctx context.Context, actionType, text string) (answerBounds [3]classifierResult, ok bool) {
 	m, isEstimator := k.opts.Model.(Estimator)
 	if !isEstimator {
-		return out, false
+		return answerBounds, false
 	}
-	var r result
+	var r classifierResult
 	stop := k.startTimer(&r)
 	defer func() {
 		if recover() != nil {
@@ -256,20 +256,20 @@ func (k *Classifier) estimate(ctx context.Context, kind, text string) (out [3]re
 	stop()
 	for i, s := range [...]Score{e.Low, e.Likely, e.High} {
 		ok = ok && s.Confidence >= 0 && s.Confidence <= 1
-		out[i] = s.result(k.threshold(kind), k.opts.SafeThresholds[kind])
-		out[i].latency = r.latency
+		answerBounds[i] = s.toClassifierResult(k.blockThresholdForActionType(actionType), k.opts.SafeThresholdByActionType[actionType])
+		answerBounds[i].latency = r.latency
 	}
-	return out, ok
+	return answerBounds, ok
 }
 
 // verdict returns the verdict of Tier 1 with its trail.
-func (w *decisionInputs) verdict(c *analysis.Case, m *result) verdict.Verdict {
-	r, steps := w.weigh(m)
+func (w *decisionInputs) verdict(c *analysis.ActionCase, m *classifierResult) verdict.Verdict {
+	r, steps := w.selectDecidingResult(m)
 	v := r.Verdict(1)
 	if v.Decision == verdict.Escalate {
 		v.NextTier = max(2, c.MinTier)
 	}
-	v.Degraded = r.Source == "none" && v.Decision == verdict.Allow
+	v.IsAllowedDespiteFailure = r.Source == "none" && v.Decision == verdict.Allow
 	for i := range steps {
 		v.Trail = append(v.Trail, steps[i].step())
 	}
@@ -277,7 +277,7 @@ func (w *decisionInputs) verdict(c *analysis.Case, m *result) verdict.Verdict {
 }
 
 // startTimer returns a function that stores the time since the call of startTimer in a result.
-func (k *Classifier) startTimer(r *result) func() {
+func (k *Classifier) startTimer(r *classifierResult) func() {
 	if k.opts.Clock == nil {
 		return func() {}
 	}
@@ -286,7 +286,7 @@ func (k *Classifier) startTimer(r *result) func() {
 }
 
 // runRules runs the rules of a scope.
-func (k *Classifier) runRules(c *analysis.Case, sc ruleScope) (r result) {
+func (k *Classifier) runRules(c *analysis.ActionCase, sc ruleScope) (r classifierResult) {
 	defer k.startTimer(&r)()
 	defer func() {
 		if p := recover(); p != nil {
@@ -294,17 +294,17 @@ func (k *Classifier) runRules(c *analysis.Case, sc ruleScope) (r result) {
 		}
 	}()
 	if k.opts.NoHeuristic {
-		sc = scopeAlways
+		sc = scopeAlwaysBlockingRules
 	}
 	eng := k.engine()
-	s := eng.pool.Get().(*runBuffers)
-	defer eng.pool.Put(s)
+	s := eng.runBuffersPool.Get().(*runBuffers)
+	defer eng.runBuffersPool.Put(s)
 	eng.run(s, c, sc)
 	if err := k.dropExemptHits(eng, s, c); err != nil {
 		return failureResult("heuristic", err, false)
 	}
 	found := s.findings(eng)
-	r = result{matched: found, Finding: found[verdict.DecidingIndex(found...)]}
+	r = classifierResult{matched: found, Finding: found[verdict.DecidingIndex(found...)]}
 	return r
 }
 
@@ -315,18 +315,18 @@ func (s *runBuffers) findings(eng *ruleEngine) []verdict.Finding {
 	var list []verdict.Finding
 	for _, h := range s.hits {
 		rule := &eng.rules[h.rule]
-		list = append(list, verdict.Finding{Authority: h.authority(rule), Source: "heuristic", Confidence: rule.Severity.Confidence(), Rule: rule.ID, Reasoning: reasoning(rule, h), FixedReasoning: h.where == ""})
+		list = append(list, verdict.Finding{Authority: h.authority(rule), Source: "heuristic", Confidence: rule.Severity.Confidence(), Rule: rule.ID, Reasoning: reasoning(rule, h), ReasoningCannotLeakActionText: h.matchLocationText == ""})
 	}
 	if s.budgetExceeded {
-		return append(list, verdict.Finding{Authority: verdict.Evaluator, Source: "heuristic", Confidence: errorConfidence,
+		return append(list, verdict.Finding{Authority: verdict.AuthorityEvaluator, Source: "heuristic", Confidence: errorConfidence,
 			Reasoning: "unexamined: too long for the rules; split it into smaller steps"})
 	}
-	return append(list, verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence, Reasoning: "no heuristic rule matched", FixedReasoning: true})
+	return append(list, verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence, Reasoning: "no heuristic rule matched", ReasoningCannotLeakActionText: true})
 }
 
 // dropExemptHits drops matches of rules from which the policy exempts the case. Matches of rules that always block
 // stay.
-func (k *Classifier) dropExemptHits(eng *ruleEngine, s *runBuffers, c *analysis.Case) (err error) {
+func (k *Classifier) dropExemptHits(eng *ruleEngine, s *runBuffers, c *analysis.ActionCase) (err error) {
 	if k.opts.Exempt == nil {
 		return nil
 	}
@@ -348,8 +348,8 @@ func (k *Classifier) dropExemptHits(eng *ruleEngine, s *runBuffers, c *analysis.
 // they would show how to evade them.
 func reasoning(r *Rule, h ruleHit) string {
 	text := fmt.Sprintf("heuristic [%s, %s]: %s", r.Name, r.Severity, firstSentence(r.Description))
-	if h.where != "" {
-		text += "; in " + redact.Clip(h.where, 80)
+	if h.matchLocationText != "" {
+		text += "; in " + redact.TruncateAndSanitize(h.matchLocationText, 80)
 	}
 	if r.Advice != "" {
 		text += "; instead: " + r.Advice
@@ -358,7 +358,7 @@ func reasoning(r *Rule, h ruleHit) string {
 }
 
 // score runs the model. A panic in it counts as an error.
-func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
+func (k *Classifier) score(ctx context.Context, kind, text string) (r classifierResult) {
 	defer k.startTimer(&r)()
 	defer func() {
 		if p := recover(); p != nil {
@@ -367,7 +367,7 @@ func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
 	}()
 	s, err := k.opts.Model.Score(ctx, text)
 	if errors.Is(err, ErrTooLong) {
-		return result{tooLong: true, Finding: verdict.Finding{Authority: verdict.Evaluator, Source: "model", Confidence: errorConfidence,
+		return classifierResult{tooLong: true, Finding: verdict.Finding{Authority: verdict.AuthorityEvaluator, Source: "model", Confidence: errorConfidence,
 			Reasoning: "unexamined: too long for the model; split it into smaller steps"}}
 	}
 	if err == nil && (math.IsNaN(s.Confidence) || s.Confidence < 0 || s.Confidence > 1) {
@@ -376,14 +376,14 @@ func (k *Classifier) score(ctx context.Context, kind, text string) (r result) {
 	if err != nil {
 		return failureResult("model", err, k.opts.FailOpen)
 	}
-	return s.result(k.threshold(kind), k.opts.SafeThresholds[kind])
+	return s.toClassifierResult(k.blockThresholdForActionType(kind), k.opts.SafeThresholdByActionType[kind])
 }
 
-func (k *Classifier) threshold(kind string) float64 {
-	if t, ok := k.opts.Thresholds[kind]; ok {
+func (k *Classifier) blockThresholdForActionType(actionType string) float64 {
+	if t, ok := k.opts.BlockThresholdByActionType[actionType]; ok {
 		return t
 	}
-	return k.opts.Threshold
+	return k.opts.BlockThreshold
 }
 
 // firstSentence returns a description up to its first full stop.

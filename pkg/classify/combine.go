@@ -8,7 +8,7 @@ import (
 )
 
 // A result is the answer of one classifier. Its source is "heuristic", "model", or "none" if neither ran.
-type result struct {
+type classifierResult struct {
 	verdict.Finding
 	matched []verdict.Finding // from the rules: all that matched, in the order of their IDs
 	safe    bool              // the model's label is SAFE, at whatever confidence
@@ -18,44 +18,46 @@ type result struct {
 }
 
 // decision returns the decision of Tier 1 on this result alone.
-func (r *result) decision() verdict.Decision { return r.Authority.DecisionAt(1) }
+func (r *classifierResult) decision() verdict.Decision {
+	return r.Authority.DecisionIfRequiredAtTier(1)
+}
 
 // Confidences of results that come from neither a rule nor a model.
 const (
-	harmlessConfidence = 0.95 // the analysis found only known effects that change nothing
-	ordinaryConfidence = 0.90 // the analysis found only known effects, and changes only in the workspace
-	noMatchConfidence  = 0.70
-	errorConfidence    = 0.50
+	harmlessConfidence          = 0.95 // the analysis found only known effects that change nothing
+	knownEffectsAllowConfidence = 0.90 // the analysis found only known effects, and changes only in the workspace
+	noMatchConfidence           = 0.70
+	errorConfidence             = 0.50
 )
 
 // failureResult returns the result if a classifier failed: BLOCK, or ESCALATE with failOpen, never ALLOW.
-func failureResult(source string, err error, failOpen bool) result {
-	who := verdict.NeverAllowed
+func failureResult(source string, err error, failOpen bool) classifierResult {
+	who := verdict.AuthorityNeverAllowed
 	if failOpen {
-		who = verdict.Evaluator
+		who = verdict.AuthorityEvaluator
 	}
-	return result{err: err, Finding: verdict.Finding{Authority: who, Source: source, Confidence: errorConfidence, Error: errorCode,
-		Reasoning: "classifier error: " + redact.Clip(err.Error(), 300)}}
+	return classifierResult{err: err, Finding: verdict.Finding{Authority: who, Source: source, Confidence: errorConfidence, Error: classifierErrorCode,
+		Reasoning: "classifier error: " + redact.TruncateAndSanitize(err.Error(), 300)}}
 }
 
-// result turns a model's label into a result: INJECTION blocks if its confidence is at least limit, and SAFE
+// toClassifierResult turns a model's label into a result: INJECTION blocks if its confidence is at least limit, and SAFE
 // allows if its confidence is at least safe.
-func (s Score) result(limit, safe float64) result {
-	r := result{safe: !s.Injection, Finding: verdict.Finding{Source: "model", Confidence: s.Confidence}}
+func (s Score) toClassifierResult(blockThreshold, safeThreshold float64) classifierResult {
+	r := classifierResult{safe: !s.Injection, Finding: verdict.Finding{Source: "model", Confidence: s.Confidence}}
 	switch {
-	case !s.Injection && s.Confidence < safe:
-		r.Authority, r.Reasoning = verdict.Evaluator, "model: not certain enough that this is harmless; use a simpler command or ask the user"
+	case !s.Injection && s.Confidence < safeThreshold:
+		r.Authority, r.Reasoning = verdict.AuthorityEvaluator, "model: not certain enough that this is harmless; use a simpler command or ask the user"
 	case !s.Injection:
-		r.Authority, r.Reasoning = verdict.NoApproval, "model: does not look like an attack"
-	case s.Confidence >= limit:
-		r.Authority, r.Reasoning = verdict.NeverAllowed, "model: looks like an attack; use a simpler command or ask the user"
+		r.Authority, r.Reasoning = verdict.AuthorityNotNeeded, "model: does not look like an attack"
+	case s.Confidence >= blockThreshold:
+		r.Authority, r.Reasoning = verdict.AuthorityNeverAllowed, "model: looks like an attack; use a simpler command or ask the user"
 	default:
-		r.Authority, r.Reasoning = verdict.Evaluator, "model: might be an attack; use a simpler command or ask the user"
+		r.Authority, r.Reasoning = verdict.AuthorityEvaluator, "model: might be an attack; use a simpler command or ask the user"
 	}
 	return r
 }
 
-func (r result) step() verdict.Step {
+func (r classifierResult) step() verdict.Step {
 	st := r.Step(1)
 	st.Latency = r.latency.Microseconds()
 	return st

@@ -33,9 +33,9 @@ func (s scorer) Score(_ context.Context, text string) (Score, error) {
 }
 
 // command returns a hand-made case of a command that does effects.
-func command(effects ...effect.Effect) *analysis.Case {
+func command(effects ...effect.Effect) *analysis.ActionCase {
 	a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": "x"}}
-	return &analysis.Case{Action: a, Effects: effects}
+	return &analysis.ActionCase{Action: a, Effects: effects}
 }
 
 func run(program string, args ...string) effect.Effect {
@@ -54,11 +54,11 @@ func unknownProgram(name string) effect.Effect {
 
 func TestCombine(t *testing.T) {
 	t.Parallel()
-	const a, e, b = verdict.NoApproval, verdict.Evaluator, verdict.NeverAllowed
+	const a, e, b = verdict.AuthorityNotNeeded, verdict.AuthorityEvaluator, verdict.AuthorityNeverAllowed
 	tests := []struct {
-		heuristic, model verdict.Authority
+		heuristic, model verdict.ApprovalAuthority
 		hc, mc           float64
-		want             verdict.Authority
+		want             verdict.ApprovalAuthority
 		conf             float64
 		source           string
 	}{
@@ -76,8 +76,8 @@ func TestCombine(t *testing.T) {
 		{b, b, 0.95, 0.9, b, 0.95, "heuristic"},
 	}
 	for _, tt := range tests {
-		w := decisionInputs{rulesResult: result{Finding: verdict.Finding{Source: "heuristic", Authority: tt.heuristic, Confidence: tt.hc}}}
-		got, _ := w.weigh(&result{Finding: verdict.Finding{Source: "model", Authority: tt.model, Confidence: tt.mc}})
+		w := decisionInputs{rulesResult: classifierResult{Finding: verdict.Finding{Source: "heuristic", Authority: tt.heuristic, Confidence: tt.hc}}}
+		got, _ := w.selectDecidingResult(&classifierResult{Finding: verdict.Finding{Source: "model", Authority: tt.model, Confidence: tt.mc}})
 		if got.Authority != tt.want || got.Confidence != tt.conf || got.Source != tt.source {
 			t.Errorf("heuristic %v %v, model %v %v: got %v %v of %s, want %v %v of %s",
 				tt.heuristic, tt.hc, tt.model, tt.mc, got.Authority, got.Confidence, got.Source, tt.want, tt.conf, tt.source)
@@ -99,7 +99,7 @@ func TestJudge(t *testing.T) {
 	safe := scorer{score: Score{Confidence: 0.9}}
 	sure := scorer{score: Score{Injection: true, Confidence: 0.85}}
 	unsure := scorer{score: Score{Injection: true, Confidence: 0.84}}
-	block := command(effect.WithRuleKind(effect.RunDownload))
+	block := command(effect.EffectOfPolicyKind(effect.RunDownload))
 	escalate := command(run("git", "push", "--force", "origin", "main"))
 	always := command(run("grpcurl", "-plaintext", "localhost:1", "list"))
 	plain := command(unknownProgram("frobnicate"))
@@ -107,8 +107,8 @@ func TestJudge(t *testing.T) {
 	absent := command(run("sh", "a.sh"), effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseMissingScript, Reason: "the script a.sh does not exist"})
 	dynamic := command(run("make"), effect.Effect{Certainty: effect.Unknown, Reason: "eval of an unknown value"})
 	unexamined := command(run("make"))
-	unexamined.Unexamined = "the action has more text than shield scans"
-	tier2, tier3 := command(run("make")), command(effect.WithRuleKind(effect.RunDownload))
+	unexamined.UnexaminedReason = "the action has more text than shield scans"
+	tier2, tier3 := command(run("make")), command(effect.EffectOfPolicyKind(effect.RunDownload))
 	tier2.MinTier, tier3.MinTier = 2, 3
 	tier3escalate := command(run("git", "push", "--force", "origin", "main"))
 	tier3escalate.MinTier = 3
@@ -116,7 +116,7 @@ func TestJudge(t *testing.T) {
 	tests := []struct {
 		name   string
 		opts   Options
-		c      *analysis.Case
+		c      *analysis.ActionCase
 		want   verdict.Decision
 		conf   float64
 		rule   string
@@ -141,9 +141,9 @@ func TestJudge(t *testing.T) {
 		{"model safe", Options{Model: safe}, plain, verdict.Allow, 0.9, "", 0, "heuristic", ""},
 		{"model sure", Options{Model: sure}, plain, verdict.Block, 0.85, "", 0, "heuristic", ""},
 		{"model unsure", Options{Model: unsure}, plain, verdict.Escalate, 0.84, "", 2, "heuristic", ""},
-		{"model below a set threshold", Options{Model: sure, Threshold: 0.9}, plain, verdict.Escalate, 0.85, "", 2, "heuristic", ""},
-		{"model not sure enough of safe", Options{Model: safe, SafeThresholds: map[string]float64{"execute_command": 0.91}}, plain, verdict.Escalate, 0.9, "", 2, "heuristic", ""},
-		{"model just sure enough of safe", Options{Model: safe, SafeThresholds: map[string]float64{"execute_command": 0.9, "send_email": 1}}, plain, verdict.Allow, 0.9, "", 0, "heuristic", ""},
+		{"model below a set threshold", Options{Model: sure, BlockThreshold: 0.9}, plain, verdict.Escalate, 0.85, "", 2, "heuristic", ""},
+		{"model not sure enough of safe", Options{Model: safe, SafeThresholdByActionType: map[string]float64{"execute_command": 0.91}}, plain, verdict.Escalate, 0.9, "", 2, "heuristic", ""},
+		{"model just sure enough of safe", Options{Model: safe, SafeThresholdByActionType: map[string]float64{"execute_command": 0.9, "send_email": 1}}, plain, verdict.Allow, 0.9, "", 0, "heuristic", ""},
 		{"rule beats safe model", Options{Model: safe}, block, verdict.Block, 0.95, "XP-001", 0, "heuristic", ""},
 		{"model beats escalating rule", Options{Model: sure}, escalate, verdict.Block, 0.85, "", 0, "heuristic", ""},
 		{"model alone", Options{Model: safe, NoHeuristic: true}, escalate, verdict.Allow, 0.9, "", 0, "model", ""},
@@ -161,9 +161,9 @@ func TestJudge(t *testing.T) {
 		{"model crash", Options{Model: scorer{crash: true}}, plain, verdict.Block, 0.5, "", 0, "heuristic", "classifier"},
 		{"model confidence NaN", Options{Model: scorer{score: Score{Confidence: math.NaN()}}}, plain, verdict.Block, 0.5, "", 0, "heuristic", "classifier"},
 		{"model confidence 2", Options{Model: scorer{score: Score{Confidence: 2}}}, plain, verdict.Block, 0.5, "", 0, "heuristic", "classifier"},
-		{"skipped type", Options{Model: safe, SkipTypes: []string{"execute_command"}}, plain, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
-		{"skipped type, blocking rule", Options{Model: safe, SkipTypes: []string{"execute_command"}}, block, verdict.Block, 0.95, "XP-001", 0, "heuristic", ""},
-		{"skip list without model", Options{SkipTypes: []string{"execute_command"}}, ordinary, verdict.Allow, 0.9, "", 0, "heuristic", ""},
+		{"skipped type", Options{Model: safe, ModelSkippedActionTypes: []string{"execute_command"}}, plain, verdict.Escalate, 0.7, "", 2, "heuristic", ""},
+		{"skipped type, blocking rule", Options{Model: safe, ModelSkippedActionTypes: []string{"execute_command"}}, block, verdict.Block, 0.95, "XP-001", 0, "heuristic", ""},
+		{"skip list without model", Options{ModelSkippedActionTypes: []string{"execute_command"}}, ordinary, verdict.Allow, 0.9, "", 0, "heuristic", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { // in turn: some cases are shared
@@ -178,8 +178,8 @@ func TestJudge(t *testing.T) {
 			if len(v.Trail) == 0 || v.Trail[0].Source != tt.source {
 				t.Errorf("trail %+v, want the first step of %s", v.Trail, tt.source)
 			}
-			if v.Degraded != (tt.want == verdict.Allow && tt.source == "none") {
-				t.Errorf("degraded %v", v.Degraded)
+			if v.IsAllowedDespiteFailure != (tt.want == verdict.Allow && tt.source == "none") {
+				t.Errorf("degraded %v", v.IsAllowedDespiteFailure)
 			}
 		})
 	}
@@ -233,7 +233,7 @@ func TestReasoningShowsNoPattern(t *testing.T) {
 	t.Parallel()
 	for i := range ruleTable {
 		r := &ruleTable[i]
-		text := reasoning(r, ruleHit{rule: i, where: "git\x1b[31m\u202e"})
+		text := reasoning(r, ruleHit{rule: i, matchLocationText: "git\x1b[31m\u202e"})
 		if !strings.HasPrefix(text, "heuristic ["+r.Name+", "+string(r.Severity)+"]: ") || strings.HasSuffix(text, "; instead: "+r.Advice) != (r.Advice != "") {
 			t.Errorf("%s: reasoning %q", r.ID, text)
 		}

@@ -9,92 +9,92 @@ import (
 
 // A decisionInputs holds all inputs of Tier 1's decision except the model's answer.
 type decisionInputs struct {
-	rulesResult result // the most severe finding of the rules; NoApproval if none matched
+	rulesResult classifierResult // the most severe finding of the rules; NoApproval if none matched
 
-	needsHigherTier  bool              // a higher tier must decide: Tier 1 may only block
-	minAuthority     verdict.Authority // if needsHigherTier: the lowest authority that may decide
-	askingStep       *verdict.Step     // if needsHigherTier: the policy rule that asks for the higher tier; nil if no rule asks
-	higherTierReason string            // if needsHigherTier: the reason, if no policy rule asks for the higher tier
-	harmless         bool              // every effect is known, and none changes anything
-	permitted        bool              // a rule of the policy allows the case
-	reasonOrdinary   string            // why the case is ordinary; "" if it is not
-	decidedByEffects bool              // decided by its effects: the model has no influence
-	modelCannotBlock bool              // the case is ordinary, and the model alone cannot block it
-	unclearedDoubt   analysis.Doubt
+	needsHigherTier              bool                      // a higher tier must decide: Tier 1 may only block
+	minAuthorityRequiredToDecide verdict.ApprovalAuthority // if needsHigherTier: the lowest authority that may decide
+	policyEscalationStep         *verdict.Step             // if needsHigherTier: the policy rule that asks for the higher tier; nil if no rule asks
+	higherTierReason             string                    // if needsHigherTier: the reason, if no policy rule asks for the higher tier
+	harmless                     bool                      // every effect is known, and none changes anything
+	isAllowedByPolicyRule        bool                      // a rule of the policy allows the case
+	knownEffectsAllowReason      string                    // why the case is ordinary; "" if it is not
+	decidedByEffects             bool                      // decided by its effects: the model has no influence
+	modelCannotBlock             bool                      // the case is ordinary, and the model alone cannot block it
+	unclearedDoubt               analysis.Doubt
 
 	rulesOff, failOpen bool
 	missingModelNote   string // note about a missing model
 	modelSkipsType     bool   // the model does not judge this type of action
 }
 
-// weigh returns the finding that decides, and the findings that were weighed, one of each classifier. m is
+// selectDecidingResult returns the finding that decides, and the findings that were weighed, one of each classifier. m is
 // the model's answer, nil if the model was not asked.
-func (w *decisionInputs) weigh(m *result) (out result, weighed []result) {
-	weighed = w.findings(m)
-	list := make([]verdict.Finding, len(weighed), 2)
-	for i := range weighed {
-		list[i] = weighed[i].Finding
+func (w *decisionInputs) selectDecidingResult(modelAnswer *classifierResult) (deciding classifierResult, candidates []classifierResult) {
+	candidates = w.candidateResults(modelAnswer)
+	list := make([]verdict.Finding, len(candidates), 2)
+	for i := range candidates {
+		list[i] = candidates[i].Finding
 	}
-	out = weighed[verdict.DecidingIndex(list...)]
-	if len(list) == 2 && out.Source == list[0].Source && out.Authority == list[1].Authority && out.Authority == verdict.NoApproval {
-		out.Reasoning += "; " + list[1].Reasoning // "no rule matched" is no reason by itself
+	deciding = candidates[verdict.DecidingIndex(list...)]
+	if len(list) == 2 && deciding.Source == list[0].Source && deciding.Authority == list[1].Authority && deciding.Authority == verdict.AuthorityNotNeeded {
+		deciding.Reasoning += "; " + list[1].Reasoning // "no rule matched" is no reason by itself
 	}
-	if r := &weighed[0]; w.askingStep != nil && r.Rule == w.askingStep.Rule && r.Authority == w.minAuthority { // the policy's step is already in the trail
-		r.Rule, r.Reasoning, r.FixedReasoning = "", "no blocking rule matched", true
+	if r := &candidates[0]; w.policyEscalationStep != nil && r.Rule == w.policyEscalationStep.Rule && r.Authority == w.minAuthorityRequiredToDecide { // the policy's step is already in the trail
+		r.Rule, r.Reasoning, r.ReasoningCannotLeakActionText = "", "no blocking rule matched", true
 	}
-	return out, weighed
+	return deciding, candidates
 }
 
-// findings returns the findings that Tier 1 weighs. If a higher tier must decide, these are only findings
+// candidateResults returns the findings that Tier 1 weighs. If a higher tier must decide, these are only findings
 // that block. Otherwise they are the rules' finding with the model's answer or, if the model was not asked
 // and no rule matched, the finding of the effects.
-func (w *decisionInputs) findings(m *result) []result {
+func (w *decisionInputs) candidateResults(modelAnswer *classifierResult) []classifierResult {
 	switch {
-	case w.needsHigherTier && w.rulesResult.Authority < verdict.NeverAllowed && w.rulesResult.err == nil:
-		return []result{w.higherTierFinding()}
+	case w.needsHigherTier && w.rulesResult.Authority < verdict.AuthorityNeverAllowed && w.rulesResult.err == nil:
+		return []classifierResult{w.higherTierFinding()}
 	case w.needsHigherTier:
-	case m != nil && w.rulesOff && w.rulesResult.Authority == verdict.NoApproval:
-		return []result{w.limitAnswer(*m)}
-	case m != nil:
-		return []result{w.rulesResult, w.limitAnswer(*m)}
-	case w.rulesResult.Authority == verdict.NoApproval:
-		return []result{w.effectsFinding()}
+	case modelAnswer != nil && w.rulesOff && w.rulesResult.Authority == verdict.AuthorityNotNeeded:
+		return []classifierResult{w.restrictModelAnswerByDoubt(*modelAnswer)}
+	case modelAnswer != nil:
+		return []classifierResult{w.rulesResult, w.restrictModelAnswerByDoubt(*modelAnswer)}
+	case w.rulesResult.Authority == verdict.AuthorityNotNeeded:
+		return []classifierResult{w.effectsFinding()}
 	}
-	return []result{w.rulesResult}
+	return []classifierResult{w.rulesResult}
 }
 
 // higherTierFinding returns the finding that a higher tier must decide.
-func (w *decisionInputs) higherTierFinding() result {
+func (w *decisionInputs) higherTierFinding() classifierResult {
 	out := w.rulesResult
-	out.Finding = verdict.Finding{Authority: w.minAuthority, Source: out.Source, Confidence: min(out.Confidence, noMatchConfidence), Reasoning: w.higherTierReason}
-	if w.askingStep != nil {
-		out.Rule, out.Reasoning, out.FixedReasoning = w.askingStep.Rule, w.askingStep.Reasoning, w.askingStep.FixedReasoning
+	out.Finding = verdict.Finding{Authority: w.minAuthorityRequiredToDecide, Source: out.Source, Confidence: min(out.Confidence, noMatchConfidence), Reasoning: w.higherTierReason}
+	if w.policyEscalationStep != nil {
+		out.Rule, out.Reasoning, out.ReasoningCannotLeakActionText = w.policyEscalationStep.Rule, w.policyEscalationStep.Reasoning, w.policyEscalationStep.ReasoningCannotLeakActionText
 	}
 	return out
 }
 
 // effectsFinding returns the finding of the effects, for a case without a matching rule or a model's answer.
-func (w *decisionInputs) effectsFinding() result {
+func (w *decisionInputs) effectsFinding() classifierResult {
 	out := w.rulesResult
 	known := w.unclearedDoubt.Reason == "" || w.unclearedDoubt.Unusual
 	switch {
 	case w.harmless:
 		out.Confidence, out.Reasoning = harmlessConfidence, harmlessReason
 		return out
-	case w.permitted:
-		out.Confidence, out.Reasoning = ordinaryConfidence, permittedReason
+	case w.isAllowedByPolicyRule:
+		out.Confidence, out.Reasoning = knownEffectsAllowConfidence, permittedReason
 	case known && !w.modelSkipsType && w.rulesOff:
-		out = result{Finding: verdict.Finding{Authority: verdict.Evaluator, Source: "none", Confidence: errorConfidence,
+		out = classifierResult{Finding: verdict.Finding{Authority: verdict.AuthorityEvaluator, Source: "none", Confidence: errorConfidence,
 			Reasoning: "no classifier is available: heuristics are off and no model is loaded; set classifier.enabled: true"}}
 		if w.failOpen {
-			out.Authority = verdict.NoApproval
+			out.Authority = verdict.AuthorityNotNeeded
 		}
-	case known && !w.modelSkipsType && w.reasonOrdinary != "":
-		out.Confidence, out.Reasoning = ordinaryConfidence, w.reasonOrdinary
+	case known && !w.modelSkipsType && w.knownEffectsAllowReason != "":
+		out.Confidence, out.Reasoning = knownEffectsAllowConfidence, w.knownEffectsAllowReason
 	default:
-		out.Authority, out.FixedReasoning = max(verdict.Evaluator, w.unclearedDoubt.MinAuthority), known && w.modelSkipsType
+		out.Authority, out.ReasoningCannotLeakActionText = max(verdict.AuthorityEvaluator, w.unclearedDoubt.MinAuthority), known && w.modelSkipsType
 		out.Reasoning = cmp.Or(w.unclearedDoubt.Reason, "no rule matched, and nothing shows that this is ordinary work")
-		if out.FixedReasoning {
+		if out.ReasoningCannotLeakActionText {
 			out.Reasoning = "the classifier model does not judge this type of action; ask the user"
 		}
 	}
@@ -106,30 +106,30 @@ func (w *decisionInputs) effectsFinding() result {
 
 // noRuleMatched reports whether the rules ran and none matched.
 func (w *decisionInputs) noRuleMatched() bool {
-	return w.rulesResult.Authority == verdict.NoApproval && !w.rulesOff
+	return w.rulesResult.Authority == verdict.AuthorityNotNeeded && !w.rulesOff
 }
 
 // scope returns which rules run.
 func (w *decisionInputs) scope() ruleScope {
 	if w.needsHigherTier {
-		return scopeBlock
+		return scopeBlockingRules
 	}
-	return scopeAll
+	return scopeAllRules
 }
 
-// limitAnswer limits a model's answer. SAFE does not clear a doubt that needs more than a model, or
+// restrictModelAnswerByDoubt limits a model's answer. SAFE does not clear a doubt that needs more than a model, or
 // more confidence than the model has, unless the policy allows the case.
-func (w *decisionInputs) limitAnswer(m result) result {
+func (w *decisionInputs) restrictModelAnswerByDoubt(answer classifierResult) classifierResult {
 	switch {
-	case m.err != nil:
-	case m.Authority == verdict.NoApproval && !w.permitted && (w.unclearedDoubt.NeedsMoreThanModel() || m.Confidence < w.unclearedDoubt.MinConfidence):
-		m.Authority, m.Reasoning = max(verdict.Evaluator, w.unclearedDoubt.MinAuthority), w.unclearedDoubt.Reason
-	case m.safe && w.noRuleMatched() && w.permitted:
-		m.Authority, m.Confidence, m.Reasoning = verdict.NoApproval, ordinaryConfidence, permittedReason
-	case m.Authority == verdict.NeverAllowed && w.noRuleMatched() && w.modelCannotBlock:
-		m.Authority, m.Reasoning = verdict.Evaluator, "model: looks like an attack, although every effect is known and ordinary; ask the user"
-	case m.safe && w.noRuleMatched() && w.reasonOrdinary != "":
-		m.Authority, m.Confidence, m.Reasoning = verdict.NoApproval, ordinaryConfidence, w.reasonOrdinary
+	case answer.err != nil:
+	case answer.Authority == verdict.AuthorityNotNeeded && !w.isAllowedByPolicyRule && (w.unclearedDoubt.NeedsMoreThanModel() || answer.Confidence < w.unclearedDoubt.MinConfidence):
+		answer.Authority, answer.Reasoning = max(verdict.AuthorityEvaluator, w.unclearedDoubt.MinAuthority), w.unclearedDoubt.Reason
+	case answer.safe && w.noRuleMatched() && w.isAllowedByPolicyRule:
+		answer.Authority, answer.Confidence, answer.Reasoning = verdict.AuthorityNotNeeded, knownEffectsAllowConfidence, permittedReason
+	case answer.Authority == verdict.AuthorityNeverAllowed && w.noRuleMatched() && w.modelCannotBlock:
+		answer.Authority, answer.Reasoning = verdict.AuthorityEvaluator, "model: looks like an attack, although every effect is known and ordinary; ask the user"
+	case answer.safe && w.noRuleMatched() && w.knownEffectsAllowReason != "":
+		answer.Authority, answer.Confidence, answer.Reasoning = verdict.AuthorityNotNeeded, knownEffectsAllowConfidence, w.knownEffectsAllowReason
 	}
-	return m
+	return answer
 }

@@ -29,17 +29,17 @@ var dualModels = map[string]Scorer{
 }
 
 // dualCases are the rows.
-func dualCases() map[string]*analysis.Case {
+func dualCases() map[string]*analysis.ActionCase {
 	listing := run("ls")
 	listing.Class = effect.ReadOnly
 	unexamined := command(run("make"))
-	unexamined.Unexamined = "the action has more text than shield scans"
-	return map[string]*analysis.Case{
+	unexamined.UnexaminedReason = "the action has more text than shield scans"
+	return map[string]*analysis.ActionCase{
 		"harmless":   command(listing),
 		"ordinary":   command(run("make", "test")),
 		"plain":      command(unknownProgram("frobnicate")),
 		"escalating": command(run("git", "push", "--force", "origin", "main")),
-		"blocking":   command(effect.WithRuleKind(effect.RunDownload)),
+		"blocking":   command(effect.EffectOfPolicyKind(effect.RunDownload)),
 		"always":     command(run("grpcurl", "-plaintext", "localhost:1", "list")),
 		"dynamic":    command(run("make"), effect.Effect{Certainty: effect.Unknown, Reason: "eval of an unknown value"}),
 		"unexamined": unexamined,
@@ -156,8 +156,8 @@ func TestDual(t *testing.T) {
 				if got := dualCell(v); got != want {
 					t.Errorf("%s: %s, model %s: %s, want %s: %s", tt.name, row, column, got, want, v.Reasoning)
 				}
-				if v.Degraded != strings.HasPrefix(want, "A50 n") || (v.NextTier == 2) != (want[0] == 'E') {
-					t.Errorf("%s: %s, model %s: degraded %v, next tier %d", tt.name, row, column, v.Degraded, v.NextTier)
+				if v.IsAllowedDespiteFailure != strings.HasPrefix(want, "A50 n") || (v.NextTier == 2) != (want[0] == 'E') {
+					t.Errorf("%s: %s, model %s: degraded %v, next tier %d", tt.name, row, column, v.IsAllowedDespiteFailure, v.NextTier)
 				}
 			}
 		}
@@ -197,7 +197,7 @@ func TestDualUnasked(t *testing.T) {
 					}
 					c := dualCases()[row]
 					c.MinTier = tier
-					v, err := New(Options{Model: unasked{t}, NoHeuristic: off, FailOpen: open, SkipTypes: []string{"write_file", "execute_command"}}).Judge(t.Context(), c)
+					v, err := New(Options{Model: unasked{t}, NoHeuristic: off, FailOpen: open, ModelSkippedActionTypes: []string{"write_file", "execute_command"}}).Judge(t.Context(), c)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -213,7 +213,7 @@ func TestDualUnasked(t *testing.T) {
 	}
 	// Another type's skipping says nothing.
 	asked := ""
-	if _, err := New(Options{Model: scorer{asked: &asked}, SkipTypes: []string{"write_file"}}).Judge(t.Context(), dualCases()["plain"]); err != nil || asked == "" {
+	if _, err := New(Options{Model: scorer{asked: &asked}, ModelSkippedActionTypes: []string{"write_file"}}).Judge(t.Context(), dualCases()["plain"]); err != nil || asked == "" {
 		t.Errorf("asked %q, %v", asked, err)
 	}
 }
@@ -240,7 +240,7 @@ func TestDualCancelled(t *testing.T) {
 					t.Errorf("%s: %v, %v", row, v.Decision, err)
 				}
 			default:
-				if !errors.Is(err, context.Canceled) || v.Decision != verdict.None {
+				if !errors.Is(err, context.Canceled) || v.Decision != verdict.NoDecision {
 					t.Errorf("%s, fail open %v: %v %s, %v", row, open, v.Decision, v.Reasoning, err)
 				}
 			}

@@ -23,24 +23,24 @@ type ruleEngine struct {
 	requires [][]compiledClause // by rule
 	unless   [][]compiledClause // by rule
 
-	byProgram               map[string]uint16        // by program name: 1 + the index in programClauses of the program's first clause
-	programClauses          []namedClause            // linked lists of the clauses of each program
-	prefixes                []namedPrefix            // clauses that name programs by prefix
-	byKind                  map[effect.Kind][]uint16 // by effect kind: clauses that name no program, no harm and no argument literal
-	byHarm                  map[effect.Harm][]uint16 // clauses with harms
-	argLiterals             *prefilter.LiteralSet    // literals of the clauses' args
-	argsOnlyClauses         []uint64                 // clauses of execute effects that are selected only by their args
-	textLiterals            *prefilter.LiteralSet    // literals of the patterns, followed by other required literals
-	patternsWithoutLiterals []int                    // patterns without literals
+	firstClauseNodeByProgram  map[string]uint16        // by program name: 1 + the index in programClauseNodes of the program's first clause
+	programClauseNodes        []programClauseNode      // linked lists of the clauses of each program
+	programPrefixClauses      []programPrefixClause    // clauses that name programs by prefix
+	clauseIndexesByEffectKind map[effect.Kind][]uint16 // by effect kind: clauses that name no program, no harm and no argument literal
+	clauseIndexesByHarm       map[effect.Harm][]uint16 // clauses with harms
+	argLiterals               *prefilter.LiteralSet    // literals of the clauses' args
+	argsOnlyClauses           []uint64                 // clauses of execute effects that are selected only by their args
+	textLiterals              *prefilter.LiteralSet    // literals of the patterns, followed by other required literals
+	patternsWithoutLiterals   []int                    // patterns without literals
 
-	pool sync.Pool // of *scratch
+	runBuffersPool sync.Pool // of *scratch
 }
 
-// A namedClause is an element of the linked list of a program's clauses.
-type namedClause struct{ clause, next uint16 }
+// A programClauseNode is an element of the linked list of a program's clauses.
+type programClauseNode struct{ clause, nextNodeIndexPlusOne uint16 }
 
-// A namedPrefix is a clause for all programs with a prefix.
-type namedPrefix struct {
+// A programPrefixClause is a clause for all programs with a prefix.
+type programPrefixClause struct {
 	prefix string
 	clause uint16
 }
@@ -48,17 +48,17 @@ type namedPrefix struct {
 // A compiledClause is a clause of a rule with its compiled parts.
 type compiledClause struct {
 	*clause
-	rule      int
-	args, not lazyRegexp
-	hosts     []string // host patterns of the clause; names of knowledge lists are replaced by their entries
-	paths     *lazyGlobs
-	notPaths  *lazyGlobs
+	rule                     int
+	args, excludedArgsRegexp lazyRegexp
+	hosts                    []string // host patterns of the clause; names of knowledge lists are replaced by their entries
+	paths                    *lazyGlobs
+	notPaths                 *lazyGlobs
 }
 
 // A textPattern is one pattern of a rule.
 type textPattern struct {
 	rule                            int
-	bytes                           string // bytes that every match contains
+	requiredByteSet                 string // bytes that every match contains
 	firstLiteralSet, literalSetsEnd int    // range of sets in textLiterals; a matching text contains a literal of each
 	re                              lazyFinder
 	except                          lazyFinder
@@ -87,16 +87,16 @@ type (
 
 // A lazyGlobs is a glob set that is built on first use.
 type lazyGlobs struct {
-	list             []string
-	hasKnowledgeList bool // list contains the name of a list in package knowledge
-	compileGlobs     func() (all, tails *effect.Globs)
+	globsAndListNames             []string
+	hasNamedGlobList              bool // list contains the name of a list in package knowledge
+	compileAllAndFixedSuffixGlobs func() (all, tails *effect.Globs)
 }
 
 func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	if len(list) == 0 {
 		return nil
 	}
-	return &lazyGlobs{list: list, hasKnowledgeList: slices.ContainsFunc(list, isList), compileGlobs: sync.OnceValues(func() (all, tails *effect.Globs) {
+	return &lazyGlobs{globsAndListNames: list, hasNamedGlobList: slices.ContainsFunc(list, isNamedListReference), compileAllAndFixedSuffixGlobs: sync.OnceValues(func() (all, tails *effect.Globs) {
 		var short []string
 		list := expandLists(list, knowledge.Paths)
 		for _, g := range list {
@@ -108,19 +108,19 @@ func newLazyGlobs(list []string, vars map[string][]string) *lazyGlobs {
 	})}
 }
 
-// isList reports whether an entry of a clause names a list of package knowledge.
-func isList(entry string) bool { return strings.HasPrefix(entry, "@") }
+// isNamedListReference reports whether an entry of a clause names a list of package knowledge.
+func isNamedListReference(entry string) bool { return strings.HasPrefix(entry, "@") }
 
 // expandLists returns entries with list names replaced by the lists' contents. The generator checks that the
 // lists exist.
 func expandLists(entries []string, find func(string) ([]string, bool)) []string {
-	if !slices.ContainsFunc(entries, isList) {
+	if !slices.ContainsFunc(entries, isNamedListReference) {
 		return entries
 	}
 	var out []string
 	for _, entry := range entries {
 		list := []string{entry}
-		if isList(entry) {
+		if isNamedListReference(entry) {
 			list, _ = find(entry[1:])
 		}
 		out = append(out, list...)
@@ -143,23 +143,23 @@ func mustGlobs(list []string, vars map[string][]string) *effect.Globs {
 // path would look like an attack on the system. For the long lists of package knowledge, only the intended
 // part of a pattern is compared, see [effect.IntendedPath].
 func (l *lazyGlobs) touches(e *effect.Effect) bool {
-	all, tails := l.compileGlobs()
-	if !e.Pattern || hasKnownRoot(e.Path) {
-		p, pattern := e.Path, e.Pattern
-		if l.hasKnowledgeList && pattern {
+	all, tails := l.compileAllAndFixedSuffixGlobs()
+	if !e.PathIsPattern || startsWithKnownFolder(e.Path) {
+		p, pattern := e.Path, e.PathIsPattern
+		if l.hasNamedGlobList && pattern {
 			p, pattern = effect.IntendedPath(p)
 		}
-		if pattern && e.Tree {
-			_, ok := all.TouchesBelow(p, e.Recursive)
+		if pattern && e.DoubleStarExcludesDotDot {
+			_, ok := all.FirstPossibleMatchExcludingDotDot(p, e.Recursive)
 			return ok
 		}
-		_, ok := all.Touches(p, pattern, e.Recursive)
+		_, ok := all.FirstPossibleMatch(p, pattern, e.Recursive)
 		return ok
 	}
 	if strings.Trim(e.Path, "*/?") == "" {
-		return e.Recursive && slices.Contains(l.list, "/**")
+		return e.Recursive && slices.Contains(l.globsAndListNames, "/**")
 	}
-	_, ok := tails.Touches(e.Path, true, e.Recursive)
+	_, ok := tails.FirstPossibleMatch(e.Path, true, e.Recursive)
 	return ok
 }
 
@@ -169,29 +169,29 @@ func (l *lazyGlobs) touches(e *effect.Effect) bool {
 // is the target of a recursive copy.
 func (l *lazyGlobs) isUncertainMatch(e *effect.Effect) bool {
 	last := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
-	partly := e.Pattern && !e.Tree && effect.HasLiteralText(last) && strings.Contains(last, "**")
+	partly := e.PathIsPattern && !e.DoubleStarExcludesDotDot && effect.HasLiteralText(last) && strings.Contains(last, "**")
 	filled := e.Recursive && (e.Kind == effect.WriteFile || e.Kind == effect.Persist)
 	if !partly && !filled && e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory {
 		return false
 	}
-	all, _ := l.compileGlobs()
-	if _, ok := all.Covers(e.Path, e.Pattern, e.Tree, e.Recursive); ok {
+	all, _ := l.compileAllAndFixedSuffixGlobs()
+	if _, ok := all.FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive); ok {
 		return false
 	}
 	path := e.Path
-	if e.Pattern {
+	if e.PathIsPattern {
 		meant, still := effect.IntendedPath(path)
 		if !partly && still && effect.HasLiteralText(last) && !strings.HasPrefix(last, "*") {
 			return false
 		}
 		path = meant[:strings.LastIndexByte(meant, '/')] + "/x"
 	}
-	_, sure := all.Touches(path, false, false)
+	_, sure := all.FirstPossibleMatch(path, false, false)
 	return !sure
 }
 
-// hasKnownRoot reports whether a pattern starts with a known folder.
-func hasKnownRoot(pattern string) bool {
+// startsWithKnownFolder reports whether a pattern starts with a known folder.
+func startsWithKnownFolder(pattern string) bool {
 	if strings.HasPrefix(pattern, "/") {
 		return !strings.HasPrefix(pattern, "/**")
 	}
@@ -201,20 +201,20 @@ func hasKnownRoot(pattern string) bool {
 
 // covers reports whether everything that an effect touches matches the globs.
 func (l *lazyGlobs) covers(e *effect.Effect) bool {
-	all, _ := l.compileGlobs()
-	_, ok := all.Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
+	all, _ := l.compileAllAndFixedSuffixGlobs()
+	_, ok := all.FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive)
 	return ok
 }
 
 // newEngine returns an engine for rules, a home folder, which may be "", and workspace folders.
 func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 	eng := &ruleEngine{
-		rules:    rules,
-		vars:     map[string][]string{"WORKSPACE": roots},
-		requires: make([][]compiledClause, len(rules)),
-		unless:   make([][]compiledClause, len(rules)),
-		byKind:   make(map[effect.Kind][]uint16, 32),
-		byHarm:   make(map[effect.Harm][]uint16, 32),
+		rules:                     rules,
+		vars:                      map[string][]string{"WORKSPACE": roots},
+		requires:                  make([][]compiledClause, len(rules)),
+		unless:                    make([][]compiledClause, len(rules)),
+		clauseIndexesByEffectKind: make(map[effect.Kind][]uint16, 32),
+		clauseIndexesByHarm:       make(map[effect.Harm][]uint16, 32),
 	}
 	if home != "" {
 		eng.vars["HOME"] = []string{home}
@@ -229,8 +229,8 @@ func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 	}
 	eng.clauses = make([]compiledClause, 0, clauses)
 	eng.patterns = make([]textPattern, patterns)
-	eng.byProgram = make(map[string]uint16, programs)
-	eng.programClauses = make([]namedClause, 0, programs)
+	eng.firstClauseNodeByProgram = make(map[string]uint16, programs)
+	eng.programClauseNodes = make([]programClauseNode, 0, programs)
 	lineLits, textLits, further := make([][]string, 0, clauses), make([][]string, 0, 2*patterns), make([][]string, 0, patterns)
 	for i := range rules {
 		r := &rules[i]
@@ -240,11 +240,11 @@ func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 		}
 		for k := range r.requires {
 			eng.requires[i] = append(eng.requires[i], compiledClause{})
-			eng.requires[i][k].bind(i, &r.requires[k], eng.vars)
+			eng.requires[i][k].compileFrom(i, &r.requires[k], eng.vars)
 		}
 		for k := range r.unless {
 			eng.unless[i] = append(eng.unless[i], compiledClause{})
-			eng.unless[i][k].bind(i, &r.unless[k], eng.vars)
+			eng.unless[i][k].compileFrom(i, &r.unless[k], eng.vars)
 		}
 		for _, p := range r.patterns {
 			id := len(textLits)
@@ -253,27 +253,27 @@ func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 			}
 			textLits = append(textLits, p.lits)
 			t := &eng.patterns[id]
-			t.rule, t.bytes, t.re.expr, t.except.expr = i, p.bytes, p.expr, r.except.expr
+			t.rule, t.requiredByteSet, t.re.expr, t.except.expr = i, p.requiredByteSet, p.expr, r.except.expr
 			t.firstLiteralSet = patterns + len(further)
-			further = append(further, p.also...)
+			further = append(further, p.furtherRequiredLiterals...)
 			t.literalSetsEnd = patterns + len(further)
 		}
 	}
-	eng.argLiterals, _ = prefilter.New(lineLits) // cannot fail: a test checks every literal
-	eng.textLiterals, _ = prefilter.New(append(textLits, further...))
+	eng.argLiterals, _ = prefilter.TryNewLiteralSet(lineLits) // cannot fail: a test checks every literal
+	eng.textLiterals, _ = prefilter.TryNewLiteralSet(append(textLits, further...))
 	eng.argsOnlyClauses = make([]uint64, eng.argLiterals.BitsetWords())
 	for i := range eng.clauses {
 		if c := eng.clauses[i].clause; len(c.programs)+len(c.harms) == 0 && len(c.args.lits) > 0 {
 			eng.argsOnlyClauses[i/64] |= 1 << (i % 64)
 		}
 	}
-	eng.pool.New = func() any { return newScratch(eng) }
+	eng.runBuffersPool.New = func() any { return newRunBuffers(eng) }
 	return eng
 }
 
-func (b *compiledClause) bind(rule int, c *clause, vars map[string][]string) {
-	b.clause, b.rule = c, rule
-	b.args.expr, b.not.expr = c.args.expr, c.not.expr
+func (b *compiledClause) compileFrom(ruleIndex int, c *clause, vars map[string][]string) {
+	b.clause, b.rule = c, ruleIndex
+	b.args.expr, b.excludedArgsRegexp.expr = c.args.expr, c.excludedArgs.expr
 	b.hosts = expandLists(c.hosts, knowledge.Hosts)
 	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(withFoldersBelow(expandLists(c.notPaths, knowledge.Paths)), vars)
 }
@@ -294,27 +294,27 @@ func withFoldersBelow(globs []string) []string {
 func (eng *ruleEngine) addClause(rule int, c *clause) {
 	id := uint16(len(eng.clauses))
 	eng.clauses = append(eng.clauses, compiledClause{})
-	eng.clauses[id].bind(rule, c, eng.vars)
+	eng.clauses[id].compileFrom(rule, c, eng.vars)
 	switch {
 	case len(c.harms) > 0:
 		for _, h := range c.harms {
-			eng.byHarm[h] = append(eng.byHarm[h], id)
+			eng.clauseIndexesByHarm[h] = append(eng.clauseIndexesByHarm[h], id)
 		}
 	case len(c.programs) > 0:
 		for _, p := range c.programs {
 			if prefix, ok := strings.CutSuffix(p, "*"); ok {
-				eng.prefixes = append(eng.prefixes, namedPrefix{prefix, id})
+				eng.programPrefixClauses = append(eng.programPrefixClauses, programPrefixClause{prefix, id})
 				continue
 			}
-			eng.programClauses = append(eng.programClauses, namedClause{id, eng.byProgram[p]})
-			eng.byProgram[p] = uint16(len(eng.programClauses))
+			eng.programClauseNodes = append(eng.programClauseNodes, programClauseNode{id, eng.firstClauseNodeByProgram[p]})
+			eng.firstClauseNodeByProgram[p] = uint16(len(eng.programClauseNodes))
 		}
 	case len(c.args.lits) > 0: // selected by its literals, see argsOnlyClauses
 	case len(c.kinds) == 0:
-		eng.byKind[effect.Execute] = append(eng.byKind[effect.Execute], id)
+		eng.clauseIndexesByEffectKind[effect.Execute] = append(eng.clauseIndexesByEffectKind[effect.Execute], id)
 	default:
 		for _, k := range c.kinds {
-			eng.byKind[k] = append(eng.byKind[k], id)
+			eng.clauseIndexesByEffectKind[k] = append(eng.clauseIndexesByEffectKind[k], id)
 		}
 	}
 }
@@ -335,7 +335,7 @@ func programKey(program string) string {
 func (eng *ruleEngine) candidates(e *effect.Effect, found []uint64, yield func(*compiledClause)) {
 	key := programKey(e.Program)
 	for _, h := range e.Harms {
-		for _, id := range eng.byHarm[h] {
+		for _, id := range eng.clauseIndexesByHarm[h] {
 			yield(&eng.clauses[id])
 		}
 	}
@@ -344,12 +344,12 @@ func (eng *ruleEngine) candidates(e *effect.Effect, found []uint64, yield func(*
 			yield(b)
 		}
 	}
-	for next := eng.byProgram[key]; next != 0; next = eng.programClauses[next-1].next {
-		try(eng.programClauses[next-1].clause)
+	for next := eng.firstClauseNodeByProgram[key]; next != 0; next = eng.programClauseNodes[next-1].nextNodeIndexPlusOne {
+		try(eng.programClauseNodes[next-1].clause)
 	}
-	for i := range eng.prefixes {
-		if strings.HasPrefix(key, eng.prefixes[i].prefix) {
-			try(eng.prefixes[i].clause)
+	for i := range eng.programPrefixClauses {
+		if strings.HasPrefix(key, eng.programPrefixClauses[i].prefix) {
+			try(eng.programPrefixClauses[i].clause)
 		}
 	}
 	for w, mask := range eng.argsOnlyClauses {
@@ -357,14 +357,14 @@ func (eng *ruleEngine) candidates(e *effect.Effect, found []uint64, yield func(*
 			yield(&eng.clauses[64*w+bits.TrailingZeros64(set)])
 		}
 	}
-	for _, id := range eng.byKind[effect.Execute] {
+	for _, id := range eng.clauseIndexesByEffectKind[effect.Execute] {
 		yield(&eng.clauses[id])
 	}
 }
 
 // holds reports whether a clause holds for an effect with the arguments args.
 func (b *compiledClause) holds(s *runBuffers, e *effect.Effect, args []byte) bool {
-	if len(b.kinds) > 0 && !slices.Contains(b.kinds, e.RuleKind()) || len(b.kinds) == 0 && e.Kind != effect.Execute {
+	if len(b.kinds) > 0 && !slices.Contains(b.kinds, e.KindForPolicies()) || len(b.kinds) == 0 && e.Kind != effect.Execute {
 		return false
 	}
 	if len(b.programs) > 0 && !listsProgram(b.programs, programKey(e.Program)) {
@@ -373,16 +373,16 @@ func (b *compiledClause) holds(s *runBuffers, e *effect.Effect, args []byte) boo
 	if len(b.harms) > 0 && !slices.ContainsFunc(b.harms, func(h effect.Harm) bool { return slices.Contains(e.Harms, h) }) {
 		return false
 	}
-	if len(b.causes) > 0 && !slices.Contains(b.causes, effect.Cause(e.Variant())) {
+	if len(b.causes) > 0 && !slices.Contains(b.causes, effect.EffectCause(e.CauseOrFirstHarm())) {
 		return false
 	}
-	if len(b.classes) > 0 && !slices.Contains(b.classes, e.Class) || b.recursive && !e.Recursive || b.single && e.Recursive || b.lost && (e.Restorable || e.BackedUp || e.Cause == effect.CauseInContainer) {
+	if len(b.classes) > 0 && !slices.Contains(b.classes, e.Class) || b.recursive && !e.Recursive || b.mustBeNonRecursive && e.Recursive || b.mustBeUnrestorable && (e.Restorable || e.BackedUp || e.Cause == effect.CauseInContainer) {
 		return false
 	}
 	if len(b.hosts) > 0 && !slices.ContainsFunc(b.hosts, func(h string) bool { return underHost(e.Host, h) }) {
 		return false
 	}
-	if b.args.expr != "" && !s.match(&b.args, args) || b.not.expr != "" && s.match(&b.not, args) {
+	if b.args.expr != "" && !s.match(&b.args, args) || b.excludedArgsRegexp.expr != "" && s.match(&b.excludedArgsRegexp, args) {
 		return false
 	}
 	return (b.paths == nil || b.paths.touches(e)) && (b.notPaths == nil || !b.notPaths.covers(e))

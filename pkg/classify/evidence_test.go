@@ -20,12 +20,12 @@ import (
 // by its word alone.
 func TestNoModelClears(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sure := New(Options{Model: scorer{score: Score{Confidence: 1}}, Home: "/home/dev", Roots: []string{"/home/dev/project"}})
-	alone := New(Options{Home: "/home/dev", Roots: []string{"/home/dev/project"}})
+	sure := New(Options{Model: scorer{score: Score{Confidence: 1}}, Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}})
+	alone := New(Options{Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}})
 	rows, final, cleared := 0, 0, map[string]int{}
 	for _, name := range []string{"sample/actions.jsonl", "structured/cases.jsonl", "everyday/actions.jsonl"} {
 		f, err := os.Open(filepath.Join("..", "..", "testdata", name))
@@ -76,7 +76,7 @@ func TestNoModelClears(t *testing.T) {
 // not traced records nothing.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := New(Options{Model: scorer{score: Score{Confidence: 0.8}}, SafeThresholds: map[string]float64{"execute_command": 0.6}})
+	k := New(Options{Model: scorer{score: Score{Confidence: 0.8}}, SafeThresholdByActionType: map[string]float64{"execute_command": 0.6}})
 	c := an.Case(a)
 	if _, err := k.Judge(t.Context(), c); err != nil || c.Evidence != nil {
 		t.Errorf("evidence %v, error %v", c.Evidence, err)
@@ -96,7 +96,7 @@ func TestEvidence(t *testing.T) {
 		t.Errorf("decision %s, error %v", v.Decision, err)
 	}
 	got := c.Evidence
-	if got.AllowReason != "" || got.MinSafe != 0.6 || got.MinTier > 1 || got.Answer == nil || *got.Answer != (analysis.ModelAnswer{Confidence: 0.8}) {
+	if got.AllowReason != "" || got.MinSafeConfidence != 0.6 || got.MinTier > 1 || got.Answer == nil || *got.Answer != (analysis.ModelAnswer{Confidence: 0.8}) {
 		t.Errorf("got %+v", got)
 	}
 	var causes []string
@@ -115,7 +115,7 @@ func TestEvidence(t *testing.T) {
 // the model is of SAFE.
 func TestOrdinaryIsTheReason(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestOrdinaryIsTheReason(t *testing.T) {
 	}
 	for _, confidence := range []float64{0.51, 0.8, 1} {
 		v, err := New(Options{Model: scorer{score: Score{Confidence: confidence}}}).Judge(t.Context(), an.Case(a))
-		if err != nil || v.Decision != verdict.Allow || v.Confidence != ordinaryConfidence || v.Reasoning != ordinaryReason {
+		if err != nil || v.Decision != verdict.Allow || v.Confidence != knownEffectsAllowConfidence || v.Reasoning != ordinaryReason {
 			t.Errorf("SAFE %v: %s %v %q, error %v", confidence, v.Decision, v.Confidence, v.Reasoning, err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestOrdinaryIsTheReason(t *testing.T) {
 // with its own settings, and one where more is done.
 func TestOwnSettings(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestOwnSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, confidence := range [...]float64{0.6, 0.95} {
-			k := New(Options{DecideByEffects: true, Model: scorer{score: Score{Injection: true, Confidence: confidence}}, Threshold: 0.85, Home: "/home/dev", Roots: []string{"/home/dev/project"}})
+			k := New(Options{DecideByEffects: true, Model: scorer{score: Score{Injection: true, Confidence: confidence}}, BlockThreshold: 0.85, Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}})
 			v, err := k.Judge(t.Context(), an.Case(a))
 			if err != nil || (v.Decision == verdict.Allow) != (want == verdict.Allow) {
 				t.Errorf("%s, suspicion %.2f: %s (%s), want %s; error %v", text, confidence, v.Decision, v.Reasoning, want, err)
@@ -170,11 +170,11 @@ func TestOwnSettings(t *testing.T) {
 // certain and local, however sure it is, and that it has where one is not.
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := Options{Model: scorer{score: Score{Injection: true, Confidence: 0.95}}, Threshold: 0.85, Home: "/home/dev", Roots: []string{"/home/dev/project"}}
+	opts := Options{Model: scorer{score: Score{Injection: true, Confidence: 0.95}}, BlockThreshold: 0.85, Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}}
 	for _, test := range []struct {
 		kind, field, value string
 		allowed            bool

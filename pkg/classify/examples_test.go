@@ -13,7 +13,7 @@ func TestExamples(t *testing.T) {
 	}
 	for _, e := range results {
 		if !e.OK() {
-			t.Errorf("%s: %s\n\tmatches: %v, want %v, error: %v", e.Rule, e.Action, e.Matched, e.WantMatch, e.Err)
+			t.Errorf("%s: %s\n\tmatches: %v, want %v, error: %v", e.Rule, e.CommandOrActionJSON, e.Matched, e.WantMatch, e.Err)
 		}
 	}
 }

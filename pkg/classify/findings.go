@@ -12,40 +12,40 @@ import (
 // Findings returns all evidence against an action, even if a rule of the policy sends it to a higher tier:
 // the IDs of the matching rules, the causes of doubt, and whether the model suspects it. After an error the
 // results are unknown.
-func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, doubted []string, suspected bool, err error) {
+func (k *Classifier) Findings(ctx context.Context, c *analysis.ActionCase) (matchedRuleIDs, doubtCauses []string, modelSuspectsAttack bool, err error) {
 	if k.opts.NoHeuristic {
-		rules = append(rules, "heuristic rules are off")
+		matchedRuleIDs = append(matchedRuleIDs, "heuristic rules are off")
 	}
 	eng := k.engine()
-	s := eng.pool.Get().(*runBuffers)
-	defer eng.pool.Put(s)
-	eng.run(s, c, scopeAll)
+	s := eng.runBuffersPool.Get().(*runBuffers)
+	defer eng.runBuffersPool.Put(s)
+	eng.run(s, c, scopeAllRules)
 	if err := k.dropExemptHits(eng, s, c); err != nil {
 		return nil, nil, false, err
 	}
 	if s.budgetExceeded {
-		rules = append(rules, "too long for the heuristic rules")
+		matchedRuleIDs = append(matchedRuleIDs, "too long for the heuristic rules")
 	}
 	for _, h := range s.hits {
-		rules = append(rules, eng.rules[h.rule].ID)
+		matchedRuleIDs = append(matchedRuleIDs, eng.rules[h.rule].ID)
 	}
 	before := c.Evidence
 	c.Evidence = &analysis.Evidence{}
-	c.WorstDoubt(k.opts.DoubtThresholds)
+	c.WorstDoubt(k.opts.SafeThresholdByDoubtCause)
 	if c.Evidence.HasMaxDoubts() {
-		rules = append(rules, "more unknown effects than shield lists")
+		matchedRuleIDs = append(matchedRuleIDs, "more unknown effects than shield lists")
 	}
 	for _, d := range c.Evidence.Doubts {
-		doubted = append(doubted, d.Cause)
+		doubtCauses = append(doubtCauses, d.Cause)
 	}
 	c.Evidence = before
-	sorted.Strings(rules)
-	sorted.Strings(doubted)
-	rules, doubted = slices.Compact(rules), slices.Compact(doubted)
-	if k.opts.Model == nil || slices.Contains(k.opts.SkipTypes, c.Action.Type) || c.HasOnlyHarmlessEffects() {
-		return rules, doubted, false, nil
+	sorted.Strings(matchedRuleIDs)
+	sorted.Strings(doubtCauses)
+	matchedRuleIDs, doubtCauses = slices.Compact(matchedRuleIDs), slices.Compact(doubtCauses)
+	if k.opts.Model == nil || slices.Contains(k.opts.ModelSkippedActionTypes, c.Action.Type) || c.HasOnlyHarmlessEffects() {
+		return matchedRuleIDs, doubtCauses, false, nil
 	}
-	text, err := Text(c.Action)
+	text, err := ModelInputText(c.Action)
 	if err != nil {
 		return nil, nil, false, err
 	}
@@ -54,13 +54,13 @@ func (k *Classifier) Findings(ctx context.Context, c *analysis.Case) (rules, dou
 		return nil, nil, false, m.err
 	}
 	if m.safe {
-		return rules, doubted, false, nil
+		return matchedRuleIDs, doubtCauses, false, nil
 	}
 	tier := c.MinTier
 	c.MinTier = min(tier, 1) // evaluate the model's answer as Tier 1 would, whichever tier decides
 	w := k.gatherInputs(c)
 	c.MinTier = tier
-	w.rulesResult = result{Finding: verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence}}
-	r, _ := w.weigh(&m)
-	return rules, doubted, r.decision() != verdict.Allow, nil
+	w.rulesResult = classifierResult{Finding: verdict.Finding{Source: "heuristic", Confidence: noMatchConfidence}}
+	r, _ := w.selectDecidingResult(&m)
+	return matchedRuleIDs, doubtCauses, r.decision() != verdict.Allow, nil
 }

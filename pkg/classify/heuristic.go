@@ -13,44 +13,44 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// scanBudget is the maximum number of bytes that regular expressions read in one case. They take linear time,
+// maxScannedBytesPerCase is the maximum number of bytes that regular expressions read in one case. They take linear time,
 // so this also limits the time: an input crafted to select many expressions for a long text is reported as
 // unexamined.
-const scanBudget = 1 << 20
+const maxScannedBytesPerCase = 1 << 20
 
 // A ruleScope says which rules run.
 type ruleScope uint8
 
 const (
-	scopeAll    ruleScope = iota
-	scopeBlock            // rules that block
-	scopeAlways           // rules that always block
+	scopeAllRules            ruleScope = iota
+	scopeBlockingRules                 // rules that block
+	scopeAlwaysBlockingRules           // rules that always block
 )
 
 func (sc ruleScope) covers(o Outcome) bool {
 	switch sc {
-	case scopeBlock:
+	case scopeBlockingRules:
 		return o != Escalate
-	case scopeAlways:
+	case scopeAlwaysBlockingRules:
 		return o == AlwaysBlock
-	case scopeAll:
+	case scopeAllRules:
 	}
 	return true
 }
 
 // A ruleHit is a rule that matched.
 type ruleHit struct {
-	rule        int
-	where       string // for people: the program, or the field and view of the matching text; "" for other effects
-	isUncertain bool   // the effect may not happen, or the text may not be read or run, so the rule can only ESCALATE
+	rule              int
+	matchLocationText string // for people: the program, or the field and view of the matching text; "" for other effects
+	isUncertain       bool   // the effect may not happen, or the text may not be read or run, so the rule can only ESCALATE
 }
 
 // authority returns who may allow an action that a rule matches.
-func (h ruleHit) authority(r *Rule) verdict.Authority {
+func (h ruleHit) authority(r *Rule) verdict.ApprovalAuthority {
 	if h.isUncertain || r.Outcome == Escalate {
-		return verdict.Evaluator
+		return verdict.AuthorityEvaluator
 	}
-	return verdict.NeverAllowed
+	return verdict.AuthorityNeverAllowed
 }
 
 // A runBuffers holds the buffers of one run. It is used by one goroutine at a time.
@@ -60,19 +60,19 @@ type runBuffers struct {
 	foundArgLiterals  []uint64 // literals of clauses that occur
 	foundTextLiterals []uint64 // literals of patterns that occur
 	hits              []ruleHit
-	scannedViews      []analysis.View // views of fields that were scanned already
-	budget            int
+	scannedViews      []analysis.PayloadTextVariant // views of fields that were scanned already
+	scanBytesLeft     int
 	budgetExceeded    bool // the budget is exhausted, or lines were skipped
 }
 
-func newScratch(eng *ruleEngine) *runBuffers {
+func newRunBuffers(eng *ruleEngine) *runBuffers {
 	return &runBuffers{foundArgLiterals: make([]uint64, eng.argLiterals.BitsetWords()), foundTextLiterals: make([]uint64, eng.textLiterals.BitsetWords())}
 }
 
 func (s *runBuffers) reset() {
 	clear(s.scannedViews) // they refer to texts of another case
 	s.buf, s.lines, s.hits, s.scannedViews = s.buf[:0], s.lines[:0], s.hits[:0], s.scannedViews[:0]
-	s.budget, s.budgetExceeded = scanBudget, false
+	s.scanBytesLeft, s.budgetExceeded = maxScannedBytesPerCase, false
 }
 
 // match reports whether an expression matches within the budget.
@@ -92,15 +92,15 @@ func (s *runBuffers) matchString(f *lazyFinder, text string) bool {
 }
 
 func (s *runBuffers) spendBudget(n int) bool {
-	s.budget -= n + 1
-	if s.budget < 0 {
+	s.scanBytesLeft -= n + 1
+	if s.scanBytesLeft < 0 {
 		s.budgetExceeded = true
 	}
 	return !s.budgetExceeded
 }
 
 // run matches a case with the rules of a scope and stores the matches in s.
-func (eng *ruleEngine) run(s *runBuffers, c *analysis.Case, sc ruleScope) {
+func (eng *ruleEngine) run(s *runBuffers, c *analysis.ActionCase, sc ruleScope) {
 	s.reset()
 	if !s.appendLines(c.Effects) {
 		s.budgetExceeded = true
@@ -113,29 +113,29 @@ func (eng *ruleEngine) run(s *runBuffers, c *analysis.Case, sc ruleScope) {
 		if e.Kind == effect.Execute {
 			continue
 		}
-		for _, id := range eng.byKind[e.RuleKind()] {
+		for _, id := range eng.clauseIndexesByEffectKind[e.KindForPolicies()] {
 			b := &eng.clauses[id]
 			if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.appliesTo(c) && b.holds(s, e, nil) {
-				eng.hit(s, c, i, b.rule, "", b.isUncertain(e))
+				eng.recordRuleMatch(s, c, i, b.rule, "", b.isUncertain(e))
 			}
 		}
 	}
 	eng.runTexts(s, c, sc)
-	c.EachWrittenFile(func(w *analysis.Case) {
+	c.EachWrittenFile(func(w *analysis.ActionCase) {
 		s.lines, s.scannedViews = s.lines[:0], s.scannedViews[:0] // both belong to the command, not to the file that it writes
 		eng.runTexts(s, w, sc)
 	})
 }
 
 // runLine tries the clauses and patterns that could match one command.
-func (eng *ruleEngine) runLine(s *runBuffers, c *analysis.Case, sc ruleScope, l *commandLine) {
+func (eng *ruleEngine) runLine(s *runBuffers, c *analysis.ActionCase, sc ruleScope, l *commandLine) {
 	e := &c.Effects[l.effectIndex]
 	args := s.buf[l.argsStart:l.end]
 	clear(s.foundArgLiterals)
 	prefilter.Scan(eng.argLiterals, args, s.foundArgLiterals)
 	eng.candidates(e, s.foundArgLiterals, func(b *compiledClause) {
 		if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.appliesTo(c) && b.holds(s, e, args) {
-			eng.hit(s, c, l.effectIndex, b.rule, e.Program, e.Certainty == effect.Possible)
+			eng.recordRuleMatch(s, c, l.effectIndex, b.rule, e.Program, e.Certainty == effect.Possible)
 		}
 	})
 	live := argumentTextUse(e)
@@ -143,18 +143,18 @@ func (eng *ruleEngine) runLine(s *runBuffers, c *analysis.Case, sc ruleScope, l 
 		return
 	}
 	text := string(s.buf[l.start:l.end])
-	eng.scan(s, c, sc, l.effectIndex, analysis.View{Name: "raw", Field: "command", Text: text}, live)
+	eng.matchTextPatterns(s, c, sc, l.effectIndex, analysis.PayloadTextVariant{TransformationName: "raw", Field: "command", Text: text}, live)
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 }) {
-		eng.scan(s, c, sc, l.effectIndex, analysis.View{Name: "folded", Field: "command", Text: decode.Fold(text)}, live)
+		eng.matchTextPatterns(s, c, sc, l.effectIndex, analysis.PayloadTextVariant{TransformationName: "folded", Field: "command", Text: decode.FoldUnicodeLookalikes(text)}, live)
 	}
 }
 
 // runTexts matches the patterns with the views of the case.
-func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.Case, sc ruleScope) {
+func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.ActionCase, sc ruleScope) {
 	live := commandTextUse(c)
 	for _, v := range c.Views() {
 		if v.Field == "command" {
-			eng.scan(s, c, sc, noEffect, v, live)
+			eng.matchTextPatterns(s, c, sc, noEffect, v, live)
 		} else {
 			eng.scanField(s, c, sc, v)
 		}
@@ -176,35 +176,35 @@ func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.Case, sc ruleScope) {
 }
 
 // scanField matches the patterns with a view of a field, only once although many rules read the same fields.
-func (eng *ruleEngine) scanField(s *runBuffers, c *analysis.Case, sc ruleScope, v analysis.View) {
+func (eng *ruleEngine) scanField(s *runBuffers, c *analysis.ActionCase, sc ruleScope, v analysis.PayloadTextVariant) {
 	if slices.Contains(s.scannedViews, v) {
 		return
 	}
 	s.scannedViews = append(s.scannedViews, v)
-	eng.scan(s, c, sc, noEffect, v, textIsRead)
+	eng.matchTextPatterns(s, c, sc, noEffect, v, textIsRead)
 }
 
 // noEffect is the index for a text that belongs to the whole action, not to one effect.
 const noEffect = -1
 
-// scan matches the patterns with one text, of an effect or of the whole action.
-func (eng *ruleEngine) scan(s *runBuffers, c *analysis.Case, sc ruleScope, at int, v analysis.View, live textUse) {
+// matchTextPatterns matches the patterns with one text, of an effect or of the whole action.
+func (eng *ruleEngine) matchTextPatterns(s *runBuffers, c *analysis.ActionCase, sc ruleScope, effectIndex int, v analysis.PayloadTextVariant, use textUse) {
 	clear(s.foundTextLiterals)
 	prefilter.Scan(eng.textLiterals, v.Text, s.foundTextLiterals)
 	for w, set := range s.foundTextLiterals[:(len(eng.patterns)+63)/64] {
 		for ; set != 0; set &= set - 1 {
-			if id := 64*w + bits.TrailingZeros64(set); id < len(eng.patterns) && s.hasAll(&eng.patterns[id]) {
-				eng.tryPattern(s, c, sc, at, id, v, live)
+			if id := 64*w + bits.TrailingZeros64(set); id < len(eng.patterns) && s.containsAllRequiredLiterals(&eng.patterns[id]) {
+				eng.tryPattern(s, c, sc, effectIndex, id, v, use)
 			}
 		}
 	}
 	for _, i := range eng.patternsWithoutLiterals {
-		eng.tryPattern(s, c, sc, at, i, v, live)
+		eng.tryPattern(s, c, sc, effectIndex, i, v, use)
 	}
 }
 
-// hasAll reports whether a text contains all literals and bytes that a pattern requires.
-func (s *runBuffers) hasAll(p *textPattern) bool {
+// containsAllRequiredLiterals reports whether a text contains all literals and bytes that a pattern requires.
+func (s *runBuffers) containsAllRequiredLiterals(p *textPattern) bool {
 	for i := p.firstLiteralSet; i < p.literalSetsEnd; i++ {
 		if s.foundTextLiterals[i/64]&(1<<(i%64)) == 0 {
 			return false
@@ -213,7 +213,7 @@ func (s *runBuffers) hasAll(p *textPattern) bool {
 	return true
 }
 
-func (eng *ruleEngine) tryPattern(s *runBuffers, c *analysis.Case, sc ruleScope, at, id int, v analysis.View, live textUse) {
+func (eng *ruleEngine) tryPattern(s *runBuffers, c *analysis.ActionCase, sc ruleScope, at, id int, v analysis.PayloadTextVariant, live textUse) {
 	p := &eng.patterns[id]
 	r := &eng.rules[p.rule]
 	ok, perhaps := true, false
@@ -223,31 +223,31 @@ func (eng *ruleEngine) tryPattern(s *runBuffers, c *analysis.Case, sc ruleScope,
 	if !ok || !sc.covers(r.Outcome) || !r.readsView(c, v) {
 		return
 	}
-	for i := range len(p.bytes) {
-		if strings.IndexByte(v.Text, p.bytes[i]) < 0 {
+	for i := range len(p.requiredByteSet) {
+		if strings.IndexByte(v.Text, p.requiredByteSet[i]) < 0 {
 			return
 		}
 	}
 	if s.matchString(&p.re, v.Text) && (p.except.expr == "" || !s.matchString(&p.except, v.Text)) {
 		where := v.Field
-		if v.Name != "raw" {
-			where += " (" + v.Name + ")"
+		if v.TransformationName != "raw" {
+			where += " (" + v.TransformationName + ")"
 		}
-		eng.hit(s, c, at, p.rule, where, perhaps && r.Outcome == Block)
+		eng.recordRuleMatch(s, c, at, p.rule, where, perhaps && r.Outcome == Block)
 	}
 }
 
 // appliesTo reports whether a rule applies to the action's type.
-func (r *Rule) appliesTo(c *analysis.Case) bool {
+func (r *Rule) appliesTo(c *analysis.ActionCase) bool {
 	return len(r.types) == 0 || c.Action != nil && slices.Contains(r.types, c.Action.Type)
 }
 
 // readsView reports whether the patterns of a rule apply to a view.
-func (r *Rule) readsView(c *analysis.Case, v analysis.View) bool {
+func (r *Rule) readsView(c *analysis.ActionCase, v analysis.PayloadTextVariant) bool {
 	if !r.appliesTo(c) {
 		return false
 	}
-	if len(r.views) > 0 && !slices.Contains(r.views, v.Name) {
+	if len(r.textViewNames) > 0 && !slices.Contains(r.textViewNames, v.TransformationName) {
 		return false
 	}
 	if len(r.fields) > 0 {
@@ -260,29 +260,29 @@ func (r *Rule) readsView(c *analysis.Case, v analysis.View) bool {
 	return false
 }
 
-// hit records that a rule matched an effect, unless one of the rule's other
+// recordRuleMatch records that a rule matched an effect, unless one of the rule's other
 // conditions (requires, unless) is not met.
-func (eng *ruleEngine) hit(s *runBuffers, c *analysis.Case, at, rule int, where string, perhaps bool) {
-	met := analysis.RuleMatch{Tier: 1, Rule: eng.rules[rule].ID, Uncertain: perhaps}
+func (eng *ruleEngine) recordRuleMatch(s *runBuffers, c *analysis.ActionCase, effectIndex, ruleIndex int, location string, isUncertain bool) {
+	met := analysis.RuleMatch{Tier: 1, RuleNameOrID: eng.rules[ruleIndex].ID, Uncertain: isUncertain}
 	for i := range s.hits {
-		if h := &s.hits[i]; h.rule == rule {
-			c.RecordMatch(at, met)
-			h.isUncertain = h.isUncertain && perhaps
+		if h := &s.hits[i]; h.rule == ruleIndex {
+			c.RecordMatch(effectIndex, met)
+			h.isUncertain = h.isUncertain && isUncertain
 			return
 		}
 	}
-	if list := eng.requires[rule]; len(list) > 0 && !anyHolds(s, c, list) {
+	if list := eng.requires[ruleIndex]; len(list) > 0 && !anyClauseHolds(s, c, list) {
 		return
 	}
-	if list := eng.unless[rule]; len(list) > 0 && anyHolds(s, c, list) {
+	if list := eng.unless[ruleIndex]; len(list) > 0 && anyClauseHolds(s, c, list) {
 		return
 	}
-	c.RecordMatch(at, met)
-	s.hits = append(s.hits, ruleHit{rule, where, perhaps})
+	c.RecordMatch(effectIndex, met)
+	s.hits = append(s.hits, ruleHit{ruleIndex, location, isUncertain})
 }
 
-// anyHolds reports whether one of the clauses holds for an effect of the case.
-func anyHolds(s *runBuffers, c *analysis.Case, list []compiledClause) bool {
+// anyClauseHolds reports whether one of the clauses holds for an effect of the case.
+func anyClauseHolds(s *runBuffers, c *analysis.ActionCase, list []compiledClause) bool {
 	next := 0
 	for i := range c.Effects {
 		e := &c.Effects[i]

@@ -41,7 +41,7 @@ func hostileTexts() []hostileText {
 		{"megabytes of spaces, then an attack", strings.Repeat(" ", 8<<20) + "rm -rf /", true},
 		{"megabytes of zero-width spaces", strings.Repeat("\u200b", 4<<20), true},
 		{"megabytes of NUL", strings.Repeat("\x00", 8<<20), true},
-		{"ten thousand windows", strings.Repeat("a b ", 10_000*maxLength/2), true},
+		{"ten thousand windows", strings.Repeat("a b ", 10_000*maxWindowTokens/2), true},
 		{"one letter", fill("x"), false},
 		{"words of one letter", fill("a "), true},
 		{"punctuation", fill("-"), true},
@@ -115,8 +115,8 @@ func TestScoreIsStopped(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	r := &stopping{runner: l.session, stop: stop}
-	s, err := m.score(ctx, &loadedModel{tokens: l.tokens, session: r}, make([]int64, 5*m.length))
+	r := &stopping{modelGraphRunner: l.session, stop: stop}
+	s, err := m.score(ctx, &loadedModel{tokenizer: l.tokenizer, session: r}, make([]int64, 5*m.windowTokenCount))
 	if !errors.Is(err, context.Canceled) || s != (Score{}) || r.calls != 2 {
 		t.Errorf("%+v, %v after %d windows", s, err, r.calls)
 	}
@@ -124,7 +124,7 @@ func TestScoreIsStopped(t *testing.T) {
 
 // stopping is a runner whose caller stops waiting during the second window.
 type stopping struct {
-	runner
+	modelGraphRunner
 	stop  func()
 	calls int
 }
@@ -133,7 +133,7 @@ func (r *stopping) run(ctx context.Context, ids []int64) ([]float32, error) {
 	if r.calls++; r.calls == 2 {
 		r.stop()
 	}
-	return r.runner.run(ctx, ids)
+	return r.modelGraphRunner.run(ctx, ids)
 }
 
 // FuzzScore: no text makes the model fail in another way than "too long", and

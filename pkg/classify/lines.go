@@ -12,11 +12,11 @@ type commandLine struct {
 	argsStart   int // where the arguments start
 }
 
-// maxLines and maxLineBytes limit how much of a command's effects is matched. A case that exceeds them is
+// maxMatchedCommandLines and maxLineBytes limit how much of a command's effects is matched. A case that exceeds them is
 // reported as unexamined.
 const (
-	maxLines     = 1024
-	maxLineBytes = 64 << 10
+	maxMatchedCommandLines = 1024
+	maxLineBytes           = 64 << 10
 )
 
 // appendArgs appends arguments separated by spaces. Arguments that are empty or contain spaces, quotes or
@@ -58,7 +58,7 @@ func (s *runBuffers) appendLines(effects []effect.Effect) bool {
 		for _, arg := range e.Args {
 			size += len(arg) + 3
 		}
-		if len(s.lines) == maxLines || len(s.buf)+size > maxLineBytes {
+		if len(s.lines) == maxMatchedCommandLines || len(s.buf)+size > maxLineBytes {
 			return false
 		}
 		l := commandLine{effectIndex: i, start: len(s.buf)}

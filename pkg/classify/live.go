@@ -15,50 +15,50 @@ import (
 type matchCondition uint8
 
 const (
-	needNothing matchCondition = iota // the match always counts
-	needCode                          // the text is run, or passed to an unknown program
-	needReader                        // the text is sent to a model, a person or another machine
-	needRequest                       // the text is part of a request that an application parses
+	matchConditionNone           matchCondition = iota // the match always counts
+	matchConditionTextIsExecuted                       // the text is run, or passed to an unknown program
+	matchConditionTextIsRead                           // the text is sent to a model, a person or another machine
+	matchConditionTextInRequest                        // the text is part of a request that an application parses
 )
 
 // A textUse says whether a text is run, read or sent.
 type textUse uint8
 
 const (
-	textIsRun            textUse = 1 << iota // run, or possibly run
-	textIsRead                               // read by a person or a model
-	textIsParsedByServer                     // parsed by a server
-	textGoesToUnknown                        // passed to an unknown program, which may run or send it
+	textIsRun                textUse = 1 << iota // run, or possibly run
+	textIsRead                                   // read by a person or a model
+	textIsParsedByServer                         // parsed by a server
+	textGoesToUnknownProgram                     // passed to an unknown program, which may run or send it
 )
 
 // satisfies reports whether a pattern's match counts in a text that is used this way (ok), and
 // whether that is uncertain (perhaps).
 func (l textUse) satisfies(n matchCondition) (ok, perhaps bool) {
 	switch n {
-	case needNothing:
+	case matchConditionNone:
 		return true, false
-	case needCode:
-		return l&(textIsRun|textGoesToUnknown) != 0, false
-	case needRequest:
-		return l&(textIsParsedByServer|textGoesToUnknown) != 0, l&textIsParsedByServer == 0
-	case needReader:
+	case matchConditionTextIsExecuted:
+		return l&(textIsRun|textGoesToUnknownProgram) != 0, false
+	case matchConditionTextInRequest:
+		return l&(textIsParsedByServer|textGoesToUnknownProgram) != 0, l&textIsParsedByServer == 0
+	case matchConditionTextIsRead:
 	}
-	return l&(textIsRead|textGoesToUnknown) != 0, l&textIsRead == 0
+	return l&(textIsRead|textGoesToUnknownProgram) != 0, l&textIsRead == 0
 }
 
 // commandTextUse returns how the whole text of a command is used. Parts that could not be analysed
 // may run or send the text; a text that is sent as a message or written to an instructions file for
 // agents is read.
-func commandTextUse(c *analysis.Case) textUse {
+func commandTextUse(c *analysis.ActionCase) textUse {
 	var l textUse
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
 		case e.RunsText():
-			l |= textIsRun | textGoesToUnknown
+			l |= textIsRun | textGoesToUnknownProgram
 		case e.Kind == effect.SendMessage:
 			l |= textIsRead
-		case (e.Kind == effect.WriteFile || e.Kind == effect.Persist) && agentReads(e):
+		case (e.Kind == effect.WriteFile || e.Kind == effect.Persist) && touchesAgentInstructionFile(e):
 			l |= textIsRead
 		}
 	}
@@ -70,7 +70,7 @@ func commandTextUse(c *analysis.Case) textUse {
 func argumentTextUse(e *effect.Effect) textUse {
 	var l textUse
 	if e.Class == effect.UnknownClass {
-		l |= textGoesToUnknown
+		l |= textGoesToUnknownProgram
 	}
 	if programs.Evaluators[e.Program] || programs.InterpreterLanguage(e.Program) != "" {
 		l |= textIsRun
@@ -84,10 +84,10 @@ func argumentTextUse(e *effect.Effect) textUse {
 	return l
 }
 
-// agentReads reports whether an effect touches a file that agents read as instructions.
-func agentReads(e *effect.Effect) bool {
-	_, ok := agentFiles().Touches(e.Path, e.Pattern, e.Recursive)
+// touchesAgentInstructionFile reports whether an effect touches a file that agents read as instructions.
+func touchesAgentInstructionFile(e *effect.Effect) bool {
+	_, ok := agentInstructionFileGlobs().FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
 	return ok
 }
 
-var agentFiles = sync.OnceValue(func() *effect.Globs { return mustGlobs(expandLists([]string{"@agent_reads"}, knowledge.Paths), nil) })
+var agentInstructionFileGlobs = sync.OnceValue(func() *effect.Globs { return mustGlobs(expandLists([]string{"@agent_reads"}, knowledge.Paths), nil) })

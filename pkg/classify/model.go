@@ -24,44 +24,44 @@ import (
 )
 
 // ErrNoRuntime means that this build cannot run models in-process.
-var ErrNoRuntime = errors.New("this build of shield has no ONNX Runtime; install a build of shield with cgo")
+var ErrNoRuntime = errors.New("this build of shield has no ONNX Runtime")
 
 // A Card is a model's shield.json: what shield needs to know in addition to
 // HuggingFace's files. Every field is optional.
 type Card struct {
-	Name            string             `json:"name,omitzero"`
-	Version         string             `json:"version,omitzero"`
-	Threshold       float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
-	Thresholds      map[string]float64 `json:"thresholds,omitzero"`      // overrides Threshold, by type of action
-	SafeThresholds  map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
-	DoubtThresholds map[string]float64 `json:"doubts,omitzero"`          // by [analysis.Doubt.Cause]: least confidence at which SAFE removes the doubt
-	SkipTypes       []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
-	MaxLength       int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
-	MaliciousLabel  string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
-	Optimized       bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
-	LinearModel     *LinearModelCard   `json:"wide,omitzero"`            // a fast linear model that answers alone if it is certain; nil: there is none
-	Licence         string             `json:"licence,omitzero"`
-	Sources         jsontext.Value     `json:"sources,omitzero"`  // the data sets that the model was trained on
-	Measured        jsontext.Value     `json:"measured,omitzero"` // results of the measurements of the model
+	Name                       string             `json:"name,omitzero"`
+	Version                    string             `json:"version,omitzero"`
+	BlockThreshold             float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
+	BlockThresholdByActionType map[string]float64 `json:"thresholds,omitzero"`      // overrides Threshold, by type of action
+	SafeThresholdByActionType  map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
+	SafeThresholdByDoubtCause  map[string]float64 `json:"doubts,omitzero"`          // by [analysis.Doubt.Cause]: least confidence at which SAFE removes the doubt
+	SkipTypes                  []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
+	MaxWindowTokens            int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
+	MaliciousLabel             string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
+	Optimized                  bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
+	LinearModel                *LinearModelCard   `json:"wide,omitzero"`            // a fast linear model that answers alone if it is certain; nil: there is none
+	Licence                    string             `json:"licence,omitzero"`
+	TrainingDataSources        jsontext.Value     `json:"sources,omitzero"`  // the data sets that the model was trained on
+	EvaluationResults          jsontext.Value     `json:"measured,omitzero"` // results of the measurements of the model
 }
 
 // A config holds the fields of a HuggingFace config.json that shield reads.
-type config struct {
-	ID2Label  map[string]string `json:"id2label"`
-	Positions int               `json:"max_position_embeddings"`
-	Vocab     int               `json:"vocab_size"`
-	Padding   int               `json:"pad_token_id"`
-	Type      string            `json:"model_type"`
+type huggingFaceConfig struct {
+	ID2Label              map[string]string `json:"id2label"`
+	MaxPositionEmbeddings int               `json:"max_position_embeddings"`
+	Vocab                 int               `json:"vocab_size"`
+	PadTokenID            int               `json:"pad_token_id"`
+	Type                  string            `json:"model_type"`
 }
 
 // Limits of a model's files, in bytes, and of how a text is read.
 const (
-	maxModelFile = 1 << 30
-	maxJSONFile  = 32 << 20
-	maxLength    = 512 // tokens per window
-	minLength    = 16
-	maxWindows   = 32      // per text
-	maxTokens    = 4 << 10 // maximum for all windows of a text together; the time for a window grows faster than its length
+	maxModelFileBytes = 1 << 30
+	maxJSONFileBytes  = 32 << 20
+	maxWindowTokens   = 512 // tokens per window
+	minWindowTokens   = 16
+	maxWindows        = 32      // per text
+	maxTokens         = 4 << 10 // maximum for all windows of a text together; the time for a window grows faster than its length
 )
 
 // modelFiles are the paths at which exports store the graph.
@@ -71,40 +71,40 @@ var modelFiles = [...]string{"model.onnx", "onnx/model.onnx", "onnx/model_quanti
 // model.onnx, tokenizer.json, config.json and, optionally, shield.json. It is
 // loaded when the first text is scored. Goroutines share it.
 type Model struct {
-	Card      Card
-	Digest    string // SHA-256 over the names and contents of its files, in hex
-	SingleUse bool   // the process scores only one text: load faster, score slower; set before the first call
+	Card             Card
+	Digest           string // SHA-256 over the names and contents of its files, in hex
+	ScoresSingleText bool   // the process scores only one text: load faster, score slower; set before the first call
 
-	files         fs.FS
-	isShieldModel bool              // shield's own model, whose tokenizer shield implements itself
-	preprocessed  preprocessedFiles // preprocessed parts of shield's own model; nil: all files are parsed
-	graphFile     string            // name of the file with the graph; "" if the model is preprocessed
-	malicious     int               // index of the label for malicious text in the model's output
-	labels        int
-	length        int // tokens of a window, including special tokens
-	vocab         int
-	runtime       func() (string, error)
-	tokens        func() (*tokenizer.Tokenizer, error)
-	linearWeights func() ([]byte, error) // reads the weights of the linear model
-	load          func() (*loadedModel, error)
+	files               fs.FS
+	isShieldModel       bool              // shield's own model, whose tokenizer shield implements itself
+	preprocessed        preprocessedFiles // preprocessed parts of shield's own model; nil: all files are parsed
+	graphFile           string            // name of the file with the graph; "" if the model is preprocessed
+	maliciousLabelIndex int               // index of the label for malicious text in the model's output
+	labelCount          int
+	windowTokenCount    int // tokens of a window, including special tokens
+	vocabSize           int
+	onnxRuntimePath     func() (string, error)
+	loadTokenizer       func() (*tokenizer.Tokenizer, error)
+	linearWeights       func() ([]byte, error) // reads the weights of the linear model
+	load                func() (*loadedModel, error)
 }
 
 // A loadedModel holds the tokenizer and the graph that scoring needs.
 type loadedModel struct {
-	tokens  *tokenizer.Tokenizer
-	session runner
+	tokenizer *tokenizer.Tokenizer
+	session   modelGraphRunner
 }
 
 // A runner runs a graph on the tokens of one window and returns its logits.
-type runner interface {
+type modelGraphRunner interface {
 	run(ctx context.Context, ids []int64) ([]float32, error)
 }
 
 // OpenModel reads the description of the model in a folder. It returns an error for a model that shield does
 // not support. When the model is loaded, runtime is called for the path of ONNX Runtime. digest is the known
 // digest of shield's own model; it is "" for a user's model, whose files are hashed.
-func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Model, error) {
-	m := &Model{files: files, isShieldModel: digest != "", Digest: digest, runtime: runtime}
+func OpenModel(files fs.FS, digest string, onnxRuntimePath func() (string, error)) (*Model, error) {
+	m := &Model{files: files, isShieldModel: digest != "", Digest: digest, onnxRuntimePath: onnxRuntimePath}
 	if info, err := fs.Stat(files, "."); err != nil || !info.IsDir() {
 		return nil, errors.New("model: the folder does not exist; name a folder with model.onnx")
 	}
@@ -128,7 +128,7 @@ func OpenModel(files fs.FS, digest string, runtime func() (string, error)) (*Mod
 			return nil, err
 		}
 	}
-	m.tokens, m.linearWeights, m.load = sync.OnceValues(m.readTokenizer), sync.OnceValues(m.readLinearWeights), sync.OnceValues(m.loadParts)
+	m.loadTokenizer, m.linearWeights, m.load = sync.OnceValues(m.readTokenizer), sync.OnceValues(m.readLinearWeights), sync.OnceValues(m.loadTokenizerAndGraph)
 	return m, nil
 }
 
@@ -154,13 +154,13 @@ func (m *Model) readCard() error {
 	if err := json.Unmarshal(data, &m.Card, json.RejectUnknownMembers(true)); err != nil {
 		return fmt.Errorf("model: shield.json is invalid: %w; install the model again with 'shield model pull --force'", err)
 	}
-	limits := slices.AppendSeq([]float64{m.Card.Threshold}, maps.Values(m.Card.DoubtThresholds))
-	for cause := range m.Card.DoubtThresholds {
-		if !analysis.ModelMayClear(cause) {
+	limits := slices.AppendSeq([]float64{m.Card.BlockThreshold}, maps.Values(m.Card.SafeThresholdByDoubtCause))
+	for cause := range m.Card.SafeThresholdByDoubtCause {
+		if !analysis.CanModelAllowDanger(cause) {
 			return fmt.Errorf("model: shield.json: no model may allow an unknown effect of the kind %.40q; remove that key from doubts", cause)
 		}
 	}
-	for _, byType := range []map[string]float64{m.Card.Thresholds, m.Card.SafeThresholds} {
+	for _, byType := range []map[string]float64{m.Card.BlockThresholdByActionType, m.Card.SafeThresholdByActionType} {
 		limits = slices.AppendSeq(limits, maps.Values(byType))
 	}
 	for _, t := range limits {
@@ -179,26 +179,26 @@ func (m *Model) readConfig() error {
 	if err != nil {
 		return err
 	}
-	var c config
+	var c huggingFaceConfig
 	if err := json.Unmarshal(data, &c); err != nil {
 		return fmt.Errorf("model: config.json is invalid: %w; install the model again with 'shield model pull --force'", err)
 	}
-	if m.malicious, err = maliciousLabel(c.ID2Label, m.Card.MaliciousLabel); err != nil {
+	if m.maliciousLabelIndex, err = maliciousLabel(c.ID2Label, m.Card.MaliciousLabel); err != nil {
 		return err
 	}
-	m.labels, m.vocab = len(c.ID2Label), c.Vocab
-	m.length = maxLength
-	if c.Positions > 0 {
-		m.length = min(m.length, c.Positions)
+	m.labelCount, m.vocabSize = len(c.ID2Label), c.Vocab
+	m.windowTokenCount = maxWindowTokens
+	if c.MaxPositionEmbeddings > 0 {
+		m.windowTokenCount = min(m.windowTokenCount, c.MaxPositionEmbeddings)
 	}
 	if c.Type == "roberta" || c.Type == "xlm-roberta" {
-		m.length -= 2 // RoBERTa numbers positions from the number after the padding token's, so two positions are unused
+		m.windowTokenCount -= 2 // RoBERTa numbers positions from the number after the padding token's, so two positions are unused
 	}
-	if m.Card.MaxLength > 0 {
-		m.length = min(m.length, m.Card.MaxLength)
+	if m.Card.MaxWindowTokens > 0 {
+		m.windowTokenCount = min(m.windowTokenCount, m.Card.MaxWindowTokens)
 	}
-	if m.length < minLength {
-		return fmt.Errorf("model: windows of %d tokens are too short; set max_length in shield.json to at least %d", m.length, minLength)
+	if m.windowTokenCount < minWindowTokens {
+		return fmt.Errorf("model: windows of %d tokens are too short; set max_length in shield.json to at least %d", m.windowTokenCount, minWindowTokens)
 	}
 	if c.Vocab <= 0 {
 		return errors.New("model: config.json: vocab_size is missing; use the config.json of the model")
@@ -238,12 +238,12 @@ func maliciousLabel(labels map[string]string, name string) (int, error) {
 	return found, nil
 }
 
-// loadParts loads tokenizer and graph in parallel.
-func (m *Model) loadParts() (*loadedModel, error) {
+// loadTokenizerAndGraph loads tokenizer and graph in parallel.
+func (m *Model) loadTokenizerAndGraph() (*loadedModel, error) {
 	var l loadedModel
 	var tokenErr, graphErr error
 	var wg sync.WaitGroup
-	wg.Go(func() { l.tokens, tokenErr = m.tokens() })
+	wg.Go(func() { l.tokenizer, tokenErr = m.loadTokenizer() })
 	wg.Go(func() { l.session, graphErr = m.readGraph() })
 	wg.Wait()
 	switch {
@@ -254,20 +254,20 @@ func (m *Model) loadParts() (*loadedModel, error) {
 	case graphErr != nil:
 		return nil, graphErr
 	}
-	if m.length < minLength+l.tokens.SpecialTokenCount() {
-		return nil, fmt.Errorf("model: windows of %d tokens are too short, since tokenizer.json adds %d tokens to each text; raise max_length in shield.json", m.length, l.tokens.SpecialTokenCount())
+	if m.windowTokenCount < minWindowTokens+l.tokenizer.SpecialTokenCount() {
+		return nil, fmt.Errorf("model: windows of %d tokens are too short, since tokenizer.json adds %d tokens to each text; raise max_length in shield.json", m.windowTokenCount, l.tokenizer.SpecialTokenCount())
 	}
 	// Run the model once, so that a model that cannot run is an error now and not at the first text.
-	ids := l.tokens.AddSpecialTokens(nil, nil)
+	ids := l.tokenizer.AddSpecialTokens(nil, nil)
 	logits, err := l.session.run(context.Background(), ids)
-	if err == nil && len(logits) != m.labels {
-		err = fmt.Errorf("model: model.onnx returns %d numbers, but config.json has %d labels; use the files of one model", len(logits), m.labels)
+	if err == nil && len(logits) != m.labelCount {
+		err = fmt.Errorf("model: model.onnx returns %d numbers, but config.json has %d labels; use the files of one model", len(logits), m.labelCount)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model: model.onnx failed on a test input: %w; install the model again with 'shield model pull --force'", err)
 	}
-	if !m.SingleUse {
-		releaseFiles()
+	if !m.ScoresSingleText {
+		releaseResidentProgramFilePages()
 	}
 	return &l, nil
 }
@@ -277,7 +277,7 @@ func (m *Model) loadParts() (*loadedModel, error) {
 type preprocessedFiles interface {
 	PackedTokenizer() string
 	PackedGraph() ([]byte, error)
-	PackedTable() string
+	NGramWeightTable() string
 }
 
 // A graphFormat is the format of a stored graph.
@@ -293,13 +293,13 @@ func (m *Model) openTokenizer() (*tokenizer.Tokenizer, error) {
 	if m.preprocessed != nil {
 		return tokenizer.OpenPacked(m.preprocessed.PackedTokenizer())
 	}
-	data, err := readFile(m.files, "tokenizer.json", maxJSONFile)
+	data, err := readFile(m.files, "tokenizer.json", maxJSONFileBytes)
 	if err != nil {
 		return nil, err
 	}
-	read := tokenizer.OpenUserModel
+	read := tokenizer.OpenUserSuppliedModel
 	if m.isShieldModel {
-		read = tokenizer.Open
+		read = tokenizer.OpenBuiltinModel
 	}
 	t, err := read(data)
 	if err != nil {
@@ -313,14 +313,14 @@ func (m *Model) readTokenizer() (*tokenizer.Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Size() > m.vocab {
-		return nil, fmt.Errorf("model: tokenizer.json has token numbers up to %d, but the model has only %d tokens; use the files of one model", t.Size()-1, m.vocab)
+	if t.VocabSize() > m.vocabSize {
+		return nil, fmt.Errorf("model: tokenizer.json has token numbers up to %d, but the model has only %d tokens; use the files of one model", t.VocabSize()-1, m.vocabSize)
 	}
 	return t, nil
 }
 
-func (m *Model) readGraph() (runner, error) {
-	path, err := m.runtime()
+func (m *Model) readGraph() (modelGraphRunner, error) {
+	path, err := m.onnxRuntimePath()
 	if err != nil {
 		return nil, err
 	}
@@ -329,9 +329,9 @@ func (m *Model) readGraph() (runner, error) {
 		if err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
-		return newSession(path, data, &ownGraph, ortFormatGraph, m.SingleUse)
+		return newSession(path, data, &shieldModelGraph, ortFormatGraph, m.ScoresSingleText)
 	}
-	data, err := readFile(m.files, m.graphFile, maxModelFile)
+	data, err := readFile(m.files, m.graphFile, maxModelFileBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -343,11 +343,11 @@ func (m *Model) readGraph() (runner, error) {
 	if m.Card.Optimized {
 		f = optimizedGraph
 	}
-	return newSession(path, data, g, f, m.SingleUse)
+	return newSession(path, data, g, f, m.ScoresSingleText)
 }
 
-// ownGraph is the result of readGraph for shield's own model.
-var ownGraph = graph{
+// shieldModelGraph is the result of readGraph for shield's own model.
+var shieldModelGraph = graph{
 	inputs:  []tensorInfo{{"input_ids", elemInt64}},
 	outputs: []tensorInfo{{"logits", elemFloat}},
 }
@@ -361,7 +361,7 @@ func (m *Model) Runtime() (path, version string, err error) {
 	if _, err := m.load(); err != nil {
 		return "", "", err
 	}
-	path, err = m.runtime()
+	path, err = m.onnxRuntimePath()
 	return path, runtimeVersion(), err
 }
 
@@ -369,7 +369,7 @@ func (m *Model) Runtime() (path, version string, err error) {
 // windows, and the most suspicious window counts. The linear model ranks the windows, and so
 // decides which of them the full model reads.
 func (m *Model) Score(ctx context.Context, text string) (Score, error) {
-	tokens, err := m.tokens()
+	tokens, err := m.loadTokenizer()
 	if err != nil {
 		_, all := m.load() // load also reports errors of the graph, which take precedence
 		return Score{}, cmp.Or(all, err)
@@ -390,23 +390,23 @@ func (m *Model) Score(ctx context.Context, text string) (Score, error) {
 
 func (m *Model) score(ctx context.Context, l *loadedModel, ids []int64) (Score, error) {
 	var worst float64
-	windows, whole := m.splitWindows(ids, l.tokens.SpecialTokenCount())
-	most := m.rankWindows(l.tokens, windows)
+	windows, whole := m.splitWindows(ids, l.tokenizer.SpecialTokenCount())
+	most := m.rankWindowsBySuspicion(l.tokenizer, windows)
 	for i, window := range windows {
 		if i > 0 && most != nil && most[i] <= worst {
 			break // the remaining windows cannot be more suspicious than one that was read
 		}
-		logits, err := l.session.run(ctx, l.tokens.AddSpecialTokens(nil, window))
+		logits, err := l.session.run(ctx, l.tokenizer.AddSpecialTokens(nil, window))
 		if err != nil {
 			return Score{}, fmt.Errorf("model: %w", err)
 		}
-		p, err := probability(logits, m.malicious)
+		p, err := probability(logits, m.maliciousLabelIndex)
 		if err != nil {
 			return Score{}, err
 		}
 		worst = max(worst, p)
 	}
-	s := m.label(worst)
+	s := m.scoreForProbability(worst)
 	if !whole && !s.Injection {
 		// An attack in the part that was read counts, but a text is only safe if all of it was read.
 		return Score{}, ErrTooLong
@@ -417,7 +417,7 @@ func (m *Model) score(ctx context.Context, l *loadedModel, ids []int64) (Score, 
 // splitWindows splits the tokens of a text into overlapping windows; overhead is the number of special tokens of a
 // window. whole is false if the text has more tokens than are read.
 func (m *Model) splitWindows(ids []int64, overhead int) (windows [][]int64, whole bool) {
-	room := m.length - overhead
+	room := m.windowTokenCount - overhead
 	for len(windows) < m.maxWindowCount() {
 		windows = append(windows, ids[:min(room, len(ids))])
 		if len(ids) <= room {
@@ -429,14 +429,14 @@ func (m *Model) splitWindows(ids []int64, overhead int) (windows [][]int64, whol
 }
 
 // maxWindowCount returns the maximum number of windows that are read of one text.
-func (m *Model) maxWindowCount() int { return min(maxWindows, maxTokens/m.length) }
+func (m *Model) maxWindowCount() int { return min(maxWindows, maxTokens/m.windowTokenCount) }
 
-// label returns the more probable label for the probability of an injection.
-func (m *Model) label(p float64) Score {
-	if p >= 0.5 {
-		return Score{Injection: true, Confidence: p}
+// scoreForProbability returns the more probable label for the probability of an injection.
+func (m *Model) scoreForProbability(injectionProbability float64) Score {
+	if injectionProbability >= 0.5 {
+		return Score{Injection: true, Confidence: injectionProbability}
 	}
-	return Score{Confidence: 1 - p}
+	return Score{Confidence: 1 - injectionProbability}
 }
 
 // Digest returns the SHA-256 over names and contents of a model's files, in
@@ -454,10 +454,10 @@ func Digest(files fs.FS) (string, error) {
 			return "", fmt.Errorf("model: %w", err)
 		}
 		one := sha256.New()
-		n, err := io.Copy(one, io.LimitReader(f, maxModelFile+1))
+		n, err := io.Copy(one, io.LimitReader(f, maxModelFileBytes+1))
 		f.Close()
-		if err == nil && n > maxModelFile {
-			err = fmt.Errorf("%s is larger than %d MiB; use a smaller model", name, maxModelFile>>20)
+		if err == nil && n > maxModelFileBytes {
+			err = fmt.Errorf("%s is larger than %d MiB; use a smaller model", name, maxModelFileBytes>>20)
 		}
 		if err != nil {
 			return "", fmt.Errorf("model: %w", err)

@@ -33,11 +33,11 @@ func BenchmarkScore(b *testing.B) {
 				m, l := openBench(b, dir)
 				text := "execute_command:"
 				for {
-					ids, err := l.tokens.Encode(b.Context(), text+" a")
+					ids, err := l.tokenizer.Encode(b.Context(), text+" a")
 					if err != nil {
 						b.Fatal(err)
 					}
-					if len(ids)+l.tokens.SpecialTokenCount() > n {
+					if len(ids)+l.tokenizer.SpecialTokenCount() > n {
 						break
 					}
 					text += " a"

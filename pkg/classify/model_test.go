@@ -217,14 +217,14 @@ func TestModelWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	const bad = 77
-	room := m.length - l.tokens.SpecialTokenCount()
+	room := m.windowTokenCount - l.tokenizer.SpecialTokenCount()
 	for _, length := range []int{0, 1, room - 1, room, room + 1, 3 * room, 6 * room} {
 		for _, at := range []int{0, room - 1, room, room + 1, length / 2, length - 1} {
 			ids := make([]int64, length)
 			if at >= 0 && at < length {
 				ids[at] = bad
 			}
-			s, err := m.score(t.Context(), &loadedModel{tokens: l.tokens, session: &marks{bad: bad}}, ids)
+			s, err := m.score(t.Context(), &loadedModel{tokenizer: l.tokenizer, session: &marks{bad: bad}}, ids)
 			if want := at >= 0 && at < length; err != nil || s.Injection != want {
 				t.Errorf("%d tokens, attack at %d: %+v, %v", length, at, s, err)
 			}
@@ -232,11 +232,11 @@ func TestModelWindows(t *testing.T) {
 	}
 	r := &marks{bad: bad}
 	ids := make([]int64, 100*room)
-	if s, err := m.score(t.Context(), &loadedModel{tokens: l.tokens, session: r}, ids); !errors.Is(err, ErrTooLong) || r.calls != m.maxWindowCount() {
+	if s, err := m.score(t.Context(), &loadedModel{tokenizer: l.tokenizer, session: r}, ids); !errors.Is(err, ErrTooLong) || r.calls != m.maxWindowCount() {
 		t.Errorf("much text: %+v, %v after %d windows", s, err, r.calls)
 	}
 	ids[5] = bad
-	if s, err := m.score(t.Context(), &loadedModel{tokens: l.tokens, session: r}, ids); err != nil || !s.Injection {
+	if s, err := m.score(t.Context(), &loadedModel{tokenizer: l.tokenizer, session: r}, ids); err != nil || !s.Injection {
 		t.Errorf("much text that begins with an attack: %+v, %v", s, err)
 	}
 	if s, err := m.Score(t.Context(), strings.Repeat("a b ", 1<<20)); !errors.Is(err, ErrTooLong) {

@@ -24,30 +24,30 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// Native reports whether this build can load ONNX Runtime at all.
-const Native = true
+// IsONNXRuntimeSupported reports whether this build can load ONNX Runtime at all.
+const IsONNXRuntimeSupported = true
 
-// environment starts ONNX Runtime. A process has only one runtime, of the library that is loaded first.
-var environment = struct {
+// onnxEnvironment starts ONNX Runtime. A process has only one runtime, of the library that is loaded first.
+var onnxEnvironment = struct {
 	sync.Mutex
 	path string
 	err  error
 }{}
 
 func startRuntime(path string) error {
-	environment.Lock()
-	defer environment.Unlock()
+	onnxEnvironment.Lock()
+	defer onnxEnvironment.Unlock()
 	switch {
-	case environment.path == "":
-		environment.path = path
+	case onnxEnvironment.path == "":
+		onnxEnvironment.path = path
 		ort.SetSharedLibraryPath(path)
 		if err := ort.InitializeEnvironment(ort.WithLogLevelFatal()); err != nil {
-			environment.err = fmt.Errorf("ONNX Runtime cannot be loaded from %s: %w; set classifier.onnxruntime to the path of the library", path, err)
+			onnxEnvironment.err = fmt.Errorf("ONNX Runtime cannot be loaded from %s: %w; set classifier.onnxruntime to the path of the library", path, err)
 		}
-	case environment.path != path && environment.err == nil:
-		return fmt.Errorf("load ONNX Runtime from %s: this process already loaded %s; use one library", path, environment.path)
+	case onnxEnvironment.path != path && onnxEnvironment.err == nil:
+		return fmt.Errorf("load ONNX Runtime from %s: this process already loaded %s; use one library", path, onnxEnvironment.path)
 	}
-	return environment.err
+	return onnxEnvironment.err
 }
 
 // runtimeVersion returns the release of the library that was loaded.
@@ -60,8 +60,8 @@ type session struct {
 	inputs []tensorInfo
 }
 
-// used pins the Go memory that ONNX Runtime uses in place as long as the process lives.
-var used struct {
+// pinnedRuntimeMemory pins the Go memory that ONNX Runtime uses in place as long as the process lives.
+var pinnedRuntimeMemory struct {
 	sync.Mutex
 	runtime.Pinner
 }
@@ -69,7 +69,7 @@ var used struct {
 // newSession loads a graph. Data in the format ortFormatGraph must stay unchanged as long as the
 // process lives: ONNX Runtime uses it in place. single is true for a process that runs the graph
 // once.
-func newSession(library string, data []byte, g *graph, f graphFormat, single bool) (runner, error) {
+func newSession(library string, data []byte, g *graph, f graphFormat, single bool) (modelGraphRunner, error) {
 	inputs, err := g.supportedInputs()
 	if err != nil {
 		return nil, err
@@ -93,9 +93,9 @@ func newSession(library string, data []byte, g *graph, f graphFormat, single boo
 	// https://github.com/microsoft/onnxruntime/blob/v1.24.1/include/onnxruntime/core/session/onnxruntime_session_options_config_keys.h
 	var entries []string
 	if f == ortFormatGraph {
-		used.Lock()
-		used.Pin(unsafe.SliceData(data))
-		used.Unlock()
+		pinnedRuntimeMemory.Lock()
+		pinnedRuntimeMemory.Pin(unsafe.SliceData(data))
+		pinnedRuntimeMemory.Unlock()
 		entries = append(entries, "session.use_ort_model_bytes_directly", "session.use_ort_model_bytes_for_initializers")
 	}
 	if single {

@@ -2,9 +2,11 @@
 
 package classify
 
-// Native reports whether this build can load ONNX Runtime at all.
-const Native = false
+// IsONNXRuntimeSupported reports whether this build can load ONNX Runtime at all.
+const IsONNXRuntimeSupported = false
 
-func newSession(string, []byte, *graph, graphFormat, bool) (runner, error) { return nil, ErrNoRuntime }
+func newSession(string, []byte, *graph, graphFormat, bool) (modelGraphRunner, error) {
+	return nil, ErrNoRuntime
+}
 
 func runtimeVersion() string { return "" }

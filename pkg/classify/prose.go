@@ -20,7 +20,7 @@ const (
 // for people, such as the message of git commit. Words about an attack in such a value are no
 // reason to suspect a command whose programs are all known. ok is false if the command has no such
 // value, or if the arguments of a program are not understood.
-func withoutProse(c *analysis.Case) (text string, ok bool) {
+func withoutProse(c *analysis.ActionCase) (text string, ok bool) {
 	if c.Action == nil {
 		return "", false
 	}
@@ -52,7 +52,7 @@ func withoutProse(c *analysis.Case) (text string, ok bool) {
 	}
 	payload := maps.Clone(c.Action.Payload)
 	payload["command"] = shorter
-	text, err := Text(&action.Action{Type: c.Action.Type, Payload: payload})
+	text, err := ModelInputText(&action.Action{Type: c.Action.Type, Payload: payload})
 	return text, err == nil
 }
 

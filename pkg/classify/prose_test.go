@@ -26,11 +26,11 @@ func (w wary) Score(_ context.Context, text string) (Score, error) {
 // TestProse judges commands with a model that suspects words about attacks: in a
 // message they are data, and everywhere else they count.
 func TestProse(t *testing.T) {
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", Roots: []string{"/home/dev/project"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Home: "/home/dev", CWD: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := New(Options{Model: wary{"rm -rf", "evil"}, Home: "/home/dev", Roots: []string{"/home/dev/project"}})
+	k := New(Options{Model: wary{"rm -rf", "evil"}, Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}})
 	for command, want := range map[string]verdict.Decision{
 		"git commit -m 'refuse rm -rf / in scripts'":                        verdict.Allow,
 		"git add a.go && git commit --message='refuse rm -rf / in scripts'": verdict.Allow,

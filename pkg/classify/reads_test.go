@@ -19,13 +19,13 @@ func TestExpressionReads(t *testing.T) {
 	const mostOfAll, mostOfOne = 30_000, 5_000 // bytes
 	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
 	reads := map[string]int{}
-	s := newScratch(eng)
+	s := newRunBuffers(eng)
 	for _, c := range sampleCases(t) {
 		texts := c.Views()
 		for i := range eng.rules {
 			texts = append(texts, c.FieldViews(eng.rules[i].fields...)...)
 		}
-		seen := map[analysis.View]bool{}
+		seen := map[analysis.PayloadTextVariant]bool{}
 		for _, v := range texts {
 			if seen[v] {
 				continue
@@ -35,7 +35,7 @@ func TestExpressionReads(t *testing.T) {
 			prefilter.Scan(eng.textLiterals, v.Text, s.foundTextLiterals)
 			for id := range eng.patterns {
 				p := &eng.patterns[id]
-				if s.foundTextLiterals[id/64]&(1<<(id%64)) != 0 && s.hasAll(p) && eng.rules[p.rule].readsView(c, v) {
+				if s.foundTextLiterals[id/64]&(1<<(id%64)) != 0 && s.containsAllRequiredLiterals(p) && eng.rules[p.rule].readsView(c, v) {
 					_, read := p.re.get(prefilter.NewFinder).Match(v.Text)
 					reads[p.re.expr] += read
 				}
@@ -55,14 +55,14 @@ func TestExpressionReads(t *testing.T) {
 }
 
 // sampleCases returns the cases of the sample of real actions.
-func sampleCases(t *testing.T) (cases []*analysis.Case) {
+func sampleCases(t *testing.T) (cases []*analysis.ActionCase) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "testdata", "sample", "actions.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	an := analysis.Analyzer{Shell: shell.Analyze, Place: effect.Place{CWD: exampleRoot, Home: exampleHome, Roots: []string{exampleRoot}}}
+	an := analysis.Analyzer{Shell: shell.Analyze, DefaultExecutionContext: effect.PathContext{CWD: exampleRoot, Home: exampleHome, Roots: []string{exampleRoot}}}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		a, err := action.Parse(lines.Bytes())

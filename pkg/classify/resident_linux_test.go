@@ -54,7 +54,7 @@ func TestReleaseFiles(t *testing.T) {
 	for _, b := range constant {
 		sum += int(b)
 	}
-	releaseFiles()
+	releaseResidentProgramFilePages()
 	if !bytes.Equal(constant, content) || sum != 'x'*len(content) {
 		t.Error("the content of a file has changed")
 	}
@@ -80,7 +80,7 @@ func TestConstantFile(t *testing.T) {
 		"-1000-3000 r-xp 00002000 fe:00 9978851   /lib/x.so":                        {},
 		"10000000000000000-3 r-xp 00002000 fe:00 9978851    /lib/x.so":              {},
 	} {
-		if start, size := constantFile(strings.Fields(line), "/lib/x.so"); start != want[0] || size != want[1] {
+		if start, size := readOnlyFileMapping(strings.Fields(line), "/lib/x.so"); start != want[0] || size != want[1] {
 			t.Errorf("%s: %#x %#x", line, start, size)
 		}
 	}

@@ -2,4 +2,4 @@
 
 package classify
 
-func releaseFiles() {}
+func releaseResidentProgramFilePages() {}

@@ -54,53 +54,53 @@ func (s Severity) Confidence() float64 {
 // A Rule is one heuristic: a class of attack, how to recognise an action of the class, and examples. Rules
 // are data, see rules/README.md.
 type Rule struct {
-	ID          string   `json:"id"`
-	Name        string   `json:"name"`
-	FormerNames []string `json:"former_names,omitempty"` // names of earlier versions, still accepted
-	Category    string   `json:"category"`
-	Severity    Severity `json:"severity"`
-	Outcome     Outcome  `json:"outcome"`
-	Platform    string   `json:"platform"` // any, unix, macos, windows; information only: every rule runs everywhere
-	Description string   `json:"description"`
-	Advice      string   `json:"advice,omitempty"` // an acceptable alternative; "" if there is none
-	Match       []string `json:"match"`            // actions that the rule matches: commands, or actions in JSON
-	Pass        []string `json:"pass"`             // similar actions that it does not match
+	ID                  string   `json:"id"`
+	Name                string   `json:"name"`
+	FormerNames         []string `json:"former_names,omitempty"` // names of earlier versions, still accepted
+	Category            string   `json:"category"`
+	Severity            Severity `json:"severity"`
+	Outcome             Outcome  `json:"outcome"`
+	Platform            string   `json:"platform"` // any, unix, macos, windows; information only: every rule runs everywhere
+	Description         string   `json:"description"`
+	Advice              string   `json:"advice,omitempty"` // an acceptable alternative; "" if there is none
+	MatchingExamples    []string `json:"match"`            // actions that the rule matches: commands, or actions in JSON
+	NonMatchingExamples []string `json:"pass"`             // similar actions that it does not match
 
-	types    []string       // action types; empty: all
-	fields   []string       // fields that patterns read; empty: command, path, source, destination, url and pattern
-	views    []string       // for patterns; empty: all
-	needs    matchCondition // how a command's text must be used for a pattern match to count
-	patterns []pattern
-	except   pattern // a text that it matches is skipped by patterns
-	clauses  []clause
-	requires []clause // if not empty, at least one must hold for an effect of the case
-	unless   []clause // none may hold for an effect of the case
+	types         []string       // action types; empty: all
+	fields        []string       // fields that patterns read; empty: command, path, source, destination, url and pattern
+	textViewNames []string       // for patterns; empty: all
+	needs         matchCondition // how a command's text must be used for a pattern match to count
+	patterns      []pattern
+	except        pattern // a text that it matches is skipped by patterns
+	clauses       []clause
+	requires      []clause // if not empty, at least one must hold for an effect of the case
+	unless        []clause // none may hold for an effect of the case
 }
 
 // A pattern is a regular expression with the literals that [prefilter.Required], [prefilter.FurtherRequired] and
 // [prefilter.NeedsOf] found in it.
 type pattern struct {
-	expr  string
-	lits  []string   // every match contains one of them
-	also  [][]string // every match contains one literal of each of these sets
-	bytes string     // every match contains all of these bytes
+	expr                    string
+	lits                    []string   // every match contains one of them
+	furtherRequiredLiterals [][]string // every match contains one literal of each of these sets
+	requiredByteSet         string     // every match contains all of these bytes
 }
 
 // A clause holds for an effect that meets all of its conditions.
 type clause struct {
-	kinds     []effect.Kind // one of these; empty: execute
-	programs  []string      // one of these, in lower case
-	classes   []effect.Class
-	args      pattern // matches the arguments as written by [appendArgs]
-	not       pattern // must not match the arguments
-	paths     []string
-	notPaths  []string
-	hosts     []string       // the host or one of its parent domains
-	causes    []effect.Cause // one of these
-	harms     []effect.Harm  // one of these
-	recursive bool
-	single    bool
-	lost      bool // the effect removes a file that neither version control nor shield's backup restores
+	kinds              []effect.Kind // one of these; empty: execute
+	programs           []string      // one of these, in lower case
+	classes            []effect.ProgramClass
+	args               pattern // matches the arguments as written by [appendArgs]
+	excludedArgs       pattern // must not match the arguments
+	paths              []string
+	notPaths           []string
+	hosts              []string             // the host or one of its parent domains
+	causes             []effect.EffectCause // one of these
+	harms              []effect.Harm        // one of these
+	recursive          bool
+	mustBeNonRecursive bool
+	mustBeUnrestorable bool // the effect removes a file that neither version control nor shield's backup restores
 }
 
 // HasName reports whether a word is the rule's ID, its name or a former name, in any case.
@@ -112,16 +112,16 @@ func (r *Rule) HasName(word string) bool {
 // Rules returns the built-in rules in the order of their ids.
 func Rules() []Rule { return slices.Clone(ruleTable[:]) }
 
-// Fingerprint identifies the built-in rules: "sha256:" and hex.
-func Fingerprint() string { return rulesFingerprint }
+// BuiltInRulesFingerprint identifies the built-in rules: "sha256:" and hex.
+func BuiltInRulesFingerprint() string { return rulesFingerprint }
 
 // An Example is one example of a rule and its result.
 type Example struct {
-	Rule      string `json:"rule"`
-	Action    string `json:"action"`
-	WantMatch bool   `json:"want"` // whether the rule should match
-	Matched   bool   `json:"got"`  // whether the rule matched
-	Err       error  `json:"-"`    // the example could not be judged
+	Rule                string `json:"rule"`
+	CommandOrActionJSON string `json:"action"`
+	WantMatch           bool   `json:"want"` // whether the rule should match
+	Matched             bool   `json:"got"`  // whether the rule matched
+	Err                 error  `json:"-"`    // the example could not be judged
 }
 
 // OK reports whether the result is the expected one.
@@ -129,7 +129,7 @@ func (e Example) OK() bool { return e.Err == nil && e.Matched == e.WantMatch }
 
 // Examples judges the examples of all rules, or of one if id is not empty, as
 // actions of an agent that works in /work/app. No example is executed.
-func Examples(ctx context.Context, shell analysis.Shell, id string) ([]Example, error) {
+func Examples(ctx context.Context, shell analysis.ShellCommandAnalyzer, id string) ([]Example, error) {
 	eng := newEngine(ruleTable[:], exampleHome, []string{exampleRoot})
 	var out []Example
 	for i := range ruleTable {
@@ -137,10 +137,10 @@ func Examples(ctx context.Context, shell analysis.Shell, id string) ([]Example, 
 		if id != "" && !r.HasName(id) {
 			continue
 		}
-		for _, ex := range r.Match {
+		for _, ex := range r.MatchingExamples {
 			out = append(out, eng.example(shell, i, ex, true))
 		}
-		for _, ex := range r.Pass {
+		for _, ex := range r.NonMatchingExamples {
 			out = append(out, eng.example(shell, i, ex, false))
 		}
 		if err := ctx.Err(); err != nil {
@@ -153,15 +153,15 @@ func Examples(ctx context.Context, shell analysis.Shell, id string) ([]Example, 
 	return out, nil
 }
 
-func (eng *ruleEngine) example(shell analysis.Shell, rule int, text string, want bool) Example {
-	out := Example{Rule: eng.rules[rule].ID, Action: text, WantMatch: want}
+func (eng *ruleEngine) example(shell analysis.ShellCommandAnalyzer, rule int, text string, want bool) Example {
+	out := Example{Rule: eng.rules[rule].ID, CommandOrActionJSON: text, WantMatch: want}
 	c, err := exampleCase(shell, text)
 	if err != nil {
 		out.Err = err
 		return out
 	}
-	s := newScratch(eng)
-	eng.run(s, c, scopeAll)
+	s := newRunBuffers(eng)
+	eng.run(s, c, scopeAllRules)
 	out.Matched = slices.ContainsFunc(s.hits, func(h ruleHit) bool { return h.rule == rule })
 	return out
 }
@@ -174,7 +174,7 @@ const (
 
 // exampleCase returns the case of an example: an action in JSON, or the text
 // of a command.
-func exampleCase(shell analysis.Shell, text string) (*analysis.Case, error) {
+func exampleCase(shell analysis.ShellCommandAnalyzer, text string) (*analysis.ActionCase, error) {
 	a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": text}}
 	if strings.HasPrefix(text, `{"type"`) {
 		*a = action.Action{}
@@ -182,7 +182,7 @@ func exampleCase(shell analysis.Shell, text string) (*analysis.Case, error) {
 			return nil, fmt.Errorf("example %q: %w", text, err)
 		}
 	}
-	an := analysis.Analyzer{Shell: shell, Place: effect.Place{CWD: exampleRoot, Home: exampleHome, Roots: []string{exampleRoot}}}
+	an := analysis.Analyzer{Shell: shell, DefaultExecutionContext: effect.PathContext{CWD: exampleRoot, Home: exampleHome, Roots: []string{exampleRoot}}}
 	return an.Case(a), nil
 }
 

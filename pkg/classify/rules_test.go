@@ -73,7 +73,7 @@ func TestTables(t *testing.T) {
 		if _, err := regexp.Compile(p.expr); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
-		lits = append(append(lits, p.lits), p.also...)
+		lits = append(append(lits, p.lits), p.furtherRequiredLiterals...)
 	}
 	for i := range ruleTable {
 		r := &ruleTable[i]
@@ -84,7 +84,7 @@ func TestTables(t *testing.T) {
 		for _, list := range [][]clause{r.clauses, r.requires, r.unless} {
 			for _, c := range list {
 				check(r.ID, c.args)
-				check(r.ID, c.not)
+				check(r.ID, c.excludedArgs)
 				for _, cause := range c.causes {
 					if !slices.Contains(effect.Causes(), cause) {
 						t.Errorf("%s: no cause %q", r.ID, cause)
@@ -98,7 +98,7 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := prefilter.New(lits); !ok {
+	if _, ok := prefilter.TryNewLiteralSet(lits); !ok {
 		t.Error("the prefilter refuses a literal")
 	}
 	if n := len(newEngine(ruleTable[:], exampleHome, []string{exampleRoot}).patternsWithoutLiterals); n > 8 {
@@ -117,7 +117,7 @@ func TestExamplesOfOneRule(t *testing.T) {
 	if _, err := Examples(t.Context(), shell.Analyze, "XP-999"); err == nil || !strings.Contains(err.Error(), "rules list") {
 		t.Errorf("an unknown rule gives %v", err)
 	}
-	if f := Fingerprint(); !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(f) {
+	if f := BuiltInRulesFingerprint(); !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(f) {
 		t.Errorf("fingerprint %q", f)
 	}
 }

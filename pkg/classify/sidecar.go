@@ -78,7 +78,7 @@ func NewSidecar(addr string, opts SidecarOptions) (*Sidecar, error) {
 		}
 		s.base = base
 		if base.Scheme == "http" {
-			t.DialContext = (&net.Dialer{Control: effect.DialLoopback}).DialContext
+			t.DialContext = (&net.Dialer{Control: effect.RefuseNonLoopbackDial}).DialContext
 		}
 	}
 	s.client = &http.Client{
@@ -103,7 +103,7 @@ func sidecarURL(addr string) (*url.URL, error) {
 		return nil, errors.New("the URL must not contain a user or password; remove it")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, errors.New("the URL must not contain a query or fragment; remove it")
-	case u.Scheme == "http" && !effect.Loopback(effect.Host(u.Hostname())):
+	case u.Scheme == "http" && !effect.Loopback(effect.CanonicalHost(u.Hostname())):
 		return nil, fmt.Errorf("http to %.80q is not encrypted, others could read actions and forge answers; use https", u.Hostname())
 	}
 	return u, nil

@@ -173,7 +173,7 @@ func TestSidecarFailsClosed(t *testing.T) {
 			}
 			for open, want := range map[bool]verdict.Decision{false: verdict.Block, true: verdict.Escalate} {
 				v, err := New(Options{Model: s, FailOpen: open}).Judge(t.Context(), command(run("frobnicate")))
-				if err != nil || v.Decision != want || v.Error != errorCode || v.Confidence > 0.5 {
+				if err != nil || v.Decision != want || v.Error != classifierErrorCode || v.Confidence > 0.5 {
 					t.Errorf("fail open %v: %v %v %q, error %v; want %v", open, v.Decision, v.Confidence, v.Error, err, want)
 				}
 				if len(v.Reasoning) > 400 || strings.ContainsAny(v.Reasoning, "\x00\x1b\n") {

@@ -45,7 +45,7 @@ func checkSocket(path string) error {
 	if info.Mode().Type() != fs.ModeSocket {
 		return fmt.Errorf("%s is not a socket", path)
 	}
-	if err := owner.Check(info, owner.OtherAccess); err != nil {
+	if err := owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherAccessBits); err != nil {
 		return fmt.Errorf("socket %s: %w", path, err)
 	}
 	return nil

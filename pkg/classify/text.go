@@ -12,12 +12,12 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// Text returns the text of an action for a model, "type: payload", with the payload as canonical JSON. Models
+// ModelInputText returns the text of an action for a model, "type: payload", with the payload as canonical JSON. Models
 // are trained on the same form. The text that an edit replaces is left out, since it is removed from the
 // file.
-func Text(a *action.Action) (string, error) {
+func ModelInputText(a *action.Action) (string, error) {
 	name, fields := a.Type, a.Payload
-	if line, ok := analysis.CodeLine(a); ok { // written as a command: the training data has more commands than code
+	if line, ok := analysis.InterpreterCommandLine(a); ok { // written as a command: the training data has more commands than code
 		name, fields = "execute_command", map[string]any{"command": line}
 	}
 	if _, ok := fields["old_string"]; ok && a.Type == "write_file" {

@@ -15,19 +15,19 @@ import (
 // Feature Hashing, 2009), made by training/wide.py. It estimates the log odds of an injection that
 // the full model would return: if its own are w, they are Slope·w + Offset, plus or minus Margin.
 type LinearModelCard struct {
-	Table       string  `json:"table"`  // name of the graph's initializer with the weights: int8, one for each slot
-	WeightScale float64 `json:"scale"`  // log odds per unit of a weight; over 0
-	Bias        float64 `json:"bias"`   // log odds of a window in which every weight is 0
-	Slope       float64 `json:"slope"`  // over 0
-	Offset      float64 `json:"offset"` // log odds
-	Margin      float64 `json:"margin"` // log odds; 0 or more
+	WeightsInitializerName string  `json:"table"`  // name of the graph's initializer with the weights: int8, one for each slot
+	WeightScale            float64 `json:"scale"`  // log odds per unit of a weight; over 0
+	Bias                   float64 `json:"bias"`   // log odds of a window in which every weight is 0
+	Slope                  float64 `json:"slope"`  // over 0
+	LogOddsOffset          float64 `json:"offset"` // log odds
+	LogOddsErrorMargin     float64 `json:"margin"` // log odds; 0 or more
 }
 
 // The size of the linear model's weight table, and the multiplier that hashes n-grams to its
 // entries; the function slots in training/wide.py uses the same values.
 const (
-	linearModelSlots    = 1048573
-	ngramHashMultiplier = 100003
+	linearModelHashSlots = 1048573
+	ngramHashMultiplier  = 100003
 )
 
 // An Estimator is a Scorer that can bound its own answer at a hundredth of the cost.
@@ -47,7 +47,7 @@ func (w *LinearModelCard) checkNumbers() error {
 			return errors.New("model: shield.json: wide: scale and slope have to be over 0")
 		}
 	}
-	if !(w.Margin >= 0) || math.IsInf(w.Margin, 0) || math.IsNaN(w.Bias+w.Offset) || math.IsInf(w.Bias+w.Offset, 0) {
+	if !(w.LogOddsErrorMargin >= 0) || math.IsInf(w.LogOddsErrorMargin, 0) || math.IsNaN(w.Bias+w.LogOddsOffset) || math.IsInf(w.Bias+w.LogOddsOffset, 0) {
 		return errors.New("model: shield.json: wide: margin, bias and offset have to be numbers, margin 0 or more")
 	}
 	return nil
@@ -60,15 +60,15 @@ func (m *Model) readLinearWeights() ([]byte, error) {
 		return nil, nil
 	}
 	if m.preprocessed != nil {
-		return bytesOf(m.preprocessed.PackedTable()), nil
+		return bytesOf(m.preprocessed.NGramWeightTable()), nil
 	}
-	data, err := readFile(m.files, m.graphFile, maxModelFile)
+	data, err := readFile(m.files, m.graphFile, maxModelFileBytes)
 	if err != nil {
 		return nil, err
 	}
-	table, err := findInitializer(data, m.Card.LinearModel.Table)
-	if err == nil && len(table) != linearModelSlots {
-		err = fmt.Errorf("the table %q has %d slots; expected %d", m.Card.LinearModel.Table, len(table), linearModelSlots)
+	table, err := findInitializer(data, m.Card.LinearModel.WeightsInitializerName)
+	if err == nil && len(table) != linearModelHashSlots {
+		err = fmt.Errorf("the table %q has %d slots; expected %d", m.Card.LinearModel.WeightsInitializerName, len(table), linearModelHashSlots)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model: shield.json: wide: %w", err)
@@ -82,7 +82,7 @@ func (m *Model) Estimate(ctx context.Context, text string) (e Estimate, ok bool)
 	if err != nil || table == nil {
 		return Estimate{}, false
 	}
-	tokens, err := m.tokens()
+	tokens, err := m.loadTokenizer()
 	if err != nil {
 		return Estimate{}, false
 	}
@@ -99,13 +99,13 @@ func (m *Model) Estimate(ctx context.Context, text string) (e Estimate, ok bool)
 	if !whole {
 		return Estimate{}, false
 	}
-	label := func(odds float64) Score { return m.label(logistic(odds)) }
-	return Estimate{Low: label(worst - w.Margin), Likely: label(worst), High: label(worst + w.Margin)}, true
+	label := func(odds float64) Score { return m.scoreForProbability(logistic(odds)) }
+	return Estimate{Low: label(worst - w.LogOddsErrorMargin), Likely: label(worst), High: label(worst + w.LogOddsErrorMargin)}, true
 }
 
-// rankWindows sorts windows by the wide model's estimate, the most suspicious first, and returns the maximum
+// rankWindowsBySuspicion sorts windows by the wide model's estimate, the most suspicious first, and returns the maximum
 // probability of each. It returns nil if there is only one window or no table.
-func (m *Model) rankWindows(tokens *tokenizer.Tokenizer, windows [][]int64) (most []float64) {
+func (m *Model) rankWindowsBySuspicion(tokens *tokenizer.Tokenizer, windows [][]int64) (maxProbabilities []float64) {
 	table, err := m.linearWeights()
 	if len(windows) < 2 || table == nil || err != nil {
 		return nil
@@ -117,14 +117,14 @@ func (m *Model) rankWindows(tokens *tokenizer.Tokenizer, windows [][]int64) (mos
 	order := make([]ranked, len(windows))
 	w := m.Card.LinearModel
 	for i, window := range windows {
-		order[i] = ranked{window, logistic(w.estimatedLogOdds(table, tokens.AddSpecialTokens(nil, window)) + w.Margin)}
+		order[i] = ranked{window, logistic(w.estimatedLogOdds(table, tokens.AddSpecialTokens(nil, window)) + w.LogOddsErrorMargin)}
 	}
 	sorted.By(order, func(a, b ranked) int { return cmp.Compare(b.most, a.most) })
-	most = make([]float64, len(windows))
+	maxProbabilities = make([]float64, len(windows))
 	for i := range order {
-		windows[i], most[i] = order[i].window, order[i].most
+		windows[i], maxProbabilities[i] = order[i].window, order[i].most
 	}
-	return most
+	return maxProbabilities
 }
 
 // logistic converts log odds to a probability.
@@ -132,16 +132,16 @@ func logistic(odds float64) float64 { return 1 / (1 + math.Exp(-odds)) }
 
 // estimatedLogOdds returns the estimated log odds of the full model for a window; the error is at most the margin.
 func (w *LinearModelCard) estimatedLogOdds(table []byte, window []int64) float64 {
-	return w.Slope*w.windowLogOdds(table, window) + w.Offset
+	return w.Slope*w.windowLogOdds(table, window) + w.LogOddsOffset
 }
 
 // windowLogOdds returns the log odds of a window: the sum of the weights of its distinct 1- to 3-grams, scaled and
 // divided by the square root of their number, plus the bias.
 func (w *LinearModelCard) windowLogOdds(table []byte, window []int64) float64 {
-	var seen [4 * maxLength]int32 // a hash table with open addressing that is never full; entries are 1 + the slot of an n-gram
+	var seen [4 * maxWindowTokens]int32 // a hash table with open addressing that is never full; entries are 1 + the slot of an n-gram
 	sum, count := 0, 0
 	add := func(n int64) {
-		slot := int32(n % linearModelSlots)
+		slot := int32(n % linearModelHashSlots)
 		at := uint32(slot) % uint32(len(seen))
 		for seen[at] != 0 {
 			if seen[at] == slot+1 {

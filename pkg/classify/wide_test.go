@@ -121,13 +121,13 @@ func TestEstimateOfDefault(t *testing.T) {
 
 // counted counts the windows that a graph reads.
 type counted struct {
-	runner
+	modelGraphRunner
 	n int
 }
 
 func (c *counted) run(ctx context.Context, ids []int64) ([]float32, error) {
 	c.n++
-	return c.runner.run(ctx, ids)
+	return c.modelGraphRunner.run(ctx, ids)
 }
 
 // Of a long text fewer windows are read than it has, and wherever the most suspicious
@@ -143,26 +143,26 @@ func TestWindowsOfDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	graph := &counted{runner: l.session}
+	graph := &counted{modelGraphRunner: l.session}
 	all, positions := 0, map[int]bool{}
 	var long []string
 	for text := range texts(t, 4) {
 		if long = append(long, text); len(long) < 24 {
 			continue
 		}
-		ids, err := l.tokens.Encode(t.Context(), strings.Join(long, "\n"))
+		ids, err := l.tokenizer.Encode(t.Context(), strings.Join(long, "\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		long = nil
-		windows, whole := m.splitWindows(ids, l.tokens.SpecialTokenCount())
+		windows, whole := m.splitWindows(ids, l.tokenizer.SpecialTokenCount())
 		worst, at := 0.0, 0
 		for i, window := range windows {
-			logits, err := l.session.run(t.Context(), l.tokens.AddSpecialTokens(nil, window))
+			logits, err := l.session.run(t.Context(), l.tokenizer.AddSpecialTokens(nil, window))
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := probability(logits, m.malicious)
+			p, err := probability(logits, m.maliciousLabelIndex)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,8 +172,8 @@ func TestWindowsOfDefault(t *testing.T) {
 		}
 		all += len(windows)
 		positions[at] = true
-		got, err := m.score(t.Context(), &loadedModel{l.tokens, graph}, ids)
-		want := m.label(worst)
+		got, err := m.score(t.Context(), &loadedModel{l.tokenizer, graph}, ids)
+		want := m.scoreForProbability(worst)
 		if !whole && !want.Injection {
 			if !errors.Is(err, ErrTooLong) {
 				t.Errorf("%+v, %v; want %v", got, err, ErrTooLong)
@@ -200,8 +200,8 @@ func TestOwnModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, err := readGraph(data); err != nil || !reflect.DeepEqual(g, &ownGraph) {
-		t.Errorf("the graph is %+v, %v; want %+v", g, err, ownGraph)
+	if g, err := readGraph(data); err != nil || !reflect.DeepEqual(g, &shieldModelGraph) {
+		t.Errorf("the graph is %+v, %v; want %+v", g, err, shieldModelGraph)
 	}
 	var all []*Model
 	for _, open := range []struct {
@@ -212,7 +212,7 @@ func TestOwnModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.SingleUse = open.single
+		m.ScoresSingleText = open.single
 		all = append(all, m)
 	}
 	n := 0
@@ -257,7 +257,7 @@ func texts(t *testing.T, nth int) iter.Seq[string] {
 				if err != nil {
 					t.Fatal(err)
 				}
-				text, err := Text(a)
+				text, err := ModelInputText(a)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -42,8 +42,8 @@ func TestWrittenByCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newScratch(eng)
-		eng.run(s, c, scopeAll)
+		s := newRunBuffers(eng)
+		eng.run(s, c, scopeAllRules)
 		met := false
 		for _, h := range s.hits {
 			met = met || eng.rules[h.rule].ID == "XP-110"

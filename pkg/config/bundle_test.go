@@ -14,24 +14,24 @@ func TestBundleSettings(t *testing.T) {
 	t.Parallel()
 	system := write(t, "policy: {bundle: 'https://a.test/acme.tar.gz', keys: ["+otherKey+"], grace: 1h}\n")
 	locking := write(t, "locked: {policy: {keys: ["+otherKey+"], bundle: acme.tar.gz}}\n")
-	flag := func(s *Settings) []string { s.Policy = "strict"; return []string{"policy"} }
+	flag := func(s *Settings) []string { s.PolicyNameOrPath = "strict"; return []string{"policy"} }
 	for name, tt := range map[string]struct {
 		src          Sources
 		source, keys string
 		grace        string
 	}{
 		"nothing":                            {Sources{}, "", "", "72h"},
-		"the system's":                       {Sources{System: system}, "https://a.test/acme.tar.gz", otherKey, "1h"},
-		"a file, from the folder of its own": {Sources{User: write(t, "policy: {keys: ["+otherKey+"], bundle: acme.tar.gz}\n")}, "*/acme.tar.gz", otherKey, "72h"},
-		"the user's instead, all of it":      {Sources{System: system, User: write(t, "policy: {bundle: /b.tar.gz, keys: ["+otherKey+", "+otherKey+"]}\n")}, "/b.tar.gz", otherKey + " " + otherKey, "72h"},
-		"a preset instead":                   {Sources{System: system, User: write(t, "policy: strict\n")}, "", "", "72h"},
-		"a flag instead":                     {Sources{System: system, Flags: flag}, "", "", "72h"},
-		"only layers":                        {Sources{System: system, User: write(t, "layers: {user: mine.yaml}\n")}, "https://a.test/acme.tar.gz", otherKey, "1h"},
-		"locked against a preset":            {Sources{System: locking, User: write(t, "policy: strict\n")}, "*/acme.tar.gz", otherKey, "72h"},
-		"locked against a flag":              {Sources{System: locking, Flags: flag}, "*/acme.tar.gz", otherKey, "72h"},
-		"locked against another source":      {Sources{System: locking, User: write(t, "policy: {bundle: /b.tar.gz, keys: ["+otherKey+"], grace: 700h}\n")}, "*/acme.tar.gz", otherKey, "72h"},
+		"the system's":                       {Sources{SystemSettingsPath: system}, "https://a.test/acme.tar.gz", otherKey, "1h"},
+		"a file, from the folder of its own": {Sources{UserSettingsPath: write(t, "policy: {keys: ["+otherKey+"], bundle: acme.tar.gz}\n")}, "*/acme.tar.gz", otherKey, "72h"},
+		"the user's instead, all of it":      {Sources{SystemSettingsPath: system, UserSettingsPath: write(t, "policy: {bundle: /b.tar.gz, keys: ["+otherKey+", "+otherKey+"]}\n")}, "/b.tar.gz", otherKey + " " + otherKey, "72h"},
+		"a preset instead":                   {Sources{SystemSettingsPath: system, UserSettingsPath: write(t, "policy: strict\n")}, "", "", "72h"},
+		"a flag instead":                     {Sources{SystemSettingsPath: system, ApplyFlagsAndListChanged: flag}, "", "", "72h"},
+		"only layers":                        {Sources{SystemSettingsPath: system, UserSettingsPath: write(t, "layers: {user: mine.yaml}\n")}, "https://a.test/acme.tar.gz", otherKey, "1h"},
+		"locked against a preset":            {Sources{SystemSettingsPath: locking, UserSettingsPath: write(t, "policy: strict\n")}, "*/acme.tar.gz", otherKey, "72h"},
+		"locked against a flag":              {Sources{SystemSettingsPath: locking, ApplyFlagsAndListChanged: flag}, "*/acme.tar.gz", otherKey, "72h"},
+		"locked against another source":      {Sources{SystemSettingsPath: locking, UserSettingsPath: write(t, "policy: {bundle: /b.tar.gz, keys: ["+otherKey+"], grace: 700h}\n")}, "*/acme.tar.gz", otherKey, "72h"},
 	} {
-		tt.src.Presets = presets
+		tt.src.PresetPolicyNames = presets
 		l, err := Load(tt.src)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -61,7 +61,7 @@ func TestBundleSettingsAreRefused(t *testing.T) {
 		"policy: {bundle: '$HOME/b', keys: [" + otherKey + "]}\n":                "variables are not expanded",
 		"policy: {bundle: '/b', keys: [" + strings.ToLower(otherKey) + "]}\n":    "not a minisign public key",
 	} {
-		l, err := Inspect(Sources{System: write(t, text), Presets: presets})
+		l, err := LoadDespiteErrors(Sources{SystemSettingsPath: write(t, text), PresetPolicyNames: presets})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}

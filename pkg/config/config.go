@@ -22,36 +22,36 @@ import (
 
 // Settings are all settings of shield. [Default] returns the strict values.
 type Settings struct {
-	Policy        string     `yaml:"policy" json:"policy"`         // auto, a preset's name, or a path
-	Bundle        Bundle     `yaml:"policy,mapping" json:"bundle"` // the settings under policy, if it is a mapping
-	Layers        Layers     `yaml:"layers" json:"layers"`
-	Roots         []string   `yaml:"roots" json:"roots"`
-	Classifier    Classifier `yaml:"classifier" json:"classifier"`
-	Heuristic     Heuristic  `yaml:"heuristic" json:"heuristic"`
-	Evaluator     Evaluator  `yaml:"evaluator" json:"evaluator"`
-	Approval      Approval   `yaml:"approval" json:"approval"`
-	FailClosed    bool       `yaml:"fail_closed" json:"fail_closed"`
-	RateLimit     int        `yaml:"rate_limit" json:"rate_limit"`     // most calls of the evaluator (Tier 2) in a minute
-	DailyBudget   int        `yaml:"daily_budget" json:"daily_budget"` // most evaluations (Tier 2) in a day
-	BudgetReset   string     `yaml:"budget_reset" json:"budget_reset"` // the day starts at midnight: local or utc
-	VerdictTTL    Duration   `yaml:"verdict_ttl" json:"verdict_ttl"`
-	State         string     `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
-	Audit         Audit      `yaml:"audit" json:"audit"`
-	Sanitize      Sanitize   `yaml:"sanitize" json:"sanitize"`
-	Hook          Hook       `yaml:"hook" json:"hook"`
-	Trusted       Trusted    `yaml:"trusted" json:"trusted"`
-	Session       Session    `yaml:"session" json:"session"`
-	Container     string     `yaml:"container" json:"container"` // auto or no: whether effects that stay inside a container count as ordinary
-	Undo          Undo       `yaml:"undo" json:"undo"`
-	MCP           MCP        `yaml:"mcp" json:"mcp"`
-	Serve         Serve      `yaml:"serve" json:"serve"`
-	Telemetry     Telemetry  `yaml:"telemetry" json:"telemetry"`
-	Store         string     `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
-	StoreKeyFile  string     `yaml:"store_key_file" json:"store_key_file"`           // file with the secret key, in hex, that all machines with the same store use
-	StorePassEnv  string     `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
-	StorePassFile string     `yaml:"store_password_file" json:"store_password_file"` // file with the server's password, readable by its owner only
-	StoreCAFile   string     `yaml:"store_ca_file" json:"store_ca_file"`             // PEM certificates to trust instead of the system's
-	MaxRecordLen  int        `yaml:"max_bytes" json:"max_bytes"`                     // most bytes of one input record
+	PolicyNameOrPath           string       `yaml:"policy" json:"policy"`         // auto, a preset's name, or a path
+	Bundle                     Bundle       `yaml:"policy,mapping" json:"bundle"` // the settings under policy, if it is a mapping
+	PolicyLayers               PolicyLayers `yaml:"layers" json:"layers"`
+	WorkspaceRoots             []string     `yaml:"roots" json:"roots"`
+	Classifier                 Classifier   `yaml:"classifier" json:"classifier"`
+	Heuristic                  Heuristic    `yaml:"heuristic" json:"heuristic"`
+	Evaluator                  Evaluator    `yaml:"evaluator" json:"evaluator"`
+	Approval                   Approval     `yaml:"approval" json:"approval"`
+	FailClosed                 bool         `yaml:"fail_closed" json:"fail_closed"`
+	MaxEvaluatorCallsPerMinute int          `yaml:"rate_limit" json:"rate_limit"`     // most calls of the evaluator (Tier 2) in a minute
+	MaxEvaluationsPerDay       int          `yaml:"daily_budget" json:"daily_budget"` // most evaluations (Tier 2) in a day
+	BudgetResetTimezone        string       `yaml:"budget_reset" json:"budget_reset"` // the day starts at midnight: local or utc
+	VerdictTTL                 Duration     `yaml:"verdict_ttl" json:"verdict_ttl"`
+	StateDir                   string       `yaml:"state" json:"state"` // folder of seal key, state and audit log; "" is the user's state folder
+	Audit                      Audit        `yaml:"audit" json:"audit"`
+	SanitizeToolResults        Sanitize     `yaml:"sanitize" json:"sanitize"`
+	Hook                       Hook         `yaml:"hook" json:"hook"`
+	Trusted                    Trusted      `yaml:"trusted" json:"trusted"`
+	Session                    Session      `yaml:"session" json:"session"`
+	ContainerTrustMode         string       `yaml:"container" json:"container"` // auto or no: whether effects that stay inside a container count as ordinary
+	Undo                       Undo         `yaml:"undo" json:"undo"`
+	MCP                        MCP          `yaml:"mcp" json:"mcp"`
+	Serve                      Serve        `yaml:"serve" json:"serve"`
+	Telemetry                  Telemetry    `yaml:"telemetry" json:"telemetry"`
+	SharedStoreURL             string       `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
+	StoreKeyFile               string       `yaml:"store_key_file" json:"store_key_file"`           // file with the secret key, in hex, that all machines with the same store use
+	StorePassEnv               string       `yaml:"store_password_env" json:"store_password_env"`   // environment variable that holds the server's password
+	StorePassFile              string       `yaml:"store_password_file" json:"store_password_file"` // file with the server's password, readable by its owner only
+	StoreCAFile                string       `yaml:"store_ca_file" json:"store_ca_file"`             // PEM certificates to trust instead of the system's
+	MaxInputRecordBytes        int          `yaml:"max_bytes" json:"max_bytes"`                     // most bytes of one input record
 }
 
 // Bundle names a signed policy, which replaces Policy. Without a Source there is none.
@@ -61,27 +61,27 @@ type Bundle struct {
 	Grace  Duration `yaml:"grace" json:"grace"`   // how long an expired bundle is still used
 }
 
-// Layers name policy files below the main policy. They can only make the policy stricter. Each may
+// PolicyLayers name policy files below the main policy. They can only make the policy stricter. Each may
 // be "".
-type Layers struct {
-	Team    string `yaml:"team" json:"team"`
-	User    string `yaml:"user" json:"user"`
-	Project string `yaml:"project" json:"project"`
+type PolicyLayers struct {
+	TeamPolicyPath    string `yaml:"team" json:"team"`
+	UserPolicyPath    string `yaml:"user" json:"user"`
+	ProjectPolicyPath string `yaml:"project" json:"project"`
 }
 
 // Classifier settings are those of Tier 1's model.
 type Classifier struct {
-	Enabled     bool    `yaml:"enabled" json:"enabled"`
-	Model       string  `yaml:"model" json:"model"`             // a name, a folder, or none
-	Threshold   float64 `yaml:"threshold" json:"threshold"`     // 0.0–1.0: an injection with this confidence or more is blocked; 0: the model's own value
-	SkipTypes   Types   `yaml:"skip_types" json:"skip_types"`   // auto, or a list of action types
-	Addr        string  `yaml:"addr" json:"addr"`               // URL or Unix socket of a classifier in another process
-	ONNXRuntime string  `yaml:"onnxruntime" json:"onnxruntime"` // path of the ONNX Runtime library
+	Enabled        bool                         `yaml:"enabled" json:"enabled"`
+	ModelNameOrDir string                       `yaml:"model" json:"model"`             // a name, a folder, or none
+	Threshold      float64                      `yaml:"threshold" json:"threshold"`     // 0.0–1.0: an injection with this confidence or more is blocked; 0: the model's own value
+	SkipTypes      ActionTypeListOrModelDefault `yaml:"skip_types" json:"skip_types"`   // auto, or a list of action types
+	Addr           string                       `yaml:"addr" json:"addr"`               // URL or Unix socket of a classifier in another process
+	ONNXRuntime    string                       `yaml:"onnxruntime" json:"onnxruntime"` // path of the ONNX Runtime library
 }
 
 // EffectiveSettings returns the settings, or the zero value if no model is used.
 func (c Classifier) EffectiveSettings() Classifier {
-	if !c.Enabled || c.Model == "none" {
+	if !c.Enabled || c.ModelNameOrDir == "none" {
 		return Classifier{}
 	}
 	return c
@@ -109,22 +109,22 @@ type Evaluator struct {
 
 // A Price is the provider's price for a million tokens, in any currency; 0 if unknown.
 type Price struct {
-	Input  float64 `yaml:"input" json:"input"`
-	Output float64 `yaml:"output" json:"output"`
+	InputPerMillionTokens  float64 `yaml:"input" json:"input"`
+	OutputPerMillionTokens float64 `yaml:"output" json:"output"`
 }
 
 // Approval settings are those of Tier 3.
 type Approval struct {
-	Channels   Channels `yaml:"channels" json:"channels"`         // auto, or a list of tty, web, command, telegram, slack, discord, host
-	Unattended string   `yaml:"unattended" json:"unattended"`     // what happens to a question that reaches no user: "deny", or "wait" and a duration, such as "wait 10m"
-	Timeout    Duration `yaml:"timeout" json:"timeout"`           // time for an answer, from when the question is shown
-	MaxPerHour int      `yaml:"max_per_hour" json:"max_per_hour"` // most questions in an hour
-	Command    []string `yaml:"command" json:"command"`           // the program and arguments of the channel "command"
-	Web        Web      `yaml:"web" json:"web"`
-	Telegram   Telegram `yaml:"telegram" json:"telegram"`
-	Slack      Chat     `yaml:"slack" json:"slack"`
-	Discord    Chat     `yaml:"discord" json:"discord"`
-	NotifyFile string   `yaml:"notify_file" json:"notify_file"` // file, readable only by its owner, with the URLs of chats to notify of each question on the approval web page
+	Channels             Channels `yaml:"channels" json:"channels"`         // auto, or a list of tty, web, command, telegram, slack, discord, host
+	UnattendedDenyOrWait string   `yaml:"unattended" json:"unattended"`     // what happens to a question that reaches no user: "deny", or "wait" and a duration, such as "wait 10m"
+	Timeout              Duration `yaml:"timeout" json:"timeout"`           // time for an answer, from when the question is shown
+	MaxQuestionsPerHour  int      `yaml:"max_per_hour" json:"max_per_hour"` // most questions in an hour
+	Command              []string `yaml:"command" json:"command"`           // the program and arguments of the channel "command"
+	Web                  Web      `yaml:"web" json:"web"`
+	Telegram             Telegram `yaml:"telegram" json:"telegram"`
+	Slack                Chat     `yaml:"slack" json:"slack"`
+	Discord              Chat     `yaml:"discord" json:"discord"`
+	NotificationURLsFile string   `yaml:"notify_file" json:"notify_file"` // file, readable only by its owner, with the URLs of chats to notify of each question on the approval web page
 }
 
 // Web settings are those of the approval channel "web".
@@ -170,25 +170,25 @@ func (s *Settings) AuditFile(stateDir string) string {
 // Sanitize settings choose which tool results are examined before an agent reads them, and what happens to
 // a result with findings.
 type Sanitize struct {
-	Enabled   Switch `yaml:"enabled" json:"enabled"`     // auto: results of the web, of mail and of tool servers; every result if a chat is among approval.channels
-	Mode      string `yaml:"mode" json:"mode"`           // flag, clean, wrap or block
-	Evaluator bool   `yaml:"evaluator" json:"evaluator"` // the evaluator examines the results, too
+	Enabled                  Switch `yaml:"enabled" json:"enabled"`     // auto: results of the web, of mail and of tool servers; every result if a chat is among approval.channels
+	FindingsMode             string `yaml:"mode" json:"mode"`           // flag, clean, wrap or block
+	EvaluatorExaminesResults bool   `yaml:"evaluator" json:"evaluator"` // the evaluator examines the results, too
 }
 
 // Hook settings are those of agent hosts' hooks.
 type Hook struct {
-	Answer            string   `yaml:"answer" json:"answer"`                         // the answer to a host for an ALLOW: delegate or allow
-	PermissionRequest string   `yaml:"permission_request" json:"permission_request"` // on or off: whether shield answers a host's permission prompt for an ALLOW
-	Timeout           Duration `yaml:"timeout" json:"timeout"`                       // a hook that takes longer denies
+	HostAnswerOnAllow            string   `yaml:"answer" json:"answer"`                         // the answer to a host for an ALLOW: delegate or allow
+	AnswerPermissionPromptsOnOff string   `yaml:"permission_request" json:"permission_request"` // on or off: whether shield answers a host's permission prompt for an ALLOW
+	Timeout                      Duration `yaml:"timeout" json:"timeout"`                       // a hook that takes longer denies
 }
 
 // Trusted settings name hosts and resources that ordinary work may send data to or change. They do not
 // override deny rules, and secrets are never sent there.
 type Trusted struct {
-	Hosts      []string `yaml:"hosts" json:"hosts"`             // names, globs or CIDR prefixes; HOST/PATH for a part of a shared host
-	GitRemotes []string `yaml:"git_remotes" json:"git_remotes"` // names of git remotes
-	Recipients []string `yaml:"recipients" json:"recipients"`   // globs of mail addresses and channels
-	Targets    []string `yaml:"targets" json:"targets"`         // globs of databases, clusters and resources
+	Hosts             []string `yaml:"hosts" json:"hosts"`             // names, globs or CIDR prefixes; HOST/PATH for a part of a shared host
+	GitRemotes        []string `yaml:"git_remotes" json:"git_remotes"` // names of git remotes
+	Recipients        []string `yaml:"recipients" json:"recipients"`   // globs of mail addresses and channels
+	RemoteTargetGlobs []string `yaml:"targets" json:"targets"`         // globs of databases, clusters and resources
 }
 
 // Undo settings limit the copies of files that actions delete or overwrite.
@@ -200,41 +200,41 @@ type Undo struct {
 
 // Session settings limit the memory of a session.
 type Session struct {
-	Enabled    bool     `yaml:"enabled" json:"enabled"`
-	Keep       Duration `yaml:"keep" json:"keep"`               // how long a session is remembered after its last action
-	MaxFiles   int      `yaml:"max_files" json:"max_files"`     // most files of a session whose origin is remembered; files beyond it have an unknown origin
-	MaxDenials int      `yaml:"max_denials" json:"max_denials"` // denials within ten minutes after which a host's session stops
+	Enabled                 bool     `yaml:"enabled" json:"enabled"`
+	Keep                    Duration `yaml:"keep" json:"keep"`               // how long a session is remembered after its last action
+	MaxFilesWithKnownOrigin int      `yaml:"max_files" json:"max_files"`     // most files of a session whose origin is remembered; files beyond it have an unknown origin
+	MaxDenials              int      `yaml:"max_denials" json:"max_denials"` // denials within ten minutes after which a host's session stops
 }
 
 // MCP settings are those of the gateway in front of MCP servers.
 type MCP struct {
-	Sampling  string      `yaml:"sampling" json:"sampling"`     // deny or allow: whether servers can use the client's model
-	Listen    string      `yaml:"listen" json:"listen"`         // HOST:PORT at which shield mcp serve listens
-	TLSCert   string      `yaml:"tls_cert" json:"tls_cert"`     // PEM file with the certificate
-	TLSKey    string      `yaml:"tls_key" json:"tls_key"`       // PEM file with the private key
-	TokenFile string      `yaml:"token_file" json:"token_file"` // file with the token that clients must send, readable by its owner only
-	Servers   []MCPServer `yaml:"servers" json:"servers"`       // the servers behind shield mcp serve
+	SamplingDenyOrAllow string      `yaml:"sampling" json:"sampling"`     // deny or allow: whether servers can use the client's model
+	Listen              string      `yaml:"listen" json:"listen"`         // HOST:PORT at which shield mcp serve listens
+	TLSCert             string      `yaml:"tls_cert" json:"tls_cert"`     // PEM file with the certificate
+	TLSKey              string      `yaml:"tls_key" json:"tls_key"`       // PEM file with the private key
+	TokenFile           string      `yaml:"token_file" json:"token_file"` // file with the token that clients must send, readable by its owner only
+	Servers             []MCPServer `yaml:"servers" json:"servers"`       // the servers behind shield mcp serve
 }
 
 // An MCPServer is a server behind shield mcp serve: a command line, or a URL.
 type MCPServer struct {
-	Name      string   `yaml:"name" json:"name"` // letters, digits, - and _
-	Command   []string `yaml:"command" json:"command,omitempty"`
-	URL       string   `yaml:"url" json:"url,omitempty"`
-	TokenFile string   `yaml:"token_file" json:"token_file,omitempty"` // file with the token that shield sends to the server
-	Contain   *Contain `yaml:"contain" json:"contain,omitempty"`       // how the server that Command starts is contained; nil: not contained
+	Name      string             `yaml:"name" json:"name"` // letters, digits, - and _
+	Command   []string           `yaml:"command" json:"command,omitempty"`
+	URL       string             `yaml:"url" json:"url,omitempty"`
+	TokenFile string             `yaml:"token_file" json:"token_file,omitempty"` // file with the token that shield sends to the server
+	Contain   *ServerContainment `yaml:"contain" json:"contain,omitempty"`       // how the server that Command starts is contained; nil: not contained
 }
 
-// Contain lists what a contained server can reach besides the workspace.
-type Contain struct {
-	Read    []string `yaml:"read" json:"read,omitempty"`       // files and folders that it can read, even with credentials
-	Write   []string `yaml:"write" json:"write,omitempty"`     // existing files and folders that it can change
-	Network string   `yaml:"network" json:"network,omitempty"` // network access: open or none; "" is open
-	Require bool     `yaml:"require" json:"require,omitempty"` // the server does not start where it cannot be contained
+// ServerContainment lists what a contained server can reach besides the workspace.
+type ServerContainment struct {
+	Read            []string `yaml:"read" json:"read,omitempty"`       // files and folders that it can read, even with credentials
+	Write           []string `yaml:"write" json:"write,omitempty"`     // existing files and folders that it can change
+	NetworkAccess   string   `yaml:"network" json:"network,omitempty"` // network access: open or none; "" is open
+	MustBeContained bool     `yaml:"require" json:"require,omitempty"` // the server does not start where it cannot be contained
 }
 
 // String returns the settings as one line of JSON; "" if c is nil.
-func (c *Contain) String() string {
+func (c *ServerContainment) String() string {
 	if c == nil {
 		return ""
 	}
@@ -256,7 +256,7 @@ type Serve struct {
 
 // Telemetry settings name where shield serve and shield mcp serve send spans and metrics.
 type Telemetry struct {
-	OTLP string `yaml:"otlp" json:"otlp"` // URL of an OpenTelemetry collector; "" sends nothing
+	OTLPEndpointURL string `yaml:"otlp" json:"otlp"` // URL of an OpenTelemetry collector; "" sends nothing
 }
 
 // MaxHookTimeout is the longest that a hook may take: hosts stop waiting at
@@ -266,26 +266,26 @@ const MaxHookTimeout = 590 * time.Second
 // Default returns the settings of an unconfigured shield.
 func Default() Settings {
 	return Settings{
-		Policy:       "auto",
-		Bundle:       Bundle{Grace: Duration(72 * time.Hour)},
-		Classifier:   Classifier{Enabled: true, Model: "default", Threshold: 0.85, SkipTypes: Types{Auto: true}},
-		Heuristic:    Heuristic{Enabled: true},
-		Evaluator:    Evaluator{Timeout: Duration(30 * time.Second)},
-		Approval:     Approval{Channels: Channels{AutoChannels}, Unattended: "deny", Timeout: Duration(300 * time.Second), MaxPerHour: 60, Web: Web{Listen: "127.0.0.1:0"}},
-		FailClosed:   true,
-		RateLimit:    60,
-		DailyBudget:  100,
-		BudgetReset:  "local",
-		VerdictTTL:   Duration(300 * time.Second),
-		Audit:        Audit{Enabled: true, MaxBytes: 64 << 20},
-		Sanitize:     Sanitize{Enabled: Auto, Mode: "flag"},
-		Hook:         Hook{Answer: "delegate", PermissionRequest: "off", Timeout: Duration(50 * time.Second)},
-		Trusted:      Trusted{GitRemotes: []string{"origin"}},
-		Session:      Session{Enabled: true, Keep: Duration(24 * time.Hour), MaxFiles: 10_000, MaxDenials: 10},
-		Container:    "auto",
-		Undo:         Undo{Enabled: true, Keep: Duration(7 * 24 * time.Hour), MaxBytes: 5 << 30},
-		MCP:          MCP{Sampling: "deny"},
-		MaxRecordLen: 1 << 20,
+		PolicyNameOrPath:           "auto",
+		Bundle:                     Bundle{Grace: Duration(72 * time.Hour)},
+		Classifier:                 Classifier{Enabled: true, ModelNameOrDir: "default", Threshold: 0.85, SkipTypes: ActionTypeListOrModelDefault{UsesModelOwnList: true}},
+		Heuristic:                  Heuristic{Enabled: true},
+		Evaluator:                  Evaluator{Timeout: Duration(30 * time.Second)},
+		Approval:                   Approval{Channels: Channels{AutoChannels}, UnattendedDenyOrWait: "deny", Timeout: Duration(300 * time.Second), MaxQuestionsPerHour: 60, Web: Web{Listen: "127.0.0.1:0"}},
+		FailClosed:                 true,
+		MaxEvaluatorCallsPerMinute: 60,
+		MaxEvaluationsPerDay:       100,
+		BudgetResetTimezone:        "local",
+		VerdictTTL:                 Duration(300 * time.Second),
+		Audit:                      Audit{Enabled: true, MaxBytes: 64 << 20},
+		SanitizeToolResults:        Sanitize{Enabled: Auto, FindingsMode: "flag"},
+		Hook:                       Hook{HostAnswerOnAllow: "delegate", AnswerPermissionPromptsOnOff: "off", Timeout: Duration(50 * time.Second)},
+		Trusted:                    Trusted{GitRemotes: []string{"origin"}},
+		Session:                    Session{Enabled: true, Keep: Duration(24 * time.Hour), MaxFilesWithKnownOrigin: 10_000, MaxDenials: 10},
+		ContainerTrustMode:         "auto",
+		Undo:                       Undo{Enabled: true, Keep: Duration(7 * 24 * time.Hour), MaxBytes: 5 << 30},
+		MCP:                        MCP{SamplingDenyOrAllow: "deny"},
+		MaxInputRecordBytes:        1 << 20,
 	}
 }
 
@@ -307,28 +307,28 @@ func (s *Settings) findFaults() []settingFault {
 	const day = Duration(24 * time.Hour)
 	for _, f := range []*settingFault{
 		checkFraction("classifier.threshold", s.Classifier.Threshold),
-		checkRange("evaluator.price.input", s.Evaluator.Price.Input, 0, 100_000),
-		checkRange("evaluator.price.output", s.Evaluator.Price.Output, 0, 100_000),
-		checkRange("rate_limit", s.RateLimit, 1, 1_000_000),
-		checkRange("daily_budget", s.DailyBudget, 1, 1_000_000_000),
-		checkRange("approval.max_per_hour", s.Approval.MaxPerHour, 1, 10_000),
+		checkRange("evaluator.price.input", s.Evaluator.Price.InputPerMillionTokens, 0, 100_000),
+		checkRange("evaluator.price.output", s.Evaluator.Price.OutputPerMillionTokens, 0, 100_000),
+		checkRange("rate_limit", s.MaxEvaluatorCallsPerMinute, 1, 1_000_000),
+		checkRange("daily_budget", s.MaxEvaluationsPerDay, 1, 1_000_000_000),
+		checkRange("approval.max_per_hour", s.Approval.MaxQuestionsPerHour, 1, 10_000),
 		checkRange("audit.max_bytes", s.Audit.MaxBytes, 1<<16, 1<<30),
-		checkRange("session.max_files", s.Session.MaxFiles, 1, 100_000),
+		checkRange("session.max_files", s.Session.MaxFilesWithKnownOrigin, 1, 100_000),
 		checkRange("session.max_denials", s.Session.MaxDenials, 1, 1000),
 		checkRange("undo.max_bytes", s.Undo.MaxBytes, 1<<20, 1<<44),
 		checkDurationBetween("undo.keep", s.Undo.Keep, Duration(24*time.Hour), 90*day),
 		checkDurationBetween("session.keep", s.Session.Keep, Duration(time.Minute), 30*day),
-		checkRange("max_bytes", s.MaxRecordLen, 1<<10, 1<<30),
+		checkRange("max_bytes", s.MaxInputRecordBytes, 1<<10, 1<<30),
 		checkDurationAtMost("verdict_ttl", s.VerdictTTL, day),
 		checkDurationAtMost("evaluator.timeout", s.Evaluator.Timeout, day),
 		checkDurationAtMost("approval.timeout", s.Approval.Timeout, day),
 		checkDurationBetween("hook.timeout", s.Hook.Timeout, Duration(time.Second), Duration(MaxHookTimeout)),
-		checkOneOf("sanitize.mode", s.Sanitize.Mode, "flag", "clean", "wrap", "block"),
-		checkOneOf("hook.answer", s.Hook.Answer, "delegate", "allow"),
-		checkOneOf("mcp.sampling", s.MCP.Sampling, "deny", "allow"),
-		checkOneOf("hook.permission_request", s.Hook.PermissionRequest, "off", "on"),
-		checkOneOf("container", s.Container, "auto", "no"),
-		checkOneOf("budget_reset", s.BudgetReset, "local", "utc"),
+		checkOneOf("sanitize.mode", s.SanitizeToolResults.FindingsMode, "flag", "clean", "wrap", "block"),
+		checkOneOf("hook.answer", s.Hook.HostAnswerOnAllow, "delegate", "allow"),
+		checkOneOf("mcp.sampling", s.MCP.SamplingDenyOrAllow, "deny", "allow"),
+		checkOneOf("hook.permission_request", s.Hook.AnswerPermissionPromptsOnOff, "off", "on"),
+		checkOneOf("container", s.ContainerTrustMode, "auto", "no"),
+		checkOneOf("budget_reset", s.BudgetResetTimezone, "local", "utc"),
 		checkOneOf("evaluator.provider", s.Evaluator.Provider, "", "openai", "anthropic", "google", "ollama", "custom"),
 	} {
 		if f != nil {
@@ -336,8 +336,8 @@ func (s *Settings) findFaults() []settingFault {
 		}
 	}
 	out = append(out, s.Bundle.findFaults()...)
-	if s.Telemetry.OTLP != "" {
-		if err := telemetry.CheckURL(s.Telemetry.OTLP); err != nil {
+	if s.Telemetry.OTLPEndpointURL != "" {
+		if err := telemetry.CheckURL(s.Telemetry.OTLPEndpointURL); err != nil {
 			out = append(out, settingFault{"telemetry.otlp", err.Error()})
 		}
 	}
@@ -349,10 +349,10 @@ func (s *Settings) findFaults() []settingFault {
 			out = append(out, *f)
 		}
 	}
-	if _, err := s.Approval.Wait(); err != nil {
+	if _, err := s.Approval.UnattendedWaitDuration(); err != nil {
 		out = append(out, settingFault{"approval.unattended", err.Error()})
 	}
-	if s.Store != "" && s.StoreKeyFile == "" {
+	if s.SharedStoreURL != "" && s.StoreKeyFile == "" {
 		out = append(out, settingFault{"store", "needs store_key_file, a file that is the same on all machines; make one with 'openssl rand -hex 32'"})
 	}
 	if s.StorePassEnv != "" && s.StorePassFile != "" {
@@ -421,5 +421,5 @@ func checkOneOf(name, v string, allowed ...string) *settingFault {
 		return nil
 	}
 	allowed = slices.DeleteFunc(slices.Clone(allowed), func(a string) bool { return a == "" })
-	return &settingFault{name, fmt.Sprintf("%s is not a valid value; write one of: %s%s", yamlfile.Quote(v), strings.Join(allowed, ", "), suggest.Question(v, allowed))}
+	return &settingFault{name, fmt.Sprintf("%s is not a valid value; write one of: %s%s", yamlfile.Quote(v), strings.Join(allowed, ", "), suggest.DidYouMeanSuffix(v, allowed))}
 }

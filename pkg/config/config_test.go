@@ -27,7 +27,7 @@ func write(t *testing.T, text string) string {
 
 func TestDefaultsAreStrict(t *testing.T) {
 	t.Parallel()
-	l, err := Load(Sources{Presets: presets})
+	l, err := Load(Sources{PresetPolicyNames: presets})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +43,8 @@ func TestEachSourceWinsOverTheOneBefore(t *testing.T) {
 	t.Parallel()
 	system := write(t, "rate_limit: 1\ndaily_budget: 1\nclassifier: {model: none, threshold: 0.5}\nlocked: {fail_closed: true, approval: {max_per_hour: 3}}\n")
 	user := write(t, "daily_budget: 2\nfail_closed: false\nclassifier: {threshold: 0.6}\napproval: {max_per_hour: 9, timeout: 5s}\npolicy: strict\n")
-	l, err := Load(Sources{Presets: presets, System: system, User: user, Flags: func(s *Settings) []string {
-		s.Policy, s.FailClosed = "offline", false
+	l, err := Load(Sources{PresetPolicyNames: presets, SystemSettingsPath: system, UserSettingsPath: user, ApplyFlagsAndListChanged: func(s *Settings) []string {
+		s.PolicyNameOrPath, s.FailClosed = "offline", false
 		return []string{"policy", "fail_closed"}
 	}})
 	if err != nil {
@@ -73,12 +73,12 @@ func TestEachSourceWinsOverTheOneBefore(t *testing.T) {
 func TestExplicitFileReplacesTheUsers(t *testing.T) {
 	t.Parallel()
 	user, file := write(t, "policy: strict\n"), write(t, "rate_limit: 7\n")
-	l, err := Load(Sources{Presets: presets, User: user, File: file})
+	l, err := Load(Sources{PresetPolicyNames: presets, UserSettingsPath: user, UserSettingsPathOverride: file})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Policy != "auto" || l.RateLimit != 7 {
-		t.Errorf("policy %q, rate_limit %d: want auto and 7", l.Policy, l.RateLimit)
+	if l.PolicyNameOrPath != "auto" || l.MaxEvaluatorCallsPerMinute != 7 {
+		t.Errorf("policy %q, rate_limit %d: want auto and 7", l.PolicyNameOrPath, l.MaxEvaluatorCallsPerMinute)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestBadFilesAreErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			name := write(t, c.text)
-			_, err := Load(Sources{Presets: presets, User: name})
+			_, err := Load(Sources{PresetPolicyNames: presets, UserSettingsPath: name})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%q: error %v, want one that says %q", cutText(c.text), err, c.want)
 			}
@@ -165,8 +165,8 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	t.Parallel()
 	system := write(t, "rate_limit: 1.5\nlocked: {daily_budget: 0, polcy: x}\n")
 	user := write(t, "verdict_ttl: 0s\nclassifier: {threshold: 7, modle: x}\nshield: {rate_limit: 1, daily_budget: 2}\nroots: ['~bob', $HOME/x]\n")
-	src := Sources{System: system, User: user, Presets: presets, Flags: func(s *Settings) []string {
-		s.MaxRecordLen = 1
+	src := Sources{SystemSettingsPath: system, UserSettingsPath: user, PresetPolicyNames: presets, ApplyFlagsAndListChanged: func(s *Settings) []string {
+		s.MaxInputRecordBytes = 1
 		return []string{"max_bytes"}
 	}}
 	l, err := Load(src)
@@ -196,8 +196,8 @@ func TestAllErrorsAtOnce(t *testing.T) {
 		t.Errorf("%d errors, want %d", len(all), len(want))
 	}
 	// A report goes on with the defaults in place of what is wrong.
-	l, err = Inspect(src)
-	if err == nil || l == nil || len(l.findFaults()) > 0 || l.RateLimit != 60 || l.Classifier.Threshold != 0.85 || l.MaxRecordLen != 1<<20 || len(l.Origin) != 0 {
+	l, err = LoadDespiteErrors(src)
+	if err == nil || l == nil || len(l.findFaults()) > 0 || l.MaxEvaluatorCallsPerMinute != 60 || l.Classifier.Threshold != 0.85 || l.MaxInputRecordBytes != 1<<20 || len(l.Origin) != 0 {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
@@ -216,40 +216,40 @@ evaluator: {api_key_file: ~/key, ca_file: ca.pem}
 approval: {command: [./ask.sh, ./kept-as-it-is]}
 `)
 	dir := filepath.Dir(file)
-	l, err := Load(Sources{User: file, Presets: presets, Home: "/home/me", Dir: "/work/app"})
+	l, err := Load(Sources{UserSettingsPath: file, PresetPolicyNames: presets, Home: "/home/me", CommandLineBaseDir: "/work/app"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ what, got, want string }{
-		{"policy", l.Policy, dir + "/p.yaml"},
-		{"roots", strings.Join(l.Roots, " "), dir + "/src " + filepath.Dir(dir) + "/lib /home/me/code /x"},
-		{"state", l.State, dir + "/st"},
+		{"policy", l.PolicyNameOrPath, dir + "/p.yaml"},
+		{"roots", strings.Join(l.WorkspaceRoots, " "), dir + "/src " + filepath.Dir(dir) + "/lib /home/me/code /x"},
+		{"state", l.StateDir, dir + "/st"},
 		{"audit.file", l.Audit.File, dir + "/log/audit.jsonl"},
-		{"classifier.model", l.Classifier.Model, dir + "/m"},
+		{"classifier.model", l.Classifier.ModelNameOrDir, dir + "/m"},
 		{"classifier.onnxruntime", l.Classifier.ONNXRuntime, dir + "/lib.so"},
 		{"classifier.addr", l.Classifier.Addr, "unix:" + dir + "/run/c.sock"},
 		{"evaluator.api_key_file", l.Evaluator.APIKeyFile, "/home/me/key"},
 		{"evaluator.ca_file", l.Evaluator.CAFile, dir + "/ca.pem"},
 		{"approval.command", strings.Join(l.Approval.Command, " "), dir + "/ask.sh ./kept-as-it-is"},
-		{"folder of the program", l.CommandDir, dir},
+		{"folder of the program", l.ApprovalProgramWorkingDir, dir},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s is %s, want %s", c.what, c.got, c.want)
 		}
 	}
-	flags := Sources{User: write(t, "approval: {command: [ask]}\nclassifier: {model: tiny-1.0, addr: 'http://127.0.0.1:9'}\n"), Presets: presets, Home: "/home/me", Dir: "/work/app", Flags: func(s *Settings) []string {
-		s.Policy, s.Roots, s.State = "./p.yaml", []string{".", "~/code"}, "st"
+	flags := Sources{UserSettingsPath: write(t, "approval: {command: [ask]}\nclassifier: {model: tiny-1.0, addr: 'http://127.0.0.1:9'}\n"), PresetPolicyNames: presets, Home: "/home/me", CommandLineBaseDir: "/work/app", ApplyFlagsAndListChanged: func(s *Settings) []string {
+		s.PolicyNameOrPath, s.WorkspaceRoots, s.StateDir = "./p.yaml", []string{".", "~/code"}, "st"
 		return []string{"policy", "roots", "state"}
 	}}
 	if l, err = Load(flags); err != nil {
 		t.Fatal(err)
 	}
-	if got := []string{l.Policy, l.Roots[0], l.Roots[1], l.State, l.Approval.Command[0], l.Classifier.Model, l.Classifier.Addr}; !slices.Equal(got,
+	if got := []string{l.PolicyNameOrPath, l.WorkspaceRoots[0], l.WorkspaceRoots[1], l.StateDir, l.Approval.Command[0], l.Classifier.ModelNameOrDir, l.Classifier.Addr}; !slices.Equal(got,
 		[]string{"/work/app/p.yaml", "/work/app", "/home/me/code", "/work/app/st", "ask", "tiny-1.0", "http://127.0.0.1:9"}) {
 		t.Errorf("%q", got)
 	}
 	for _, preset := range append([]string{"auto"}, presets...) {
-		if l, err := Load(Sources{User: write(t, "policy: "+preset+"\n"), Presets: presets}); err != nil || l.Policy != preset {
+		if l, err := Load(Sources{UserSettingsPath: write(t, "policy: "+preset+"\n"), PresetPolicyNames: presets}); err != nil || l.PolicyNameOrPath != preset {
 			t.Errorf("%s: %v", preset, err)
 		}
 	}
@@ -259,12 +259,12 @@ approval: {command: [./ask.sh, ./kept-as-it-is]}
 func TestLockedPaths(t *testing.T) {
 	t.Parallel()
 	system, user := write(t, "locked: {policy: p.yaml, approval: {command: [./ask]}}\n"), write(t, "policy: q.yaml\napproval: {command: [./mine]}\n")
-	l, err := Load(Sources{System: system, User: user, Presets: presets})
+	l, err := Load(Sources{SystemSettingsPath: system, UserSettingsPath: user, PresetPolicyNames: presets})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dir := filepath.Dir(system); l.Policy != dir+"/p.yaml" || l.Approval.Command[0] != dir+"/ask" || l.CommandDir != dir {
-		t.Errorf("%s, %s, %s", l.Policy, l.Approval.Command, l.CommandDir)
+	if dir := filepath.Dir(system); l.PolicyNameOrPath != dir+"/p.yaml" || l.Approval.Command[0] != dir+"/ask" || l.ApprovalProgramWorkingDir != dir {
+		t.Errorf("%s, %s, %s", l.PolicyNameOrPath, l.Approval.Command, l.ApprovalProgramWorkingDir)
 	}
 }
 
@@ -280,14 +280,14 @@ func TestPathsThatMeanNothing(t *testing.T) {
 		"audit: {file: '%APPDATA%/x'}\n":      "variables are not expanded here",
 		"approval: {command: ['~bob/ask']}\n": "only ~/ is expanded",
 	} {
-		if _, err := Load(Sources{User: write(t, text), Presets: presets, Home: "/home/me"}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(Sources{UserSettingsPath: write(t, text), PresetPolicyNames: presets, Home: "/home/me"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := Load(Sources{User: write(t, "roots: ['~/x']\n"), Presets: presets}); err == nil || !strings.Contains(err.Error(), "home folder is unknown") {
+	if _, err := Load(Sources{UserSettingsPath: write(t, "roots: ['~/x']\n"), PresetPolicyNames: presets}); err == nil || !strings.Contains(err.Error(), "home folder is unknown") {
 		t.Errorf("without a home folder: %v", err)
 	}
-	relative := Sources{Presets: presets, Flags: func(s *Settings) []string { s.State = "st"; return []string{"state"} }}
+	relative := Sources{PresetPolicyNames: presets, ApplyFlagsAndListChanged: func(s *Settings) []string { s.StateDir = "st"; return []string{"state"} }}
 	if _, err := Load(relative); err == nil || !strings.Contains(err.Error(), ": the base folder of this relative path is unknown") {
 		t.Errorf("without a working directory: %v", err)
 	}
@@ -306,12 +306,12 @@ func TestEveryTypeIsKnown(t *testing.T) {
 		_ = decodeValue(&ast.MappingNode{BaseNode: &ast.BaseNode{}}, v.Addr().Interface()) // is an error for all of them
 	})
 	for name := range pathSettings {
-		if !slices.Contains(Names(), name) {
+		if !slices.Contains(SettingNames(), name) {
 			t.Errorf("%s is no setting", name)
 		}
 	}
-	for key, name := range foreignNames {
-		if !strings.Contains(name, " ") && !slices.Contains(Names(), name) {
+	for key, name := range suggestionByUnsupportedSettingKey {
+		if !strings.Contains(name, " ") && !slices.Contains(SettingNames(), name) {
 			t.Errorf("%s: %s is no setting", key, name)
 		}
 	}
@@ -320,13 +320,13 @@ func TestEveryTypeIsKnown(t *testing.T) {
 func TestMissingFiles(t *testing.T) {
 	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none.yaml")
-	if _, err := Load(Sources{Presets: presets, System: none, User: none}); err != nil {
+	if _, err := Load(Sources{PresetPolicyNames: presets, SystemSettingsPath: none, UserSettingsPath: none}); err != nil {
 		t.Errorf("absent files: %v", err)
 	}
-	if _, err := Load(Sources{Presets: presets, File: none}); err == nil {
+	if _, err := Load(Sources{PresetPolicyNames: presets, UserSettingsPathOverride: none}); err == nil {
 		t.Error("a file that was asked for is absent, and there is no error")
 	}
-	if _, err := Load(Sources{Presets: presets, File: t.TempDir()}); err == nil {
+	if _, err := Load(Sources{PresetPolicyNames: presets, UserSettingsPathOverride: t.TempDir()}); err == nil {
 		t.Error("a folder was read as configuration")
 	}
 }
@@ -334,7 +334,7 @@ func TestMissingFiles(t *testing.T) {
 func TestEmptyFile(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "\n", "# nothing\n", "---\n"} {
-		if _, err := Load(Sources{Presets: presets, User: write(t, text)}); err != nil {
+		if _, err := Load(Sources{PresetPolicyNames: presets, UserSettingsPath: write(t, text)}); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -344,7 +344,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	t.Parallel()
 	s := Default()
 	s.Evaluator.CanaryToken = "c0ffee"
-	for _, name := range Names() {
+	for _, name := range SettingNames() {
 		if strings.Contains(s.Value(name), "c0ffee") {
 			t.Errorf("%s shows the canary", name)
 		}
@@ -380,7 +380,7 @@ func FuzzLoad(f *testing.F) {
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Skip()
 		}
-		for _, src := range []Sources{{User: name, Presets: presets, Home: "/home/me"}, {System: name}} {
+		for _, src := range []Sources{{UserSettingsPath: name, PresetPolicyNames: presets, Home: "/home/me"}, {SystemSettingsPath: name}} {
 			if l, err := Load(src); err == nil {
 				if f := l.findFaults(); len(f) > 0 {
 					t.Errorf("loaded settings are out of range: %v", f)

@@ -19,13 +19,13 @@ import (
 // fraction is not an integer, a number is not a string, and a key needs a value, because the zero
 // value may be the looser one.
 type decoder struct {
-	loaded       *Loaded
-	sources      *Sources
-	file         string
-	origin       string
-	isSystemFile bool // the file may have a section "locked"
-	locked       ast.Node
-	errs         *yamlfile.Errors
+	loaded        *Loaded
+	sources       *Sources
+	file          string
+	origin        string
+	isSystemFile  bool // the file may have a section "locked"
+	lockedSection ast.Node
+	errs          *yamlfile.Errors
 }
 
 // addError records an error of the file.
@@ -47,19 +47,19 @@ func (d *decoder) applySection(prefix string, n ast.Node, to reflect.Value) {
 	for _, f := range fs {
 		name := prefix + f.Key
 		if name == "locked" && d.isSystemFile {
-			d.locked = f.Value
+			d.lockedSection = f.Value
 			continue
 		}
 		field, ok := findField(to, f.Key, isMapping(f.Value))
 		if name == "policy" {
-			d.preparePolicy(f.Value)
+			d.removeOverriddenBundle(f.Value)
 		}
 		switch {
 		case !ok:
 			d.addUnknownKey(prefix, f)
 		case f.Value == nil || f.Value.Type() == ast.NullType:
 			d.addError(f.Pos.Errorf("%s has no value; leave it out for the default", name))
-		case field.Kind() == reflect.Struct && field.Type() != reflect.TypeFor[Types]():
+		case field.Kind() == reflect.Struct && field.Type() != reflect.TypeFor[ActionTypeListOrModelDefault]():
 			d.applySection(name+".", f.Value, field)
 		default:
 			d.applySetting(name, f, field)
@@ -67,11 +67,11 @@ func (d *decoder) applySection(prefix string, n ast.Node, to reflect.Value) {
 	}
 }
 
-// preparePolicy prepares the settings for a policy given as a mapping or as text: the source of a bundle and its
+// removeOverriddenBundle prepares the settings for a policy given as a mapping or as text: the source of a bundle and its
 // keys are always set together.
-func (d *decoder) preparePolicy(n ast.Node) {
-	if isMapping(n) {
-		fs, err := yamlfile.Fields(n, nil)
+func (d *decoder) removeOverriddenBundle(policyNode ast.Node) {
+	if isMapping(policyNode) {
+		fs, err := yamlfile.Fields(policyNode, nil)
 		if err != nil || !slices.ContainsFunc(fs, func(f yamlfile.Field) bool { return f.Key == "bundle" }) {
 			return
 		}
@@ -99,7 +99,7 @@ func (d *decoder) applySetting(name string, f yamlfile.Field, to reflect.Value) 
 		return
 	}
 	d.loaded.Origin[name] = d.origin
-	d.loaded.positions[name] = yamlfile.Error{Kind: "configuration", Name: d.file, Pos: yamlfile.At(f.Value)}
+	d.loaded.positions[name] = yamlfile.Error{FileKind: "configuration", FileName: d.file, Pos: yamlfile.At(f.Value)}
 	d.loaded.resolvePaths(d.sources, name, filepath.Dir(d.file), d.errs)
 }
 
@@ -138,7 +138,7 @@ func decodeValue(n ast.Node, to any) (err error) {
 		}
 	case *[]int:
 		*to, err = yamlfile.List(n, yamlfile.WholeNumber[int])
-	case *Types:
+	case *ActionTypeListOrModelDefault:
 		*to, err = decodeTypes(n)
 	case *[]MCPServer:
 		*to, err = yamlfile.List(n, decodeServer)
@@ -169,15 +169,15 @@ func decodeNumber(n ast.Node) (float64, error) {
 	return 0, yamlfile.At(n).Errorf("expected a number such as 0.85, found %s", yamlfile.KindOf(n))
 }
 
-func decodeTypes(n ast.Node) (Types, error) {
+func decodeTypes(n ast.Node) (ActionTypeListOrModelDefault, error) {
 	if word, ok := n.(*ast.StringNode); ok {
 		if word.Value != "auto" {
-			return Types{}, yamlfile.At(n).Errorf("%s is neither auto nor a list of action types such as [read_file]", yamlfile.Quote(word.Value))
+			return ActionTypeListOrModelDefault{}, yamlfile.At(n).Errorf("%s is neither auto nor a list of action types such as [read_file]", yamlfile.Quote(word.Value))
 		}
-		return Types{Auto: true}, nil
+		return ActionTypeListOrModelDefault{UsesModelOwnList: true}, nil
 	}
 	list, err := yamlfile.List(n, decodeText)
-	return Types{List: list}, err
+	return ActionTypeListOrModelDefault{List: list}, err
 }
 
 // decodeSwitch reads the value of a switch: true, false or auto.
@@ -225,14 +225,14 @@ func (d *decoder) addUnknownKey(prefix string, f yamlfile.Field) {
 
 // suggestSetting returns the end of a message about an unknown key: the setting that is probably meant.
 func suggestSetting(prefix, key string) string {
-	if word, ok := foreignNames[normalizeKey(key)]; ok {
+	if word, ok := suggestionByUnsupportedSettingKey[normalizeKey(key)]; ok {
 		if strings.Contains(word, " ") {
 			return "; " + word
 		}
-		return "; write " + word + settingPlacement(word)
+		return "; write " + word + settingPlacementHint(word)
 	}
 	var level, elsewhere []string
-	for _, name := range Names() {
+	for _, name := range SettingNames() {
 		section, leaf := "", name
 		if i := strings.LastIndexByte(name, '.'); i >= 0 {
 			section, leaf = name[:i+1], name[i+1:]
@@ -249,17 +249,17 @@ func suggestSetting(prefix, key string) string {
 	}
 	switch {
 	case len(elsewhere) == 1:
-		return "; write " + elsewhere[0] + settingPlacement(elsewhere[0])
+		return "; write " + elsewhere[0] + settingPlacementHint(elsewhere[0])
 	case suggest.Nearest(key, level) != "":
-		return suggest.Question(key, level)
+		return suggest.DidYouMeanSuffix(key, level)
 	case len(elsewhere) > 1:
 		return "; did you mean one of " + strings.Join(elsewhere, ", ") + "?"
 	}
 	return ""
 }
 
-// settingPlacement returns the position of a setting in the file, for a message.
-func settingPlacement(name string) string {
+// settingPlacementHint returns the position of a setting in the file, for a message.
+func settingPlacementHint(name string) string {
 	if section, leaf, ok := strings.Cut(name, "."); ok {
 		return fmt.Sprintf(", as in %s: {%s: …}", section, leaf)
 	}

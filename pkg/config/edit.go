@@ -44,7 +44,7 @@ func Edit(src Sources, file string, text []byte, changes ...Change) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range Names() {
+	for _, name := range SettingNames() {
 		meant := slices.ContainsFunc(changes, func(c Change) bool { return c.Name == name })
 		if same := before.Value(name) == after.Value(name); !meant && !same || meant && after.Origin[name] == "" {
 			return nil, fmt.Errorf("editing %s would also change %s; add the line %q to it by hand", file, name, changes)

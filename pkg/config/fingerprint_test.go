@@ -12,7 +12,7 @@ import (
 func TestFingerprintCoversEverySetting(t *testing.T) {
 	t.Parallel()
 	plain := Default()
-	for _, name := range Names() {
+	for _, name := range SettingNames() {
 		s := Default()
 		walkSettings(reflect.ValueOf(&s).Elem(), "", func(n string, v reflect.Value) {
 			if n == name {
@@ -25,7 +25,7 @@ func TestFingerprintCoversEverySetting(t *testing.T) {
 		}
 	}
 	for name, why := range unfingerprintedSettings {
-		if !slices.Contains(Names(), name) || why == "" {
+		if !slices.Contains(SettingNames(), name) || why == "" {
 			t.Errorf("unprinted: %q is no setting, or has no reason", name)
 		}
 	}
@@ -57,8 +57,8 @@ func change(t *testing.T, name string, v reflect.Value) {
 		*p = []MCPServer{{Name: "x"}}
 	case *Switch:
 		*p = Off
-	case *Types:
-		*p = Types{List: []string{"x"}}
+	case *ActionTypeListOrModelDefault:
+		*p = ActionTypeListOrModelDefault{List: []string{"x"}}
 	default:
 		t.Fatalf("%s: no test changes a setting of type %T", name, p)
 	}

@@ -1,8 +1,8 @@
 package config
 
-// foreignNames maps names that the specification and other programs use for settings, without case and
+// suggestionByUnsupportedSettingKey maps names that the specification and other programs use for settings, without case and
 // separators, to shield's setting or, if the value contains a blank, to a message.
-var foreignNames = map[string]string{
+var suggestionByUnsupportedSettingKey = map[string]string{
 	"classifieraddr":      "classifier.addr",
 	"classifierenabled":   "classifier.enabled",
 	"classifierskiptypes": "classifier.skip_types",

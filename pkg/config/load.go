@@ -15,17 +15,17 @@ import (
 
 // Sources are the files and flags that settings come from.
 type Sources struct {
-	System string // the system's file; may be missing
-	User   string // the user's file; may be missing
-	File   string // replaces User; an absolute path that must exist
+	SystemSettingsPath       string // the system's file; may be missing
+	UserSettingsPath         string // the user's file; may be missing
+	UserSettingsPathOverride string // replaces User; an absolute path that must exist
 
-	Home    string   // the home folder for ~ in settings; "" if unknown
-	Dir     string   // the base folder for relative paths of the command line; "" if unknown
-	Presets []string // names of policies that are not files
+	Home               string   // the home folder for ~ in settings; "" if unknown
+	CommandLineBaseDir string   // the base folder for relative paths of the command line; "" if unknown
+	PresetPolicyNames  []string // names of policies that are not files
 
-	// Flags applies the command line to the settings and returns the names of the settings that it
+	// ApplyFlagsAndListChanged applies the command line to the settings and returns the names of the settings that it
 	// changed.
-	Flags func(*Settings) []string
+	ApplyFlagsAndListChanged func(*Settings) []string
 }
 
 // A Loaded is the settings in force, and where each was set. Paths in them are absolute.
@@ -34,8 +34,8 @@ type Loaded struct {
 	Origin map[string]string // by dotted name, such as "classifier.model": a file's path, "command line", or "locked by" and a path
 	Files  []string          // the files read
 
-	// CommandDir is the folder of the file that names the approval program; the program runs there.
-	CommandDir string
+	// ApprovalProgramWorkingDir is the folder of the file that names the approval program; the program runs there.
+	ApprovalProgramWorkingDir string
 
 	positions map[string]yamlfile.Error // position of each setting in its file
 }
@@ -43,36 +43,36 @@ type Loaded struct {
 // Load reads the settings. An error is of type [yamlfile.Errors]: all faults, each with its file and,
 // if known, line and column.
 func Load(src Sources) (*Loaded, error) {
-	l, err := Inspect(src)
+	l, err := LoadDespiteErrors(src)
 	if err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// Inspect is [Load] for a report: beside the error it returns the settings with defaults for invalid
+// LoadDespiteErrors is [Load] for a report: beside the error it returns the settings with defaults for invalid
 // ones. They must not be used for judging.
-func Inspect(src Sources) (*Loaded, error) {
+func LoadDespiteErrors(src Sources) (*Loaded, error) {
 	l := &Loaded{Settings: Default(), Origin: map[string]string{}, positions: map[string]yamlfile.Error{}}
 	var errs yamlfile.Errors
-	locked := l.applyFile(&src, src.System, true, &errs)
-	if src.File != "" {
-		l.applyFile(&src, src.File, false, &errs)
+	locked := l.applyFile(&src, src.SystemSettingsPath, true, &errs)
+	if src.UserSettingsPathOverride != "" {
+		l.applyFile(&src, src.UserSettingsPathOverride, false, &errs)
 	} else {
-		l.applyFile(&src, src.User, true, &errs)
+		l.applyFile(&src, src.UserSettingsPath, true, &errs)
 	}
-	if src.Flags != nil {
-		for _, name := range src.Flags(&l.Settings) {
+	if src.ApplyFlagsAndListChanged != nil {
+		for _, name := range src.ApplyFlagsAndListChanged(&l.Settings) {
 			if name == "policy" {
 				l.removeBundleSettings()
 			}
 			l.Origin[name] = "command line"
-			l.positions[name] = yamlfile.Error{Name: "command line"}
-			l.resolvePaths(&src, name, src.Dir, &errs)
+			l.positions[name] = yamlfile.Error{FileName: "command line"}
+			l.resolvePaths(&src, name, src.CommandLineBaseDir, &errs)
 		}
 	}
 	if locked != nil {
-		d := decoder{loaded: l, sources: &src, file: src.System, origin: "locked by " + src.System, errs: &errs}
+		d := decoder{loaded: l, sources: &src, file: src.SystemSettingsPath, origin: "locked by " + src.SystemSettingsPath, errs: &errs}
 		d.applyTop(locked)
 	}
 	l.resetInvalid(l.findFaults(), &errs)
@@ -92,9 +92,9 @@ func (l *Loaded) removeBundleSettings() {
 func (l *Loaded) Where(setting string) string {
 	at := l.positions[setting]
 	if at.Line == 0 {
-		return at.Name
+		return at.FileName
 	}
-	return fmt.Sprintf("%s:%d", at.Name, at.Line)
+	return fmt.Sprintf("%s:%d", at.FileName, at.Line)
 }
 
 // resetInvalid records the invalid settings as errors, and resets them to their defaults.
@@ -122,7 +122,7 @@ func (l *Loaded) applyFile(src *Sources, name string, optional bool, errs *yamlf
 	case optional && errors.Is(err, fs.ErrNotExist) && !pathExists(name):
 		return nil
 	case err != nil:
-		errs.Add(&yamlfile.Error{Kind: "configuration", Name: name, Msg: err.Error()})
+		errs.Add(&yamlfile.Error{FileKind: "configuration", FileName: name, Msg: err.Error()})
 		return nil
 	}
 	l.Files = append(l.Files, name)
@@ -131,9 +131,9 @@ func (l *Loaded) applyFile(src *Sources, name string, optional bool, errs *yamlf
 		errs.Add(yamlfile.WithFile("configuration", name, err))
 		return nil
 	}
-	d := decoder{loaded: l, sources: src, file: name, origin: name, isSystemFile: name == src.System, errs: errs}
+	d := decoder{loaded: l, sources: src, file: name, origin: name, isSystemFile: name == src.SystemSettingsPath, errs: errs}
 	d.applyTop(top)
-	return d.locked
+	return d.lockedSection
 }
 
 // pathExists reports whether a path exists, even as a symbolic link without a target.
@@ -149,10 +149,10 @@ func readProtectedFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, withoutPath(err)
 	}
-	if err := owner.Check(info, 0); err != nil {
+	if err := owner.CheckOwnerAndDeniedModeBits(info, 0); err != nil {
 		return nil, err
 	}
-	if mode := info.Mode().Perm(); owner.OwnersVisible && mode&owner.OtherWrite != 0 {
+	if mode := info.Mode().Perm(); owner.OwnersVisible && mode&owner.GroupOrOtherWriteBits != 0 {
 		return nil, fmt.Errorf("other users can change this file, since its mode is %04o; run 'chmod go-w %s'", mode, name)
 	}
 	folders := []string{filepath.Dir(name)}

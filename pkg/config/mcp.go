@@ -37,8 +37,8 @@ func decodeServer(n ast.Node) (s MCPServer, err error) {
 }
 
 // decodeContain decodes what a contained server can reach.
-func decodeContain(n ast.Node) (*Contain, error) {
-	c := new(Contain)
+func decodeContain(n ast.Node) (*ServerContainment, error) {
+	c := new(ServerContainment)
 	return c, yamlfile.Mapping(n, []string{"read", "write", "network", "require"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "read":
@@ -46,13 +46,13 @@ func decodeContain(n ast.Node) (*Contain, error) {
 		case "write":
 			c.Write, err = yamlfile.List(f.Value, decodeText)
 		case "network":
-			c.Network, err = decodeText(f.Value)
+			c.NetworkAccess, err = decodeText(f.Value)
 		case "require":
 			b, ok := f.Value.(*ast.BoolNode)
 			if !ok {
 				return errors.New("expected true or false")
 			}
-			c.Require = b.Value
+			c.MustBeContained = b.Value
 		}
 		return err
 	})
@@ -87,10 +87,10 @@ func (m *MCP) findFaults() (out []settingFault) {
 			add("mcp.servers", "%s has both token_file and command; remove token_file, which is only for a url", s.Name)
 		case s.URL != "" && s.Contain != nil:
 			add("mcp.servers", "%s has both contain and url; remove contain, which is only for a command", s.Name)
-		case s.Contain != nil && s.Contain.Network != "" && s.Contain.Network != "none" && s.Contain.Network != "open":
+		case s.Contain != nil && s.Contain.NetworkAccess != "" && s.Contain.NetworkAccess != "none" && s.Contain.NetworkAccess != "open":
 			add("mcp.servers", "contain.network of %s must be open or none", s.Name)
 		case s.URL != "":
-			if why := checkServerURL(s.URL); why != "" {
+			if why := serverURLFault(s.URL); why != "" {
 				add("mcp.servers", "the url of %s is not valid: %s", s.Name, why)
 			}
 		}
@@ -112,9 +112,9 @@ func (m *MCP) findFaults() (out []settingFault) {
 	return out
 }
 
-// checkServerURL returns why a URL cannot be that of a server; "" if it can.
-func checkServerURL(s string) string {
-	u, err := url.Parse(s)
+// serverURLFault returns why a URL cannot be that of a server; "" if it can.
+func serverURLFault(serverURL string) string {
+	u, err := url.Parse(serverURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "a URL must begin with https://"
 	}

@@ -45,7 +45,7 @@ func TestServers(t *testing.T) {
 		if err := os.WriteFile(file, []byte("mcp: {"+one.text+"}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		l, err := Load(Sources{File: file, Home: t.TempDir()})
+		l, err := Load(Sources{UserSettingsPathOverride: file, Home: t.TempDir()})
 		switch {
 		case one.want == "" && err != nil, one.want != "" && (err == nil || !strings.Contains(err.Error(), one.want)):
 			t.Errorf("%s: %v", one.text, err)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Names returns the dotted names of all settings, in the order of the file.
-func Names() []string {
+// SettingNames returns the dotted names of all settings, in the order of the file.
+func SettingNames() []string {
 	var names []string
 	walkSettings(reflect.ValueOf(Default()), "", func(name string, _ reflect.Value) { names = append(names, name) })
 	return names
@@ -22,8 +22,8 @@ func (s *Settings) Value(name string) string {
 		case n != name:
 		case n == "evaluator.canary_token" && v.String() != "":
 			text = "(set)"
-		case v.Type() == reflect.TypeFor[Types]():
-			b, _ := v.Interface().(Types).MarshalJSON()
+		case v.Type() == reflect.TypeFor[ActionTypeListOrModelDefault]():
+			b, _ := v.Interface().(ActionTypeListOrModelDefault).MarshalJSON()
 			text = string(b)
 		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
 			b, _ := json.Marshal(v.Interface())
@@ -41,7 +41,7 @@ func walkSettings(v reflect.Value, prefix string, visit func(name string, v refl
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
 		field := v.Field(i)
-		if field.Kind() == reflect.Struct && field.Type() != reflect.TypeFor[Types]() {
+		if field.Kind() == reflect.Struct && field.Type() != reflect.TypeFor[ActionTypeListOrModelDefault]() {
 			walkSettings(field, prefix+name+".", visit)
 			continue
 		}

@@ -20,16 +20,16 @@ var pathSettings = map[string]struct {
 	values func(*Settings) []*string
 	isPath func(value string, src *Sources) bool
 }{
-	"policy": {singlePath(func(s *Settings) *string { return &s.Policy }), func(v string, src *Sources) bool {
-		return v != "auto" && !slices.Contains(src.Presets, v)
+	"policy": {singlePath(func(s *Settings) *string { return &s.PolicyNameOrPath }), func(v string, src *Sources) bool {
+		return v != "auto" && !slices.Contains(src.PresetPolicyNames, v)
 	}},
 	"policy.bundle":  {singlePath(func(s *Settings) *string { return &s.Bundle.Source }), func(v string, _ *Sources) bool { return !bundle.IsURL(v) }},
-	"layers.team":    {singlePath(func(s *Settings) *string { return &s.Layers.Team }), isAlwaysPath},
-	"layers.user":    {singlePath(func(s *Settings) *string { return &s.Layers.User }), isAlwaysPath},
-	"layers.project": {singlePath(func(s *Settings) *string { return &s.Layers.Project }), isAlwaysPath},
-	"roots":          {func(s *Settings) []*string { return elementPointers(s.Roots) }, isAlwaysPath},
-	"state":          {singlePath(func(s *Settings) *string { return &s.State }), isAlwaysPath},
-	"classifier.model": {singlePath(func(s *Settings) *string { return &s.Classifier.Model }), func(v string, _ *Sources) bool {
+	"layers.team":    {singlePath(func(s *Settings) *string { return &s.PolicyLayers.TeamPolicyPath }), isAlwaysPath},
+	"layers.user":    {singlePath(func(s *Settings) *string { return &s.PolicyLayers.UserPolicyPath }), isAlwaysPath},
+	"layers.project": {singlePath(func(s *Settings) *string { return &s.PolicyLayers.ProjectPolicyPath }), isAlwaysPath},
+	"roots":          {func(s *Settings) []*string { return elementPointers(s.WorkspaceRoots) }, isAlwaysPath},
+	"state":          {singlePath(func(s *Settings) *string { return &s.StateDir }), isAlwaysPath},
+	"classifier.model": {singlePath(func(s *Settings) *string { return &s.Classifier.ModelNameOrDir }), func(v string, _ *Sources) bool {
 		return v == "." || v == ".." || v == "~" || strings.ContainsAny(v, `/\`)
 	}},
 	"classifier.addr": {singlePath(func(s *Settings) *string { return &s.Classifier.Addr }), func(v string, _ *Sources) bool {
@@ -49,7 +49,7 @@ var pathSettings = map[string]struct {
 	"serve.tls_key":                {singlePath(func(s *Settings) *string { return &s.Serve.TLSKey }), isAlwaysPath},
 	"serve.tokens_file":            {singlePath(func(s *Settings) *string { return &s.Serve.TokensFile }), isAlwaysPath},
 	"audit.file":                   {singlePath(func(s *Settings) *string { return &s.Audit.File }), isAlwaysPath},
-	"approval.notify_file":         {singlePath(func(s *Settings) *string { return &s.Approval.NotifyFile }), isAlwaysPath},
+	"approval.notify_file":         {singlePath(func(s *Settings) *string { return &s.Approval.NotificationURLsFile }), isAlwaysPath},
 	"approval.telegram.token_file": {singlePath(func(s *Settings) *string { return &s.Approval.Telegram.TokenFile }), isAlwaysPath},
 	"approval.slack.token_file":    {singlePath(func(s *Settings) *string { return &s.Approval.Slack.TokenFile }), isAlwaysPath},
 	"approval.discord.token_file":  {singlePath(func(s *Settings) *string { return &s.Approval.Discord.TokenFile }), isAlwaysPath},
@@ -80,7 +80,7 @@ func elementPointers(list []string) []*string {
 // resolvePaths makes the paths of a setting absolute, starting from a folder.
 func (l *Loaded) resolvePaths(src *Sources, name, dir string, errs *yamlfile.Errors) {
 	if name == "approval.command" {
-		l.CommandDir = dir
+		l.ApprovalProgramWorkingDir = dir
 	}
 	p, ok := pathSettings[name]
 	if !ok {
@@ -94,7 +94,7 @@ func (l *Loaded) resolvePaths(src *Sources, name, dir string, errs *yamlfile.Err
 		if name == "policy" && !strings.ContainsAny(*v, `/\.~`) {
 			// A mistyped preset must not be treated as the name of a file.
 			faults = append(faults, settingFault{name, fmt.Sprintf("%s is not a preset (auto, %s); to name a file, write a path such as ./%s.yaml%s",
-				yamlfile.Quote(*v), strings.Join(src.Presets, ", "), *v, suggest.Question(*v, append([]string{"auto"}, src.Presets...)))})
+				yamlfile.Quote(*v), strings.Join(src.PresetPolicyNames, ", "), *v, suggest.DidYouMeanSuffix(*v, append([]string{"auto"}, src.PresetPolicyNames...)))})
 			continue
 		}
 		prefix := ""

@@ -25,8 +25,8 @@ func TestSettingsOfOthers(t *testing.T) {
 		if err := os.Symlink(file, link); err != nil {
 			t.Fatal(err)
 		}
-		for _, src := range []Sources{{System: file}, {User: file}, {File: file}, {User: link}} {
-			src.Presets = presets
+		for _, src := range []Sources{{SystemSettingsPath: file}, {UserSettingsPath: file}, {UserSettingsPathOverride: file}, {UserSettingsPath: link}} {
+			src.PresetPolicyNames = presets
 			_, err := Load(src)
 			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 				t.Errorf("mode %04o: %v, want %q", mode, err, want)
@@ -38,7 +38,7 @@ func TestSettingsOfOthers(t *testing.T) {
 		if err := os.Chown(file, 12345, 12345); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(Sources{User: file, Presets: presets}); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
+		if _, err := Load(Sources{UserSettingsPath: file, PresetPolicyNames: presets}); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 			t.Errorf("another user's file: %v", err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestFoldersOfSettings(t *testing.T) {
 		dir := filepath.Dir(file)
 		chmod(t, dir, mode)
 		for _, name := range []string{file, link} {
-			_, err := Load(Sources{User: name, Presets: presets})
+			_, err := Load(Sources{UserSettingsPath: name, PresetPolicyNames: presets})
 			if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "run 'chmod o-w "+dir+"'") {
 				t.Errorf("folder with mode %v: %v", mode, err)
 			}
@@ -83,7 +83,7 @@ func TestSettingsThatAreNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{fifo: "the path is not a regular file; replace it with the file itself", socket: "the path is not a regular file; replace it with the file itself", dir: "the path is not a regular file; replace it with the file itself", "/dev/zero": "the path is not a regular file; replace it with the file itself", dangling: "no such file"} {
-		for _, src := range []Sources{{System: name}, {User: name}, {File: name}} {
+		for _, src := range []Sources{{SystemSettingsPath: name}, {UserSettingsPath: name}, {UserSettingsPathOverride: name}} {
 			if _, err := Load(src); err == nil || !strings.Contains(err.Error(), "configuration "+name+": the file cannot be read: "+want) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -48,17 +48,17 @@ type Channels []string
 // Auto reports whether shield chooses the channel.
 func (c Channels) Auto() bool { return len(c) == 1 && c[0] == AutoChannels }
 
-// Wait returns how long a question waits on the approval web page when no user can be reached; 0
+// UnattendedWaitDuration returns how long a question waits on the approval web page when no user can be reached; 0
 // denies the action at once.
-func (a *Approval) Wait() (time.Duration, error) {
-	if a.Unattended == "deny" || a.Unattended == "" {
+func (a *Approval) UnattendedWaitDuration() (time.Duration, error) {
+	if a.UnattendedDenyOrWait == "deny" || a.UnattendedDenyOrWait == "" {
 		return 0, nil
 	}
-	word, span, _ := strings.Cut(a.Unattended, " ")
+	word, span, _ := strings.Cut(a.UnattendedDenyOrWait, " ")
 	d, err := time.ParseDuration(strings.TrimSpace(span))
 	switch {
 	case word != "wait" || err != nil:
-		return 0, fmt.Errorf("%.40q is not valid; write deny, or wait and a duration, such as: wait 10m", a.Unattended)
+		return 0, fmt.Errorf("%.40q is not valid; write deny, or wait and a duration, such as: wait 10m", a.UnattendedDenyOrWait)
 	case d <= 0 || d > 24*time.Hour:
 		return 0, fmt.Errorf("the time to wait must be from 1s to 24h, not %v; write for example: wait 10m", d)
 	}
@@ -83,15 +83,15 @@ func (s Switch) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(s))
 }
 
-// Types is a list of action types, or the model's own list.
-type Types struct {
-	Auto bool // use the list in the model's shield.json
-	List []string
+// ActionTypeListOrModelDefault is a list of action types, or the model's own list.
+type ActionTypeListOrModelDefault struct {
+	UsesModelOwnList bool // use the list in the model's shield.json
+	List             []string
 }
 
 // MarshalJSON implements [json.Marshaler]: "auto" or a list.
-func (t Types) MarshalJSON() ([]byte, error) {
-	if t.Auto {
+func (t ActionTypeListOrModelDefault) MarshalJSON() ([]byte, error) {
+	if t.UsesModelOwnList {
 		return []byte(`"auto"`), nil
 	}
 	return json.Marshal(append([]string{}, t.List...))

@@ -4,58 +4,58 @@ import "slices"
 
 // A Cause says why an effect is unknown, or which variant of its kind it is. Rules and code use causes;
 // [Effect.Reason] is the text for people, and its wording may change.
-type Cause string
+type EffectCause string
 
 // The causes of unknown effects.
 const (
-	CauseVariable           Cause = "variable"   // a variable or parameter that the command does not set
-	CauseVariableCode       Cause = "held"       // code or a program's name consists only of variables that the command does not set
-	CauseOutput             Cause = "output"     // the output of a command or the result of an expression
-	CauseInput              Cause = "input"      // standard input
-	CauseFile               Cause = "file"       // the contents of a file
-	CauseDownload           Cause = "download"   // data from another machine
-	CauseUnresolved         Cause = "unresolved" // other text that is not resolved, such as the matches of a glob
-	CauseUnreadScript       Cause = "script"     // a script that was not read
-	CauseMissingScript      Cause = "absent"     // a script that does not exist: nothing would run
-	CauseUnanalysedCode     Cause = "code"       // code that is not analysed: machine code, encoded code, code that is loaded into a shell
-	CauseLoadedFile         Cause = "loaded"     // a file that a variable makes programs load
-	CauseDialect            Cause = "dialect"    // syntax that shells interpret differently
-	CauseSyntax             Cause = "syntax"     // text that cannot be parsed
-	CauseLimit              Cause = "limit"      // a limit was exceeded: too long, too deep, too many
-	CauseUnknownTool        Cause = "tool"       // an unknown tool or action type
-	CauseUnknownReadingTool Cause = "reader"     // an unknown tool whose name and fields say that it only reads
-	CauseUnknownPackage     Cause = "package"    // a package that is neither a dependency of the project nor on the list of widely used names
-	CauseUnparsedWord       Cause = "unread"     // an argument or input that shield cannot interpret; it contains a command, or a path outside the workspace
-	CauseInvalidField       Cause = "field"      // a field of the action is missing or invalid
-	CauseArchive            Cause = "archive"    // the content of an archive was not read, or not all of it
-	CauseAnalysisFailure    Cause = "failure"    // the analysis failed
+	CauseVariable               EffectCause = "variable"   // a variable or parameter that the command does not set
+	CauseCodeIsVariableValue    EffectCause = "held"       // code or a program's name consists only of variables that the command does not set
+	CauseCommandOutput          EffectCause = "output"     // the output of a command or the result of an expression
+	CauseStandardInput          EffectCause = "input"      // standard input
+	CauseFileContents           EffectCause = "file"       // the contents of a file
+	CauseDownload               EffectCause = "download"   // data from another machine
+	CauseUnresolvedText         EffectCause = "unresolved" // other text that is not resolved, such as the matches of a glob
+	CauseUnreadScript           EffectCause = "script"     // a script that was not read
+	CauseMissingScript          EffectCause = "absent"     // a script that does not exist: nothing would run
+	CauseUnanalysedCode         EffectCause = "code"       // code that is not analysed: machine code, encoded code, code that is loaded into a shell
+	CauseLoadedFile             EffectCause = "loaded"     // a file that a variable makes programs load
+	CauseShellDialectDifference EffectCause = "dialect"    // syntax that shells interpret differently
+	CauseSyntax                 EffectCause = "syntax"     // text that cannot be parsed
+	CauseAnalysisLimitExceeded  EffectCause = "limit"      // a limit was exceeded: too long, too deep, too many
+	CauseUnknownTool            EffectCause = "tool"       // an unknown tool or action type
+	CauseUnknownReadingTool     EffectCause = "reader"     // an unknown tool whose name and fields say that it only reads
+	CauseUnknownPackage         EffectCause = "package"    // a package that is neither a dependency of the project nor on the list of widely used names
+	CauseUnparsedWord           EffectCause = "unread"     // an argument or input that shield cannot interpret; it contains a command, or a path outside the workspace
+	CauseInvalidField           EffectCause = "field"      // a field of the action is missing or invalid
+	CauseUnreadArchive          EffectCause = "archive"    // the content of an archive was not read, or not all of it
+	CauseAnalysisFailure        EffectCause = "failure"    // the analysis failed
 )
 
 // The variants of a kind that rules distinguish.
 const (
-	CauseCommandHistory Cause = "history"   // Destroy: the command history is changed or stopped
-	CauseRecursion      Cause = "recursion" // StopProcess: endless recursion, as in a fork bomb
-	CauseScanningOff    Cause = "scanning"  // ChangeSystem: script scanning (AMSI) is turned off
-	CauseKnownInstaller Cause = "installer" // RunDownload: all code that runs is from installers of known tools, over https
-	CauseValuesNotShown Cause = "unshown"   // ReadFile: a program loads the settings or key in the file, but their values are not printed
-	CauseProcessByName  Cause = "named"     // StopProcess: processes by name or port, whoever started them
-	CauseOutsideSandbox Cause = "unboxed"   // ChangePrivilege: the command runs outside the sandbox of the agent's host
-	CauseSessionValue   Cause = "value"     // SendSecret: a value that the session has read
-	CausePackageInstall Cause = "packages"  // ChangeSystem: packages are installed by name from the configured sources
-	CauseInContainer    Cause = "contained" // a program, or a change of files or the system, whose changes vanish with the container
-	CauseDeferred       Cause = "later"     // RunCode, Destroy: the effect happens later, when code that the action writes is run
+	CauseCommandHistory                EffectCause = "history"   // Destroy: the command history is changed or stopped
+	CauseRecursion                     EffectCause = "recursion" // StopProcess: endless recursion, as in a fork bomb
+	CauseScriptScanningDisabled        EffectCause = "scanning"  // ChangeSystem: script scanning (AMSI) is turned off
+	CauseKnownInstaller                EffectCause = "installer" // RunDownload: all code that runs is from installers of known tools, over https
+	CauseFileReadWithoutPrintingValues EffectCause = "unshown"   // ReadFile: a program loads the settings or key in the file, but their values are not printed
+	CauseProcessSelectedByName         EffectCause = "named"     // StopProcess: processes by name or port, whoever started them
+	CauseOutsideSandbox                EffectCause = "unboxed"   // ChangePrivilege: the command runs outside the sandbox of the agent's host
+	CauseValueReadInSession            EffectCause = "value"     // SendSecret: a value that the session has read
+	CausePackageInstall                EffectCause = "packages"  // ChangeSystem: packages are installed by name from the configured sources
+	CauseInContainer                   EffectCause = "contained" // a program, or a change of files or the system, whose changes vanish with the container
+	CauseWrittenCodeRunsLater          EffectCause = "later"     // RunCode, Destroy: the effect happens later, when code that the action writes is run
 )
 
-var causes = [...]Cause{
-	CauseVariable, CauseVariableCode, CauseOutput, CauseInput, CauseFile, CauseDownload, CauseUnresolved, CauseDialect, CauseUnreadScript, CauseMissingScript,
-	CauseUnanalysedCode, CauseLoadedFile, CauseSyntax, CauseLimit, CauseUnknownTool, CauseUnknownReadingTool, CauseUnknownPackage, CauseUnparsedWord, CauseInvalidField, CauseArchive, CauseAnalysisFailure, CauseCommandHistory, CauseRecursion, CauseScanningOff, CauseSessionValue, CauseDeferred, CauseValuesNotShown, CauseProcessByName, CauseOutsideSandbox, CauseKnownInstaller, CausePackageInstall, CauseInContainer,
+var causes = [...]EffectCause{
+	CauseVariable, CauseCodeIsVariableValue, CauseCommandOutput, CauseStandardInput, CauseFileContents, CauseDownload, CauseUnresolvedText, CauseShellDialectDifference, CauseUnreadScript, CauseMissingScript,
+	CauseUnanalysedCode, CauseLoadedFile, CauseSyntax, CauseAnalysisLimitExceeded, CauseUnknownTool, CauseUnknownReadingTool, CauseUnknownPackage, CauseUnparsedWord, CauseInvalidField, CauseUnreadArchive, CauseAnalysisFailure, CauseCommandHistory, CauseRecursion, CauseScriptScanningDisabled, CauseValueReadInSession, CauseWrittenCodeRunsLater, CauseFileReadWithoutPrintingValues, CauseProcessSelectedByName, CauseOutsideSandbox, CauseKnownInstaller, CausePackageInstall, CauseInContainer,
 }
 
-// Causes returns all words that a rule may use as a cause, see [Effect.Variant].
-func Causes() []Cause {
+// Causes returns all words that a rule may use as a cause, see [Effect.CauseOrFirstHarm].
+func Causes() []EffectCause {
 	list := slices.Clone(causes[:])
-	for _, h := range [...]Harm{Destroys, GrantsAccess, ExposesPublicly, WeakensProtection, RedirectsTraffic, RunsRemotely} {
-		list = append(list, Cause(h))
+	for _, h := range [...]Harm{DestroysResources, GrantsAccess, ExposesPublicly, WeakensProtection, RedirectsTraffic, RunsRemotely} {
+		list = append(list, EffectCause(h))
 	}
 	return list
 }

@@ -11,17 +11,17 @@ import (
 
 // credentialGlobs are the path lists by which credential files are recognised.
 type credentialGlobs struct {
-	storePaths   *Globs   // folders and files that hold credentials, whatever their names
-	fileNames    *Globs   // files that hold credentials by their name
-	exceptions   *Globs   // exceptions from fileNames: files that contain no credentials
-	published    *Globs   // files that are made to be published
-	literalNames []string // the literal names in the globs of fileNames, in lower case
+	storePaths               *Globs   // folders and files that hold credentials, whatever their names
+	fileNames                *Globs   // files that hold credentials by their name
+	exceptions               *Globs   // exceptions from fileNames: files that contain no credentials
+	filesMeantForPublication *Globs   // files that are made to be published
+	literalNames             []string // the literal names in the globs of fileNames, in lower case
 }
 
 // Lists of package knowledge with paths of credential files.
 var (
-	storeLists = []string{"credential_stores", "browser_data", "wallets", "system_secrets", "sensitive_folders"}
-	nameLists  = []string{"secret_names", "sensitive_files", "browser_files"}
+	credentialStoreListNames = []string{"credential_stores", "browser_data", "wallets", "system_secrets", "sensitive_folders"}
+	credentialFileListNames  = []string{"secret_names", "sensitive_files", "browser_files"}
 )
 
 var loadCredentialGlobs = sync.OnceValues(func() (s credentialGlobs, err error) {
@@ -29,10 +29,10 @@ var loadCredentialGlobs = sync.OnceValues(func() (s credentialGlobs, err error) 
 		to    **Globs
 		lists []string
 	}{
-		{&s.storePaths, storeLists},
-		{&s.fileNames, nameLists},
+		{&s.storePaths, credentialStoreListNames},
+		{&s.fileNames, credentialFileListNames},
 		{&s.exceptions, []string{"public_files"}},
-		{&s.published, []string{"delivered_files"}},
+		{&s.filesMeantForPublication, []string{"delivered_files"}},
 	} {
 		var globs []string
 		for _, name := range set.lists {
@@ -51,30 +51,30 @@ var loadCredentialGlobs = sync.OnceValues(func() (s credentialGlobs, err error) 
 	return s, nil
 })
 
-// SecretPath reports whether a canonical path is a credential file or a folder of such files; it is
+// IsSecretPath reports whether a canonical path is a credential file or a folder of such files; it is
 // true if the lists of these files cannot be read. In a pattern, it considers only the literal
 // folders and the last name, see [IntendedPath]: "src/*/main.go" could match a file in a folder of
 // keys, but is not meant to.
-func SecretPath(p string, pattern bool) bool {
+func IsSecretPath(p string, isPattern bool) bool {
 	known, err := loadCredentialGlobs()
 	if err != nil {
 		return true
 	}
 	p = strings.ToLower(p)
 	base := path.Base(p)
-	if pattern {
+	if isPattern {
 		if strings.Trim(p, "*/.?") == "" {
 			return false
 		}
-		p, pattern = IntendedPath(p)
+		p, isPattern = IntendedPath(p)
 	}
-	if _, ok := known.exceptions.Touches(p, false, false); ok {
+	if _, ok := known.exceptions.FirstPossibleMatch(p, false, false); ok {
 		return false
 	}
-	if _, ok := known.storePaths.Touches(p, pattern, false); ok {
+	if _, ok := known.storePaths.FirstPossibleMatch(p, isPattern, false); ok {
 		return true
 	}
-	if _, ok := known.fileNames.Touches(p, pattern, false); !ok && !(pattern && known.mayMatchName(base)) {
+	if _, ok := known.fileNames.FirstPossibleMatch(p, isPattern, false); !ok && !(isPattern && known.mayMatchName(base)) {
 		return false
 	}
 	for _, word := range knowledge.TemplateWords {
@@ -85,14 +85,14 @@ func SecretPath(p string, pattern bool) bool {
 	return true
 }
 
-// IsPublishedFile reports whether a file is made to be published.
-func IsPublishedFile(p string, pattern bool) bool {
+// IsMeantForPublication reports whether a file is made to be published.
+func IsMeantForPublication(filePath string, isPattern bool) bool {
 	known, err := loadCredentialGlobs()
 	if err != nil {
 		return false
 	}
-	_, ok := known.published.Touches(p, pattern, false)
-	return ok && !SecretPath(p, pattern)
+	_, ok := known.filesMeantForPublication.FirstPossibleMatch(filePath, isPattern, false)
+	return ok && !IsSecretPath(filePath, isPattern)
 }
 
 // appendLiteralNames appends the literal names of a glob of the form "**/NAME" or "**/{NAME,NAME}".

@@ -4,36 +4,36 @@
 package effect
 
 // A Kind says what an effect does. Policies use the same words for kinds and
-// action types, and some words for combinations, see [Effect.RuleKind].
+// action types, and some words for combinations, see [Effect.KindForPolicies].
 type Kind string
 
 // The kinds of effects.
 const (
-	ReadFile          Kind = "read_file"
-	WriteFile         Kind = "write_file" // creates or changes a file
-	DeleteFile        Kind = "delete_file"
-	DeleteDirectory   Kind = "delete_directory"
-	MoveFile          Kind = "move_file" // the source of a move; the destination is a WriteFile
-	ListDirectory     Kind = "list_directory"
-	CreateDirectory   Kind = "create_directory"
-	ChangePermissions Kind = "change_permissions" // mode, owner, access lists, attributes
-	Execute           Kind = "execute"            // a program runs: Program, Args, Class
-	HTTPRequest       Kind = "http_request"       // URL, Host
-	Connect           Kind = "connect"            // contacts another network peer: Host
-	Listen            Kind = "listen"             // accepts connections
-	SendMessage       Kind = "send_message"       // mail, chat and the like
-	Persist           Kind = "persist"            // Path is a file that runs code later
-	ChangePrivilege   Kind = "change_privilege"   // sudo, setuid, capabilities
-	ChangeSystem      Kind = "change_system"      // services, packages, users, firewall, kernel, devices
-	ChangeRemote      Kind = "change_remote"      // a remote repository, cluster, cloud or database: Service, Verb, Target, Cause
-	ChangeGuard       Kind = "change_guard"       // changes shield itself: answers its questions, clears or repairs its data, stops or reconfigures it
-	StopProcess       Kind = "stop_process"
-	ReadSecret        Kind = "read_secret"  // prints or sends credentials: environment, key store, token
-	ReadClipboard     Kind = "read_private" // clipboard, screen, microphone, keystrokes, memory of another process
-	Destroy           Kind = "destroy"      // destroys irreversibly: databases, disks, history, resources
-	SendData          Kind = "send_data"    // sends the content of files or the output of commands, not text spelled out in the action, to Host or Target: Path, Labels
-	RunCode           Kind = "run_code"     // runs code: the file Path that Program loads, or a text; Labels are its origin
-	RemoteShell       Kind = "remote_shell" // attaches an interpreter to the network
+	ReadFile           Kind = "read_file"
+	WriteFile          Kind = "write_file" // creates or changes a file
+	DeleteFile         Kind = "delete_file"
+	DeleteDirectory    Kind = "delete_directory"
+	MoveFile           Kind = "move_file" // the source of a move; the destination is a WriteFile
+	ListDirectory      Kind = "list_directory"
+	CreateDirectory    Kind = "create_directory"
+	ChangePermissions  Kind = "change_permissions" // mode, owner, access lists, attributes
+	Execute            Kind = "execute"            // a program runs: Program, Args, Class
+	HTTPRequest        Kind = "http_request"       // URL, Host
+	Connect            Kind = "connect"            // contacts another network peer: Host
+	Listen             Kind = "listen"             // accepts connections
+	SendMessage        Kind = "send_message"       // mail, chat and the like
+	Persist            Kind = "persist"            // Path is a file that runs code later
+	ChangePrivilege    Kind = "change_privilege"   // sudo, setuid, capabilities
+	ChangeSystem       Kind = "change_system"      // services, packages, users, firewall, kernel, devices
+	ChangeRemoteSystem Kind = "change_remote"      // a remote repository, cluster, cloud or database: Service, Verb, Target, Cause
+	TamperWithShield   Kind = "change_guard"       // changes shield itself: answers its questions, clears or repairs its data, stops or reconfigures it
+	StopProcess        Kind = "stop_process"
+	ReadSecret         Kind = "read_secret"  // prints or sends credentials: environment, key store, token
+	ReadClipboard      Kind = "read_private" // clipboard, screen, microphone, keystrokes, memory of another process
+	DestroyData        Kind = "destroy"      // destroys irreversibly: databases, disks, history, resources
+	SendData           Kind = "send_data"    // sends the content of files or the output of commands, not text spelled out in the action, to Host or Target: Path, Labels
+	RunCode            Kind = "run_code"     // runs code: the file Path that Program loads, or a text; Labels are its origin
+	RemoteShell        Kind = "remote_shell" // attaches an interpreter to the network
 )
 
 // Kinds returns the words for all kinds of effects and for the combinations.
@@ -41,8 +41,8 @@ func Kinds() []Kind { return kinds[:] }
 
 var kinds = [...]Kind{
 	ReadFile, WriteFile, DeleteFile, DeleteDirectory, MoveFile, ListDirectory, CreateDirectory, ChangePermissions, Execute,
-	HTTPRequest, Connect, Listen, SendMessage, Persist, ChangePrivilege, ChangeSystem, ChangeRemote, StopProcess, ReadSecret,
-	ReadClipboard, Destroy, RunDownload, RunDecoded, RunInput, SendSecret, SendData, RunCode, RemoteShell, ChangeGuard, Dynamic,
+	HTTPRequest, Connect, Listen, SendMessage, Persist, ChangePrivilege, ChangeSystem, ChangeRemoteSystem, StopProcess, ReadSecret,
+	ReadClipboard, DestroyData, RunDownload, RunDecoded, RunOtherCommandOutput, SendSecret, SendData, RunCode, RemoteShell, TamperWithShield, UnknownEffect,
 }
 
 // A Certainty says whether an effect certainly happens.
@@ -64,16 +64,16 @@ func CertainIf(sure bool) Certainty {
 }
 
 // A Class says how much a program can change, given its flags.
-type Class string
+type ProgramClass string
 
 // The classes, from least to most change. The class of an unknown program is UnknownClass.
 const (
-	UnknownClass Class = ""
-	ReadOnly     Class = "readonly"
-	LocalWrite   Class = "local-write"
-	Network      Class = "network"
-	Destructive  Class = "destructive"
-	Privileged   Class = "privileged"
+	UnknownClass ProgramClass = ""
+	ReadOnly     ProgramClass = "readonly"
+	LocalWrite   ProgramClass = "local-write"
+	Network      ProgramClass = "network"
+	Destructive  ProgramClass = "destructive"
+	Privileged   ProgramClass = "privileged"
 )
 
 // A Span is the part of the command's text that an effect comes from, in bytes, excluding End.
@@ -85,79 +85,81 @@ type Span struct {
 // An Effect is one primitive operation of an action: what (Kind), on which object (path, host, program,
 // service), with data of which origin (Labels), with what harm, and how certain.
 type Effect struct {
-	Kind       Kind      `json:"kind"`
-	Path       string    `json:"path,omitempty"`      // canonical, see [Place.Path]
-	Pattern    bool      `json:"pattern,omitempty"`   // Path is a pattern: the effect touches all paths it matches, see [Overlap]
-	Tree       bool      `json:"tree,omitempty"`      // ** in Path stands for folders that a program searches, and cannot match ".."
-	Recursive  bool      `json:"recursive,omitempty"` // the effect also touches everything below Path
-	URL        string    `json:"url,omitempty"`
-	Host       string    `json:"host,omitempty"` // canonical, see [Host]
-	Program    string    `json:"program,omitempty"`
-	Args       []string  `json:"args,omitempty"`
-	Class      Class     `json:"class,omitempty"`      // of Execute
-	Service    string    `json:"service,omitempty"`    // of ChangeRemote: kubernetes, aws, github, postgres, a program's name, …
-	Verb       string    `json:"verb,omitempty"`       // of ChangeRemote: delete, create, update, …; of HTTPRequest: "change" if the method may change something
-	Target     string    `json:"target,omitempty"`     // of ChangeRemote and SendData: the resource, remote or recipient
-	Labels     []Label   `json:"labels,omitempty"`     // of SendData and RunCode: the data's origin or content
-	Harms      []Harm    `json:"harms,omitempty"`      // harm to the user or machine beyond the kind
-	Certainty  Certainty `json:"certainty,omitempty"`  // whether it happens
-	Trusted    bool      `json:"trusted,omitempty"`    // the place that receives data or is changed is trusted in the settings
-	Restorable bool      `json:"restorable,omitempty"` // removing the file loses nothing: the last commit has it unchanged, the session created it, or it does not exist
-	BackedUp   bool      `json:"kept,omitempty"`       // shield backs up the file before it is removed or overwritten
-	Cause      Cause     `json:"cause,omitempty"`      // why the effect is unknown, or the variant of its kind, see [Cause]
-	Reason     string    `json:"reason,omitempty"`     // for people: why, for unknown effects and data flows
-	Span       Span      `json:"from"`
+	Kind                     Kind         `json:"kind"`
+	Path                     string       `json:"path,omitempty"`      // canonical, see [Place.Path]
+	PathIsPattern            bool         `json:"pattern,omitempty"`   // Path is a pattern: the effect touches all paths it matches, see [Overlap]
+	DoubleStarExcludesDotDot bool         `json:"tree,omitempty"`      // ** in Path stands for folders that a program searches, and cannot match ".."
+	Recursive                bool         `json:"recursive,omitempty"` // the effect also touches everything below Path
+	URL                      string       `json:"url,omitempty"`
+	Host                     string       `json:"host,omitempty"` // canonical, see [Host]
+	Program                  string       `json:"program,omitempty"`
+	Args                     []string     `json:"args,omitempty"`
+	Class                    ProgramClass `json:"class,omitempty"`      // of Execute
+	RemoteServiceName        string       `json:"service,omitempty"`    // of ChangeRemoteSystem: kubernetes, aws, github, postgres, a program's name, …
+	Verb                     string       `json:"verb,omitempty"`       // of ChangeRemoteSystem: delete, create, update, …; of HTTPRequest: "change" if the method may change something
+	RemoteTargetName         string       `json:"target,omitempty"`     // of ChangeRemoteSystem and SendData: the resource, remote or recipient
+	Labels                   []Label      `json:"labels,omitempty"`     // of SendData and RunCode: the data's origin or content
+	Harms                    []Harm       `json:"harms,omitempty"`      // harm to the user or machine beyond the kind
+	Certainty                Certainty    `json:"certainty,omitempty"`  // whether it happens
+	Trusted                  bool         `json:"trusted,omitempty"`    // the place that receives data or is changed is trusted in the settings
+	Restorable               bool         `json:"restorable,omitempty"` // removing the file loses nothing: the last commit has it unchanged, the session created it, or it does not exist
+	BackedUp                 bool         `json:"kept,omitempty"`       // shield backs up the file before it is removed or overwritten
+	Cause                    EffectCause  `json:"cause,omitempty"`      // why the effect is unknown, or the variant of its kind, see [Cause]
+	Reason                   string       `json:"reason,omitempty"`     // for people: why, for unknown effects and data flows
+	Span                     Span         `json:"from"`
 
-	// Losses and LossFolder say which files to back up before a program deletes or overwrites them.
-	Losses     Loss   `json:"-"` // how an Execute effect loses files; for other kinds only LosesNothing and LosesLater
-	LossFolder string `json:"-"` // canonical folder in which the program loses files as Losses says; "" if unknown
+	// Losses and LostFilesFolder say which files to back up before a program deletes or overwrites them.
+	Losses          Loss   `json:"-"` // how an Execute effect loses files; for other kinds only LosesNothing and LosesFilesAtUnknownTime
+	LostFilesFolder string `json:"-"` // canonical folder in which the program loses files as Losses says; "" if unknown
 }
 
-// Destroys reports whether the effect destroys something on another machine that cannot be restored from
+// DestroysRemoteResource reports whether the effect destroys something on another machine that cannot be restored from
 // here.
-func (e *Effect) Destroys() bool { return e.Kind == ChangeRemote && e.HasHarm(Destroys) }
+func (e *Effect) DestroysRemoteResource() bool {
+	return e.Kind == ChangeRemoteSystem && e.HasHarm(DestroysResources)
+}
 
 // A Loss is a set of ways in which a program loses files that its other effects do not name.
 type Loss uint8
 
 // The ways to lose files.
 const (
-	LosesDirty     Loss = 1 << iota // tracked files of the repository that differ from its index
-	LosesBelow                      // LosesDirty, only for files that the program writes
-	LosesUntracked                  // files of the repository that git does not track
-	LosesRefs                       // branches, tags and stashes
-	LosesDatabase                   // the content of the databases that it writes
-	LosesNothing                    // nothing is lost: the text is appended, or the content stays
-	LosesLater                      // this effect and later ones happen at an unknown time: in the background, in a loop, or after a delay
+	LosesModifiedTrackedFiles  Loss = 1 << iota // tracked files of the repository that differ from its index
+	LosesModifiedFilesItWrites                  // LosesModifiedTrackedFiles, only for files that the program writes
+	LosesUntracked                              // files of the repository that git does not track
+	LosesRefs                                   // branches, tags and stashes
+	LosesDatabase                               // the content of the databases that it writes
+	LosesNothing                                // nothing is lost: the text is appended, or the content stays
+	LosesFilesAtUnknownTime                     // this effect and later ones happen at an unknown time: in the background, in a loop, or after a delay
 )
 
 // A Result is the analysis of a command line.
-type Result struct {
-	Effects       []Effect
-	ResolvedWords string     // the command with all known values substituted: a view for rules and models
-	Files         []File     // files that the command leaves behind and that carry labels
-	Writes        []FileText // contents that the command writes to files
+type CommandAnalysis struct {
+	Effects             []Effect
+	ResolvedCommandText string     // the command with all known values substituted: a view for rules and models
+	Files               []File     // files that the command leaves behind and that carry labels
+	Writes              []FileText // contents that the command writes to files
 
-	TextsWithoutEffect []string // words and inputs that no effect covers and no table declares harmless; checked only for paths, URLs and commands
+	TextsCoveredByNoEffect []string // words and inputs that no effect covers and no table declares harmless; checked only for paths, URLs and commands
 }
 
 // A FileText is the content that a command writes to a file, as far as it is known.
 type FileText struct {
-	Path     string // canonical
-	Text     string // unknown parts are references to an unset variable
-	Replaced string // the text that it replaces, if known
+	Path    string // canonical
+	Text    string // unknown parts are references to an unset variable
+	OldText string // the text that it replaces, if known
 
-	IsWholeContent  bool   // Text is the whole content
-	IsAppended      bool   // Text is appended
-	ContentAfter    string // the new content of the file, if Text is only a part of it and the rest is known
-	PositionUnknown bool   // it is unknown where in the file Text replaces Replaced
+	IsWholeContent        bool   // Text is the whole content
+	IsAppended            bool   // Text is appended
+	FullContentAfterWrite string // the new content of the file, if Text is only a part of it and the rest is known
+	PositionUnknown       bool   // it is unknown where in the file Text replaces Replaced
 }
 
 // A File is a file or folder that holds labelled data.
 type File struct {
-	Path   string  `json:"path"`           // canonical; AnySuffix at the end matches any suffix
-	Tree   bool    `json:"tree,omitempty"` // a folder with everything in it
-	Labels []Label `json:"labels"`
+	Path                string  `json:"path"`           // canonical; AnySuffix at the end matches any suffix
+	IncludesDescendants bool    `json:"tree,omitempty"` // a folder with everything in it
+	Labels              []Label `json:"labels"`
 }
 
 // AnySuffix ends the path of a [File] whose suffix is not known, as for files that gzip writes.

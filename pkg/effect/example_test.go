@@ -6,8 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-func ExamplePlace_Path() {
-	at := &effect.Place{CWD: "/home/me/app", Home: "/home/me"}
+func ExamplePathContext_Path() {
+	at := &effect.PathContext{CWD: "/home/me/app", Home: "/home/me"}
 	for _, word := range []string{"../.ssh/id_rsa", "/proc/self/root/etc/shadow", `C:\Users\Me\NTUSER.DAT::$DATA`} {
 		path, _ := at.Path(word, false)
 		fmt.Println(path)
@@ -24,10 +24,10 @@ func ExampleGlobs() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(secrets.Touches("/home/me", false, true))          // tar c ~
-	fmt.Println(secrets.Touches("/srv/app/.e*", true, false))      // cat .e*
-	fmt.Println(secrets.Touches("/home/me/app/src", false, true))  // grep -r
-	fmt.Println(secrets.Touches("/home/me/.SSH/id", false, false)) // on a file system that ignores case
+	fmt.Println(secrets.FirstPossibleMatch("/home/me", false, true))          // tar c ~
+	fmt.Println(secrets.FirstPossibleMatch("/srv/app/.e*", true, false))      // cat .e*
+	fmt.Println(secrets.FirstPossibleMatch("/home/me/app/src", false, true))  // grep -r
+	fmt.Println(secrets.FirstPossibleMatch("/home/me/.SSH/id", false, false)) // on a file system that ignores case
 	// Output:
 	// 0 true
 	// 1 true
@@ -35,9 +35,9 @@ func ExampleGlobs() {
 	// 0 true
 }
 
-func ExampleHost() {
-	fmt.Println(effect.Host("0xA9.0376.43518"))
-	fmt.Println(effect.Host("[::ffff:a9fe:a9fe]:80"))
+func ExampleCanonicalHost() {
+	fmt.Println(effect.CanonicalHost("0xA9.0376.43518"))
+	fmt.Println(effect.CanonicalHost("[::ffff:a9fe:a9fe]:80"))
 	// Output:
 	// 169.254.169.254
 	// 169.254.169.254

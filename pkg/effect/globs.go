@@ -18,53 +18,53 @@ import (
 // slashes any number of folders, ? one character, […] one of several, \x the character x, and {a,b} either of
 // two. A trailing "/**" also matches the folder itself.
 type Globs struct {
-	sources                                 []source
+	expandedGlobs                           []expandedGlob
 	compiled                                []atomic.Pointer[globRule] // compiled rule of each source, compiled on first use: most processes compare few paths
-	anchors                                 [][]segment                // folders in which globs begin, such as the folder of a variable; index 0 is for globs without such a folder
+	anchorFolders                           [][]segment                // folders in which globs begin, such as the folder of a variable; index 0 is for globs without such a folder
 	absoluteRules, homeRules, anywhereRules ruleIndex
 	possibleHomes                           [][]segment // possible home folders
 	certainHomes                            [][]segment // home folders that are certain
 }
 
 // A source is one valid glob after its braces and variables are expanded.
-type source struct {
-	rest    string // the glob after its beginning: "/", "~/", "**/", or the folder in Globs.anchors
-	first   string // first segment, case folded, if it is literal
-	glob    int32  // index of the glob it came from
-	anchor  int32  // index in Globs.anchors
-	next    int32  // next source whose first segment has the same hash; -1 ends the list
-	start   start
-	literal bool // the first segment is literal
-	float   bool // see [rule]
+type expandedGlob struct {
+	restBelowAnchor     string // the glob after its beginning: "/", "~/", "**/", or the folder in Globs.anchorFolders
+	firstLiteralSegment string // first segment, case folded, if it is literal
+	globIndex           int32  // index of the glob it came from
+	anchorIndex         int32  // index in Globs.anchorFolders
+	nextWithSameHash    int32  // next source whose first segment has the same hash; -1 ends the list
+	startKind           globStartKind
+	literal             bool // the first segment is literal
+	matchesAnyDepth     bool // see [rule]
 }
 
 // A start says what a glob starts with.
-type start uint8
+type globStartKind uint8
 
 const (
-	atRoot   start = iota // "/", a drive or the folder of a variable
-	atHome                // "~/"
-	anywhere              // "**/"
+	globStartRoot     globStartKind = iota // "/", a drive or the folder of a variable
+	globStartHome                          // "~/"
+	globStartAnywhere                      // "**/"
 )
 
 // A globRule is a compiled source.
 type globRule struct {
-	globIndex       int       // index of the glob it came from
-	foldedSegments  []segment // case folded; without the home folder or a leading "**"
-	exactSegments   []segment // like foldedSegments, but with the original case
-	doubleStarBits  uint64    // bit set of segments that are "**"
-	startLoopBits   uint64    // 1, the bit of state 0, if the glob starts with "**" and so can begin at every segment; else 0
-	evidenceBits    uint64    // bit set of the segments that are evidence for a match, see [globRule.findEvidence]
-	needsNoEvidence bool      // no name of the glob has to be in a path, since no segment is specific, and "**" matches any depth
-	anyDepth        bool      // matches at any depth below the start
-	isSingleSegment bool      // a single segment, which matches the last name of a path
+	globIndex                        int       // index of the glob it came from
+	foldedSegments                   []segment // case folded; without the home folder or a leading "**"
+	exactSegments                    []segment // like foldedSegments, but with the original case
+	doubleStarBits                   uint64    // bit set of segments that are "**"
+	startStateBitIfLeadingDoubleStar uint64    // 1, the bit of state 0, if the glob starts with "**" and so can begin at every segment; else 0
+	literalTextSegmentBits           uint64    // bit set of the segments that are evidence for a match, see [globRule.markLiteralTextSegments]
+	isAnyDepthWithoutLiteralText     bool      // no name of the glob has to be in a path, since no segment is specific, and "**" matches any depth
+	anyDepth                         bool      // matches at any depth below the start
+	isSingleSegment                  bool      // a single segment, which matches the last name of a path
 }
 
 // A ruleIndex finds sources by the text of their first segment.
 type ruleIndex struct {
-	heads         []int32 // by hash of the first segment: the first source, or -1; the length is a power of two
-	wildcardFirst []int32 // sources whose first segment is not literal
-	allRules      []int32
+	globListHeadByHash        []int32 // by hash of the first segment: the first source, or -1; the length is a power of two
+	wildcardFirstSegmentGlobs []int32 // sources whose first segment is not literal
+	allRules                  []int32
 }
 
 const (
@@ -83,7 +83,7 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 			n += strings.Count(glob, ",")
 		}
 	}
-	b := globBuilder{vars: vars, globs: &Globs{sources: make([]source, 0, n), anchors: make([][]segment, 1, 16)}}
+	b := globBuilder{vars: vars, globs: &Globs{expandedGlobs: make([]expandedGlob, 0, n), anchorFolders: make([][]segment, 1, 16)}}
 	b.globs.possibleHomes, b.globs.certainHomes = homeFolders(vars["HOME"])
 	for i, glob := range globs {
 		b.globIndex = int32(i)
@@ -91,17 +91,17 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 			return nil, fmt.Errorf("glob %q: %w", glob, err)
 		}
 	}
-	b.index()
+	b.fillIndexes()
 	return b.globs, nil
 }
 
 // A globBuilder adds globs to a set.
 type globBuilder struct {
-	globs          *Globs
-	vars           map[string][]string
-	folders        map[string]int32 // by the path of a variable's folder: its index in Globs.anchors
-	globIndex      int32
-	expansionCount int
+	globs                   *Globs
+	vars                    map[string][]string
+	anchorFolderIndexByPath map[string]int32 // by the path of a variable's folder: its index in Globs.anchorFolders
+	globIndex               int32
+	expansionCount          int
 }
 
 // addBraceGlob expands the braces of a glob and adds the results.
@@ -192,48 +192,48 @@ func (b *globBuilder) addPlainGlob(glob string) error {
 	case strings.IndexByte(glob, 0) >= 0:
 		return errors.New("it contains a NUL byte; remove it")
 	case head == "~" || head == "$HOME":
-		return b.source(source{start: atHome, rest: rest})
+		return b.addExpandedGlob(expandedGlob{startKind: globStartHome, restBelowAnchor: rest})
 	case head == "**":
-		return b.source(source{start: anywhere, rest: rest, float: true})
+		return b.addExpandedGlob(expandedGlob{startKind: globStartAnywhere, restBelowAnchor: rest, matchesAnyDepth: true})
 	case strings.HasPrefix(head, "$"):
 		folders, ok := b.vars[head[1:]]
 		if !ok {
 			return fmt.Errorf("unknown variable %s", head)
 		}
 		for _, folder := range folders {
-			if err := b.source(source{anchor: b.folder(folder), rest: rest, float: strings.HasPrefix(rest, "**/")}); err != nil {
+			if err := b.addExpandedGlob(expandedGlob{anchorIndex: b.folderAnchorIndex(folder), restBelowAnchor: rest, matchesAnyDepth: strings.HasPrefix(rest, "**/")}); err != nil {
 				return err
 			}
 		}
 		return nil
 	case strings.HasPrefix(glob, "//"):
-		return b.source(source{anchor: b.anchor([]segment{{text: uncRoot}}), rest: strings.ToLower(glob[2:])})
+		return b.addExpandedGlob(expandedGlob{anchorIndex: b.addAnchorFolderReturningIndex([]segment{{text: uncRoot}}), restBelowAnchor: strings.ToLower(glob[2:])})
 	case head == uncRoot:
-		return b.source(source{anchor: b.anchor([]segment{{text: uncRoot}}), rest: strings.ToLower(rest)})
+		return b.addExpandedGlob(expandedGlob{anchorIndex: b.addAnchorFolderReturningIndex([]segment{{text: uncRoot}}), restBelowAnchor: strings.ToLower(rest)})
 	case head == "" && glob != "":
-		return b.source(source{rest: rest})
+		return b.addExpandedGlob(expandedGlob{restBelowAnchor: rest})
 	case isDrive(head):
-		return b.source(source{anchor: b.anchor([]segment{patternSegment(strings.ToLower(head))}), rest: strings.ToLower(rest)})
+		return b.addExpandedGlob(expandedGlob{anchorIndex: b.addAnchorFolderReturningIndex([]segment{patternSegment(strings.ToLower(head))}), restBelowAnchor: strings.ToLower(rest)})
 	}
 	return errors.New(`it is relative; start it with "/", "~/", "**/", "$WORKSPACE/" or a drive`)
 }
 
-// folder returns the anchor of a variable's folder.
-func (b *globBuilder) folder(path string) int32 {
-	id, ok := b.folders[path]
+// folderAnchorIndex returns the anchor of a variable's folder.
+func (b *globBuilder) folderAnchorIndex(path string) int32 {
+	id, ok := b.anchorFolderIndexByPath[path]
 	if !ok {
-		if id = b.anchor(appendSegments(nil, path, false)); b.folders == nil {
-			b.folders = make(map[string]int32, 8)
+		if id = b.addAnchorFolderReturningIndex(appendSegments(nil, path, false)); b.anchorFolderIndexByPath == nil {
+			b.anchorFolderIndexByPath = make(map[string]int32, 8)
 		}
-		b.folders[path] = id
+		b.anchorFolderIndexByPath[path] = id
 	}
 	return id
 }
 
-// anchor adds an anchor.
-func (b *globBuilder) anchor(segs []segment) int32 {
-	b.globs.anchors = append(b.globs.anchors, segs)
-	return int32(len(b.globs.anchors) - 1)
+// addAnchorFolderReturningIndex adds an anchor.
+func (b *globBuilder) addAnchorFolderReturningIndex(segs []segment) int32 {
+	b.globs.anchorFolders = append(b.globs.anchorFolders, segs)
+	return int32(len(b.globs.anchorFolders) - 1)
 }
 
 // isDrive reports whether s is a drive such as "c:", or "?:" for any drive.
@@ -241,72 +241,72 @@ func isDrive(s string) bool {
 	return len(s) == 2 && s[1] == ':' && (s[0] == '?' || 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z')
 }
 
-// source checks a source and adds it to the set.
-func (b *globBuilder) source(s source) error {
-	anchor := b.globs.anchors[s.anchor]
-	if len(anchor)+strings.Count(s.rest, "/")+1 > maxRuleDepth {
+// addExpandedGlob checks a source and adds it to the set.
+func (b *globBuilder) addExpandedGlob(s expandedGlob) error {
+	anchor := b.globs.anchorFolders[s.anchorIndex]
+	if len(anchor)+strings.Count(s.restBelowAnchor, "/")+1 > maxRuleDepth {
 		return fmt.Errorf("it is deeper than %d folders; shorten it", maxRuleDepth)
 	}
 	first, begun := segment{kind: wildcardSegment}, len(anchor) > 0
 	if begun {
 		first = anchor[0]
 	}
-	for rest := s.rest; rest != ""; {
+	for rest := s.restBelowAnchor; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
 		if err := checkSegment(name); err != nil {
 			return err
 		}
-		if !begun && !(name == "**" && s.start == anywhere) {
+		if !begun && !(name == "**" && s.startKind == globStartAnywhere) {
 			first, begun = patternSegment(name), true
 		}
 	}
-	if s.glob = b.globIndex; first.kind == literalSegment {
-		s.literal, s.first = true, foldPath(first.text)
+	if s.globIndex = b.globIndex; first.kind == literalSegment {
+		s.literal, s.firstLiteralSegment = true, foldPath(first.text)
 	}
-	b.globs.sources = append(b.globs.sources, s)
+	b.globs.expandedGlobs = append(b.globs.expandedGlobs, s)
 	return nil
 }
 
-// index fills the indexes of the set.
-func (b *globBuilder) index() {
+// fillIndexes fills the indexes of the set.
+func (b *globBuilder) fillIndexes() {
 	g := b.globs
-	g.compiled = make([]atomic.Pointer[globRule], len(g.sources))
-	var all, wild [anywhere + 1]int
-	for i := range g.sources {
-		s := &g.sources[i]
-		all[s.start]++
+	g.compiled = make([]atomic.Pointer[globRule], len(g.expandedGlobs))
+	var all, wild [globStartAnywhere + 1]int
+	for i := range g.expandedGlobs {
+		s := &g.expandedGlobs[i]
+		all[s.startKind]++
 		if !s.literal {
-			wild[s.start]++
+			wild[s.startKind]++
 		}
 	}
 	for k, n := range all {
-		ix := g.index(start(k))
-		ix.allRules, ix.wildcardFirst = make([]int32, 0, n), make([]int32, 0, wild[k])
-		ix.heads = make([]int32, 1<<bits.Len(uint(n-wild[k])))
-		for i := range ix.heads {
-			ix.heads[i] = -1
+		ix := g.index(globStartKind(k))
+		ix.allRules, ix.wildcardFirstSegmentGlobs = make([]int32, 0, n), make([]int32, 0, wild[k])
+		ix.globListHeadByHash = make([]int32, 1<<bits.Len(uint(n-wild[k])))
+		for i := range ix.globListHeadByHash {
+			ix.globListHeadByHash[i] = -1
 		}
 	}
-	for i := range g.sources {
-		s, id := &g.sources[i], int32(i)
-		ix := g.index(s.start)
+	for i := range g.expandedGlobs {
+		s, id := &g.expandedGlobs[i], int32(i)
+		ix := g.index(s.startKind)
 		ix.allRules = append(ix.allRules, id)
 		if !s.literal {
-			ix.wildcardFirst = append(ix.wildcardFirst, id)
+			ix.wildcardFirstSegmentGlobs = append(ix.wildcardFirstSegmentGlobs, id)
 			continue
 		}
-		head := ix.head(s.first)
-		s.next, *head = *head, id
+		head := ix.globListHeadOf(s.firstLiteralSegment)
+		s.nextWithSameHash, *head = *head, id
 	}
 }
 
 // index returns the index of sources with a start.
-func (g *Globs) index(at start) *ruleIndex {
+func (g *Globs) index(at globStartKind) *ruleIndex {
 	switch at {
-	case atHome:
+	case globStartHome:
 		return &g.homeRules
-	case anywhere:
+	case globStartAnywhere:
 		return &g.anywhereRules
 	}
 	return &g.absoluteRules
@@ -314,9 +314,9 @@ func (g *Globs) index(at start) *ruleIndex {
 
 var seed = maphash.MakeSeed()
 
-// head returns the place of the list of sources whose first segment has the hash of a text.
-func (ix *ruleIndex) head(text string) *int32 {
-	return &ix.heads[maphash.String(seed, text)&uint64(len(ix.heads)-1)]
+// globListHeadOf returns the place of the list of sources whose first segment has the hash of a text.
+func (ix *ruleIndex) globListHeadOf(firstSegment string) *int32 {
+	return &ix.globListHeadByHash[maphash.String(seed, firstSegment)&uint64(len(ix.globListHeadByHash)-1)]
 }
 
 // rule returns the rule of a source.
@@ -324,25 +324,25 @@ func (g *Globs) rule(id int32) *globRule {
 	if r := g.compiled[id].Load(); r != nil {
 		return r
 	}
-	r := g.compile(&g.sources[id])
+	r := g.compile(&g.expandedGlobs[id])
 	g.compiled[id].Store(r) // another goroutine may store an equal one
 	return r
 }
 
 // compile returns the rule of a source.
-func (g *Globs) compile(s *source) *globRule {
-	anchor := g.anchors[s.anchor]
-	r := &globRule{globIndex: int(s.glob), anyDepth: s.float}
-	if s.start == anywhere {
-		r.startLoopBits = 1
+func (g *Globs) compile(s *expandedGlob) *globRule {
+	anchor := g.anchorFolders[s.anchorIndex]
+	r := &globRule{globIndex: int(s.globIndex), anyDepth: s.matchesAnyDepth}
+	if s.startKind == globStartAnywhere {
+		r.startStateBitIfLeadingDoubleStar = 1
 	}
-	r.exactSegments = append(make([]segment, 0, len(anchor)+strings.Count(s.rest, "/")+1), anchor...)
-	for rest := s.rest; rest != ""; {
+	r.exactSegments = append(make([]segment, 0, len(anchor)+strings.Count(s.restBelowAnchor, "/")+1), anchor...)
+	for rest := s.restBelowAnchor; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
 		seg := globSegment(name)
 		k := len(r.exactSegments)
-		if seg.kind == doubleStar && (k == 0 && s.start == anywhere || k > 0 && r.exactSegments[k-1].kind == doubleStar) {
+		if seg.kind == doubleStar && (k == 0 && s.startKind == globStartAnywhere || k > 0 && r.exactSegments[k-1].kind == doubleStar) {
 			continue
 		}
 		seg.countLiteralEnds()
@@ -360,7 +360,7 @@ func (g *Globs) compile(s *source) *globRule {
 		r.foldedSegments[i].text = folded
 		r.foldedSegments[i].countLiteralEnds()
 	}
-	r.findEvidence(len(anchor))
+	r.markLiteralTextSegments(len(anchor))
 	return r
 }
 
@@ -412,29 +412,29 @@ func collapseStars(s string) string {
 	return b.String()
 }
 
-// findEvidence determines which segments are evidence that a pattern with an unknown start means a protected path:
+// markLiteralTextSegments determines which segments are evidence that a pattern with an unknown start means a protected path:
 // names, and wildcards with a literal prefix such as "id_*". "*.json" is too common, unless the rule has
 // nothing else.
-func (r *globRule) findEvidence(anchor int) {
+func (r *globRule) markLiteralTextSegments(anchorLen int) {
 	var names, any uint64
 	for i, s := range r.foldedSegments {
 		bit := uint64(1) << i
 		switch {
 		case s.kind == doubleStar:
 			r.doubleStarBits |= bit
-		case i < anchor:
-		case s.kind == literalSegment || literalHead(s.text) >= 2:
+		case i < anchorLen:
+		case s.kind == literalSegment || literalPrefixLen(s.text) >= 2:
 			names |= bit
 		case strings.Trim(s.text, "*?") != "":
 			any |= bit
 		}
 	}
-	r.evidenceBits = names
+	r.literalTextSegmentBits = names
 	if names == 0 {
-		r.evidenceBits = any
+		r.literalTextSegmentBits = any
 	}
-	r.needsNoEvidence = r.evidenceBits == 0 && (r.anyDepth || r.doubleStarBits != 0)
-	r.isSingleSegment = r.startLoopBits != 0 && len(r.foldedSegments) == 1
+	r.isAnyDepthWithoutLiteralText = r.literalTextSegmentBits == 0 && (r.anyDepth || r.doubleStarBits != 0)
+	r.isSingleSegment = r.startStateBitIfLeadingDoubleStar != 0 && len(r.foldedSegments) == 1
 }
 
 // usualHomes are the home folders on Linux, BSD, macOS and Windows, also as named by WSL, Cygwin

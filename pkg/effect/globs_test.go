@@ -160,10 +160,10 @@ func TestGlobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, got := g.Touches(tt.path, tt.pattern, tt.recursive); got != tt.touches {
+			if _, got := g.FirstPossibleMatch(tt.path, tt.pattern, tt.recursive); got != tt.touches {
 				t.Errorf("Touches = %t, want %t", got, tt.touches)
 			}
-			if _, got := g.Covers(tt.path, tt.pattern, false, tt.recursive); got != tt.covers {
+			if _, got := g.FirstCoveringGlob(tt.path, tt.pattern, false, tt.recursive); got != tt.covers {
 				t.Errorf("Covers = %t, want %t", got, tt.covers)
 			}
 		})
@@ -193,13 +193,13 @@ func TestGlobsIndices(t *testing.T) {
 	if got, want := g.AppendTouched([]int{9}, "/etc/passwd", false, false), []int{9, 0, 1, 2, 4}; !slices.Equal(got, want) {
 		t.Errorf("AppendTouched = %v, want %v", got, want)
 	}
-	if got, want := g.AppendCovering(nil, "/etc/passwd", false, false, false), []int{0, 1, 2, 4}; !slices.Equal(got, want) {
+	if got, want := g.AppendCoveringGlobs(nil, "/etc/passwd", false, false, false), []int{0, 1, 2, 4}; !slices.Equal(got, want) {
 		t.Errorf("AppendCovering = %v, want %v", got, want)
 	}
-	if i, ok := g.Touches("/x/passwd", false, false); i != 1 || !ok {
+	if i, ok := g.FirstPossibleMatch("/x/passwd", false, false); i != 1 || !ok {
 		t.Errorf("Touches = %d, %t", i, ok)
 	}
-	if i, ok := g.Touches("/x/y", false, false); ok {
+	if i, ok := g.FirstPossibleMatch("/x/y", false, false); ok {
 		t.Errorf("Touches = %d, %t", i, ok)
 	}
 }
@@ -244,7 +244,7 @@ func BenchmarkTouches(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				g.Touches(bb.path, bb.pattern, bb.recursive)
+				g.FirstPossibleMatch(bb.path, bb.pattern, bb.recursive)
 			}
 		})
 	}
@@ -274,7 +274,7 @@ func TestCoversTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got := g.Covers(tt.path, true, true, tt.recursive); got != tt.want {
+		if _, got := g.FirstCoveringGlob(tt.path, true, true, tt.recursive); got != tt.want {
 			t.Errorf("%s covers %s: %t", tt.glob, tt.path, got)
 		}
 	}
@@ -287,7 +287,7 @@ func BenchmarkCovers(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		g.Covers("/home/me/app/src/main.go", false, false, false)
+		g.FirstCoveringGlob("/home/me/app/src/main.go", false, false, false)
 	}
 }
 
@@ -301,8 +301,8 @@ func FuzzGlobs(f *testing.F) {
 			return
 		}
 		path, isPattern := linux.Path(word, pattern)
-		_, touches := g.Touches(path, isPattern, recursive)
-		if _, covers := g.Covers(path, isPattern, false, recursive); covers && !touches && path != "" {
+		_, touches := g.FirstPossibleMatch(path, isPattern, recursive)
+		if _, covers := g.FirstCoveringGlob(path, isPattern, false, recursive); covers && !touches && path != "" {
 			t.Errorf("%q covers %q (%t, %t), yet does not touch it", glob, path, isPattern, recursive)
 		}
 	})
@@ -326,7 +326,7 @@ func FuzzPath(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, word string, pattern bool, which uint8) {
-		place := []*Place{linux, mac, nowhere, windows}[int(which)%4]
+		place := []*PathContext{linux, mac, nowhere, windows}[int(which)%4]
 		path, isPattern := place.Path(word, pattern)
 		if place == windows && strings.HasPrefix(path, "/") {
 			return // a path of the Linux guest
@@ -335,10 +335,10 @@ func FuzzPath(f *testing.F) {
 		if path != again || isPattern != againPattern {
 			t.Errorf("Path(%q, %t) = %q, %t, and of that %q, %t", word, pattern, path, isPattern, again, againPattern)
 		}
-		if in := place.In(word); in.CWD != "" && in.CWD[0] != '/' && !windowsPath(in.CWD) {
+		if in := place.WithCWD(word); in.CWD != "" && in.CWD[0] != '/' && !isWindowsPath(in.CWD) {
 			t.Errorf("In(%q) is at %q", word, in.CWD)
 		}
-		if place.Inside(path, isPattern, false) && !isPattern && strings.Contains(path+"/", "/../") {
+		if place.IsInsideRoots(path, isPattern, false) && !isPattern && strings.Contains(path+"/", "/../") {
 			t.Errorf("%q is inside as %q", word, path)
 		}
 	})
@@ -379,7 +379,7 @@ func TestEndsOfWildcards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got := g.Touches(c.path, false, c.recursive); got != c.want {
+		if _, got := g.FirstPossibleMatch(c.path, false, c.recursive); got != c.want {
 			t.Errorf("%s touches %s (recursive: %t): %t, want %t", c.glob, c.path, c.recursive, got, c.want)
 		}
 	}
@@ -406,7 +406,7 @@ func TestEscapedStars(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got := g.Touches(tt.path, false, false); got != tt.want {
+		if _, got := g.FirstPossibleMatch(tt.path, false, false); got != tt.want {
 			t.Errorf("%s touches %s: %t", tt.glob, tt.path, got)
 		}
 	}
@@ -424,10 +424,10 @@ func TestTouchesBelow(t *testing.T) {
 		"/home/me/app/**/bin": false, "/home/me/**/etc/x": false, "/**/bin": true, "/etc/**/bin": true,
 		"/home/me/**/keys/a": true, "/srv/app/**/bin": true, "/srv/**/bin": true, "**/bin": true,
 	} {
-		if _, got := g.TouchesBelow(path, true); got != want {
+		if _, got := g.FirstPossibleMatchExcludingDotDot(path, true); got != want {
 			t.Errorf("%s: touched is %t, want %t", path, got, want)
 		}
-		if _, got := g.Touches(path, true, true); !got {
+		if _, got := g.FirstPossibleMatch(path, true, true); !got {
 			t.Errorf("%s: what may lead out of its folders touches nothing", path)
 		}
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// Host returns the canonical form of a host: a name in lower-case ASCII, or an address in its usual notation,
+// CanonicalHost returns the canonical form of a host: a name in lower-case ASCII, or an address in its usual notation,
 // without port, user, zone or trailing dot. It parses IPv4 addresses as the C library and browsers do, in
 // decimal, octal, hexadecimal and with fewer than four parts, and extracts those embedded in IPv6 addresses.
 // It returns "" for text that is not a host, and for text that two common clients parse as different hosts.
-func Host(raw string) string {
-	s := strings.Trim(raw, " \t\r\n")
+func CanonicalHost(hostText string) string {
+	s := strings.Trim(hostText, " \t\r\n")
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
 		s = s[i+1:]
 	}
@@ -72,7 +72,7 @@ func canonicalHostName(s string) string {
 			return ""
 		}
 		for i := 0; i < len(label); i++ {
-			if c := label[i]; c != '-' && !isNameByte(c) {
+			if c := label[i]; c != '-' && !isAlnumOrUnderscore(c) {
 				return ""
 			}
 		}
@@ -176,7 +176,7 @@ func URL(raw string) (url, host string) {
 		}
 		authority = authority[i+1:]
 	}
-	host = Host(authority)
+	host = CanonicalHost(authority)
 	if host == "" || strings.IndexByte(authority, '[') > 0 {
 		return s, ""
 	}
@@ -197,7 +197,7 @@ func cutScheme(s string) (scheme, rest string) {
 		return "http", rest
 	}
 	n := 0
-	for n < len(s) && (isNameByte(s[n]) && s[n] != '_' || n > 0 && strings.IndexByte("+-.", s[n]) >= 0) {
+	for n < len(s) && (isAlnumOrUnderscore(s[n]) && s[n] != '_' || n > 0 && strings.IndexByte("+-.", s[n]) >= 0) {
 		n++
 	}
 	if n == 0 || n == len(s) || s[n] != ':' {

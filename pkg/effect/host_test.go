@@ -113,9 +113,9 @@ var hostTests = []struct{ in, want string }{
 func TestHost(t *testing.T) {
 	t.Parallel()
 	for _, tt := range hostTests {
-		if got := Host(tt.in); got != tt.want {
+		if got := CanonicalHost(tt.in); got != tt.want {
 			t.Errorf("Host(%q) = %q, want %q", tt.in, got, tt.want)
-		} else if again := Host(got); again != got {
+		} else if again := CanonicalHost(got); again != got {
 			t.Errorf("Host(%q) of a canonical host = %q", got, again)
 		}
 	}
@@ -179,8 +179,8 @@ func FuzzURL(f *testing.F) {
 		f.Add(tt.in)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		if h := Host(raw); Host(h) != h {
-			t.Errorf("Host(%q) = %q, and of that %q", raw, h, Host(h))
+		if h := CanonicalHost(raw); CanonicalHost(h) != h {
+			t.Errorf("Host(%q) = %q, and of that %q", raw, h, CanonicalHost(h))
 		}
 		url, host := URL(raw)
 		if again, h := URL(url); host != "" && (again != url || h != host) {

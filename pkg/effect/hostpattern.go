@@ -35,7 +35,7 @@ func ParseHostPattern(s string) (HostPattern, error) {
 		return HostPattern{}, fmt.Errorf("host %q: more than 8 stars; remove some", s)
 	}
 	if !strings.Contains(s, "*") {
-		name := Host(s)
+		name := CanonicalHost(s)
 		if name == "" {
 			return HostPattern{}, fmt.Errorf("host %q is neither a name nor an address; write one of them", s)
 		}

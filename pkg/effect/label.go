@@ -8,20 +8,20 @@ type Label string
 
 // The labels.
 const (
-	LabelSecret       Label = "secret"     // read from a place that holds credentials
-	LabelCredential   Label = "credential" // value of a variable whose name is that of a credential, such as API_TOKEN
-	LabelPrivate      Label = "private"    // clipboard, screen, mail, messages
-	LabelNetwork      Label = "network"    // received from another machine
-	LabelDecoded      Label = "decoded"    // written by a decoder
-	LabelInput        Label = "input"      // written by another part of the command
-	LabelUntrusted    Label = "untrusted"  // written by an untrusted person or page
-	LabelDatabaseRows Label = "rows"       // from a database of this machine
-	LabelPublic       Label = "public"     // made to be published: build output and templates
+	LabelSecret                Label = "secret"     // read from a place that holds credentials
+	LabelCredential            Label = "credential" // value of a variable whose name is that of a credential, such as API_TOKEN
+	LabelPrivate               Label = "private"    // clipboard, screen, mail, messages
+	LabelNetwork               Label = "network"    // received from another machine
+	LabelDecoded               Label = "decoded"    // written by a decoder
+	LabelSameCommandLineOutput Label = "input"      // written by another part of the command
+	LabelUntrusted             Label = "untrusted"  // written by an untrusted person or page
+	LabelDatabaseRows          Label = "rows"       // from a database of this machine
+	LabelPublic                Label = "public"     // made to be published: build output and templates
 )
 
 // Labels returns all labels.
 func Labels() []Label {
-	return []Label{LabelSecret, LabelCredential, LabelPrivate, LabelNetwork, LabelDecoded, LabelInput, LabelUntrusted, LabelDatabaseRows, LabelPublic}
+	return []Label{LabelSecret, LabelCredential, LabelPrivate, LabelNetwork, LabelDecoded, LabelSameCommandLineOutput, LabelUntrusted, LabelDatabaseRows, LabelPublic}
 }
 
 // HasLabel reports whether an effect carries a label.

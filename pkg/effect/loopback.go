@@ -30,9 +30,9 @@ var loopbackNames = [...]string{
 	"localhost.localdomain", "localhost4", "localhost4.localdomain4", "localhost6", "localhost6.localdomain6",
 }
 
-// DialLoopback is the Control function of a [net.Dialer] that connects only to this machine: a resolver may
+// RefuseNonLoopbackDial is the Control function of a [net.Dialer] that connects only to this machine: a resolver may
 // return another machine's address for names such as localhost.
-func DialLoopback(_, address string, _ syscall.RawConn) error {
+func RefuseNonLoopbackDial(_, address string, _ syscall.RawConn) error {
 	if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
 		return fmt.Errorf("the host %s is not this machine; use https", address)
 	}

@@ -78,7 +78,7 @@ var loopbackTests = []struct {
 func TestLoopback(t *testing.T) {
 	t.Parallel()
 	for _, c := range loopbackTests {
-		host := Host(c.raw)
+		host := CanonicalHost(c.raw)
 		if got := Loopback(host); got != c.sure {
 			t.Errorf("Loopback(%q), of %q: %v", host, c.raw, got)
 		}
@@ -94,7 +94,7 @@ func TestDialLoopback(t *testing.T) {
 		"127.0.0.1:80": true, "127.8.0.1:80": true, "[::1]:80": true, "[::1%lo]:80": true, "[::ffff:127.0.0.1]:80": true,
 		"10.0.0.1:80": false, "0.0.0.0:80": false, "[::]:80": false, "[2001:db8::1]:80": false, "": false, "localhost:80": false, "127.0.0.1": false,
 	} {
-		if err := DialLoopback("tcp", addr, nil); (err == nil) != want {
+		if err := RefuseNonLoopbackDial("tcp", addr, nil); (err == nil) != want {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}

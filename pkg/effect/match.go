@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Touches reports whether some path that an effect touches could match a glob, and the least index
+// FirstPossibleMatch reports whether some path that an effect touches could match a glob, and the least index
 // of such a glob. path, pattern and recursive are fields of the [Effect]. Case is ignored, so that
 // a rule protects its files on every file system.
 //
@@ -15,61 +15,61 @@ import (
 // matches "~/.ssh/id_rsa", but not "~/.ssh/**"), and if the glob begins with "**/" (a recursive
 // read of "/src" does not match "**/.env", but a recursive read of "/src/.git" matches
 // "**/.git/hooks/**").
-func (g *Globs) Touches(path string, pattern, recursive bool) (index int, ok bool) {
-	f := globMatcher{globs: g, lowestGlob: -1}
-	f.findTouched(path, pattern, recursive)
-	return f.lowestGlob, f.lowestGlob >= 0
+func (g *Globs) FirstPossibleMatch(path string, isPattern, includesDescendants bool) (index int, ok bool) {
+	f := globMatcher{globs: g, lowestGlobIndex: -1}
+	f.findTouched(path, isPattern, includesDescendants)
+	return f.lowestGlobIndex, f.lowestGlobIndex >= 0
 }
 
-// TouchesBelow is like [Globs.Touches] for a pattern whose "**" matches searched folders, which cannot lead
-// outside, see [Effect.Tree].
-func (g *Globs) TouchesBelow(path string, recursive bool) (index int, ok bool) {
-	f := globMatcher{globs: g, lowestGlob: -1, starsStayBelow: true}
-	f.findTouched(path, true, recursive)
-	return f.lowestGlob, f.lowestGlob >= 0
+// FirstPossibleMatchExcludingDotDot is like [Globs.FirstPossibleMatch] for a pattern whose "**" matches searched folders, which cannot lead
+// outside, see [Effect.DoubleStarExcludesDotDot].
+func (g *Globs) FirstPossibleMatchExcludingDotDot(pattern string, includesDescendants bool) (index int, ok bool) {
+	f := globMatcher{globs: g, lowestGlobIndex: -1, doubleStarExcludesDotDot: true}
+	f.findTouched(pattern, true, includesDescendants)
+	return f.lowestGlobIndex, f.lowestGlobIndex >= 0
 }
 
 // AppendTouched appends the indices of all globs that an effect could touch to
 // dst, in ascending order.
 func (g *Globs) AppendTouched(dst []int, path string, pattern, recursive bool) []int {
-	f := globMatcher{globs: g, lowestGlob: -1, collectAll: true, foundGlobs: dst}
+	f := globMatcher{globs: g, lowestGlobIndex: -1, collectAll: true, foundGlobs: dst}
 	f.findTouched(path, pattern, recursive)
 	return f.sortFound(len(dst))
 }
 
-// Covers reports whether every path that an effect touches certainly matches one glob, and the least index of
-// such a glob. Case matters, except in Windows paths. tree is [Effect.Tree].
-func (g *Globs) Covers(path string, pattern, tree, recursive bool) (index int, ok bool) {
-	f := globMatcher{globs: g, lowestGlob: -1}
-	f.findCovering(path, pattern, tree, recursive)
-	return f.lowestGlob, f.lowestGlob >= 0
+// FirstCoveringGlob reports whether every path that an effect touches certainly matches one glob, and the least index of
+// such a glob. Case matters, except in Windows paths. tree is [Effect.DoubleStarExcludesDotDot].
+func (g *Globs) FirstCoveringGlob(path string, isPattern, doubleStarExcludesDotDot, includesDescendants bool) (index int, ok bool) {
+	f := globMatcher{globs: g, lowestGlobIndex: -1}
+	f.findCovering(path, isPattern, doubleStarExcludesDotDot, includesDescendants)
+	return f.lowestGlobIndex, f.lowestGlobIndex >= 0
 }
 
-// AppendCovering appends the indices of all globs that cover an effect, see [Globs.Covers], to dst, in
+// AppendCoveringGlobs appends the indices of all globs that cover an effect, see [Globs.FirstCoveringGlob], to dst, in
 // ascending order.
-func (g *Globs) AppendCovering(dst []int, path string, pattern, tree, recursive bool) []int {
-	f := globMatcher{globs: g, lowestGlob: -1, collectAll: true, foundGlobs: dst}
-	f.findCovering(path, pattern, tree, recursive)
+func (g *Globs) AppendCoveringGlobs(dst []int, path string, isPattern, doubleStarExcludesDotDot, includesDescendants bool) []int {
+	f := globMatcher{globs: g, lowestGlobIndex: -1, collectAll: true, foundGlobs: dst}
+	f.findCovering(path, isPattern, doubleStarExcludesDotDot, includesDescendants)
 	return f.sortFound(len(dst))
 }
 
 // A globMatcher is the state of matching one path with a set of globs.
 type globMatcher struct {
-	globs          *Globs
-	lowestGlob     int
-	collectAll     bool
-	foundGlobs     []int
-	recursive      bool
-	isPattern      bool
-	starsStayBelow bool // "**" of the path stays inside the folder before it
-	startUnknown   bool // the start of the path is unknown
-	mustCover      bool // search for rules that match with certainty
-	caseFolded     bool // the path's case is folded
+	globs                    *Globs
+	lowestGlobIndex          int
+	collectAll               bool
+	foundGlobs               []int
+	recursive                bool
+	isPattern                bool
+	doubleStarExcludesDotDot bool // "**" of the path stays inside the folder before it
+	isPathStartUnknown       bool // the start of the path is unknown
+	mustCover                bool // search for rules that match with certainty
+	caseFolded               bool // the path's case is folded
 }
 
 func (f *globMatcher) recordMatch(r *globRule) {
-	if f.lowestGlob < 0 || r.globIndex < f.lowestGlob {
-		f.lowestGlob = r.globIndex
+	if f.lowestGlobIndex < 0 || r.globIndex < f.lowestGlobIndex {
+		f.lowestGlobIndex = r.globIndex
 	}
 	if f.collectAll {
 		f.foundGlobs = append(f.foundGlobs, r.globIndex)
@@ -83,7 +83,7 @@ func (f *globMatcher) sortFound(from int) []int {
 
 func (f *globMatcher) findTouched(path string, pattern, recursive bool) {
 	var buf [32]segment
-	segs := appendSegments(buf[:0], foldPath(clipPattern(path, pattern)), pattern)
+	segs := appendSegments(buf[:0], foldPath(limitPatternLength(path, pattern)), pattern)
 	f.recursive, f.isPattern = recursive, pattern
 	if !pattern {
 		f.matchLiteralPath(segs)
@@ -96,9 +96,9 @@ func (f *globMatcher) findTouched(path string, pattern, recursive bool) {
 	}
 }
 
-// clipPattern limits the length of a pattern.
-func clipPattern(path string, pattern bool) string {
-	if pattern {
+// limitPatternLength limits the length of a pattern.
+func limitPatternLength(path string, isPattern bool) string {
+	if isPattern {
 		return clipToMaxPath(path)
 	}
 	return path
@@ -128,12 +128,12 @@ func (f *globMatcher) tryAnywhereRules(path []segment) {
 		if path[i].kind != literalSegment {
 			continue
 		}
-		f.named(float, path[i:])
+		f.tryGlobRulesWithSameFirstSegment(float, path[i:])
 	}
-	for _, id := range float.wildcardFirst {
+	for _, id := range float.wildcardFirstSegmentGlobs {
 		r := f.globs.rule(id)
 		if r.isSingleSegment && len(path) > 0 {
-			if last := &path[len(path)-1]; !f.mustCover && last.kind == literalSegment && !r.needsNoEvidence && !r.foldedSegments[0].endsMatch(last.text) {
+			if last := &path[len(path)-1]; !f.mustCover && last.kind == literalSegment && !r.isAnyDepthWithoutLiteralText && !r.foldedSegments[0].matchesFirstAndLastByte(last.text) {
 				continue
 			}
 			f.tryRule(r, path[len(path)-1:], 1)
@@ -143,11 +143,11 @@ func (f *globMatcher) tryAnywhereRules(path []segment) {
 	}
 }
 
-// named tries the rules of an index that begin with the first name of a path.
-func (f *globMatcher) named(ix *ruleIndex, path []segment) {
+// tryGlobRulesWithSameFirstSegment tries the rules of an index that begin with the first name of a path.
+func (f *globMatcher) tryGlobRulesWithSameFirstSegment(ix *ruleIndex, path []segment) {
 	name := f.indexKey(path[0].text)
-	for id := *ix.head(name); id >= 0; id = f.globs.sources[id].next {
-		if f.globs.sources[id].first == name {
+	for id := *ix.globListHeadOf(name); id >= 0; id = f.globs.expandedGlobs[id].nextWithSameHash {
+		if f.globs.expandedGlobs[id].firstLiteralSegment == name {
 			f.tryRule(f.globs.rule(id), path, 1)
 		}
 	}
@@ -187,10 +187,10 @@ func (f *globMatcher) tryIndexedRules(ix *ruleIndex, path []segment) {
 		return
 	}
 	if len(path) > 0 {
-		f.named(ix, path)
+		f.tryGlobRulesWithSameFirstSegment(ix, path)
 	}
-	for _, id := range ix.wildcardFirst {
-		if r := f.globs.rule(id); f.mustCover || len(path) == 0 || len(r.foldedSegments) == 0 || r.foldedSegments[0].endsMatch(path[0].text) {
+	for _, id := range ix.wildcardFirstSegmentGlobs {
+		if r := f.globs.rule(id); f.mustCover || len(path) == 0 || len(r.foldedSegments) == 0 || r.foldedSegments[0].matchesFirstAndLastByte(path[0].text) {
 			f.tryRule(r, path, 1)
 		}
 	}
@@ -211,12 +211,12 @@ func (f *globMatcher) matchPattern(path []segment) {
 			f.tryRule(g.rule(id), path, 1)
 		}
 	}
-	if run < 0 || run > 0 && f.starsStayBelow {
+	if run < 0 || run > 0 && f.doubleStarExcludesDotDot {
 		return
 	}
 	// Unknown text may contain "..": "/src/$X/passwd" could be "/etc/passwd".
-	f.startUnknown = true
-	for i := range g.sources {
+	f.isPathStartUnknown = true
+	for i := range g.expandedGlobs {
 		r := g.rule(int32(i))
 		f.tryRule(r, path[run+1:], 1<<(len(r.foldedSegments)+1)-1)
 	}
@@ -232,7 +232,7 @@ func (f *globMatcher) tryRule(r *globRule, path []segment, from uint64) {
 		return
 	}
 	matched, proven := r.statesAfter(path, from)
-	if !r.needsNoEvidence && (f.startUnknown || r.anyDepth && (f.isPattern || f.recursive)) {
+	if !r.isAnyDepthWithoutLiteralText && (f.isPathStartUnknown || r.anyDepth && (f.isPattern || f.recursive)) {
 		matched = proven
 	}
 	if f.recursive && matched != 0 || matched>>len(r.foldedSegments)&1 != 0 {
@@ -250,7 +250,7 @@ func (f *globMatcher) cannotMatch(r *globRule, path []segment, from uint64) bool
 	if !f.recursive && want.kind != doubleStar && last.kind != doubleStar && !lastNamesMayMatch(last, want) {
 		return true
 	}
-	if from != 1 || r.startLoopBits != 0 {
+	if from != 1 || r.startStateBitIfLeadingDoubleStar != 0 {
 		return false
 	}
 	for i := range path {
@@ -271,7 +271,7 @@ func lastNamesMayMatch(last, want *segment) bool {
 	case last.kind == literalSegment && want.kind == literalSegment:
 		return last.text == want.text
 	case last.kind == literalSegment:
-		return want.endsMatch(last.text)
+		return want.matchesFirstAndLastByte(last.text)
 	case want.kind == literalSegment:
 		return want.text == "" || endsMayAgree(last.text, Quote(want.text))
 	}
@@ -290,7 +290,7 @@ func (r *globRule) statesAfter(path []segment, from uint64) (matched, proven uin
 			matched, proven = statesAfterDoubleStar(matched, end), statesAfterDoubleStar(proven, end)
 			continue
 		}
-		next, sure := matched&r.doubleStarBits|r.startLoopBits, proven&r.doubleStarBits
+		next, sure := matched&r.doubleStarBits|r.startStateBitIfLeadingDoubleStar, proven&r.doubleStarBits
 		for set := matched &^ r.doubleStarBits &^ end; set != 0; set &= set - 1 {
 			i := bits.TrailingZeros64(set)
 			if !s.overlaps(&r.foldedSegments[i]) {
@@ -298,7 +298,7 @@ func (r *globRule) statesAfter(path []segment, from uint64) (matched, proven uin
 			}
 			bit := uint64(1) << i
 			next |= bit << 1
-			if proven&bit != 0 || r.evidenceBits&bit != 0 && isEvidence(s, &r.foldedSegments[i]) {
+			if proven&bit != 0 || r.literalTextSegmentBits&bit != 0 && matchesEnoughLiteralText(s, &r.foldedSegments[i]) {
 				sure |= bit << 1
 			}
 		}
@@ -318,19 +318,19 @@ func statesAfterDoubleStar(set, end uint64) uint64 {
 	return (end | (end - 1)) &^ (set&-set - 1)
 }
 
-// isEvidence reports whether a path's segment that matches a rule's contains enough of it to be evidence: its
+// matchesEnoughLiteralText reports whether a path's segment that matches a rule's contains enough of it to be evidence: its
 // prefix, or its suffix if it starts with a star, or half of its letters. "*.json" is no evidence for
 // "credentials.json".
-func isEvidence(s, rule *segment) bool {
+func matchesEnoughLiteralText(pathSegment, ruleSegment *segment) bool {
 	switch {
-	case s.kind == literalSegment:
-		return rule.kind == literalSegment || strings.Trim(rule.text, "*?") != ""
-	case rule.kind == literalSegment:
-		return s.text[0] != '*' || 2*countLetters(s) >= countLetters(rule)
-	case rule.text[0] != '*':
-		return s.text[0] != '*'
+	case pathSegment.kind == literalSegment:
+		return ruleSegment.kind == literalSegment || strings.Trim(ruleSegment.text, "*?") != ""
+	case ruleSegment.kind == literalSegment:
+		return pathSegment.text[0] != '*' || 2*countLetters(pathSegment) >= countLetters(ruleSegment)
+	case ruleSegment.text[0] != '*':
+		return pathSegment.text[0] != '*'
 	}
-	return literalTail(s.text) > 0 && literalTail(rule.text) > 0
+	return literalSuffixLen(pathSegment.text) > 0 && literalSuffixLen(ruleSegment.text) > 0
 }
 
 // countLetters returns the number of characters of a segment that are not stars.
@@ -376,7 +376,7 @@ func (f *globMatcher) tryCovering(r *globRule, path []segment) {
 	set := 1 | r.doubleStarBits&1<<1
 	for k := range path {
 		s := &path[k]
-		next := set&r.doubleStarBits | r.startLoopBits
+		next := set&r.doubleStarBits | r.startStateBitIfLeadingDoubleStar
 		if s.kind != doubleStar {
 			for left := set &^ r.doubleStarBits &^ end; left != 0; left &= left - 1 {
 				if i := bits.TrailingZeros64(left); s.isCoveredBy(&segs[i]) {
@@ -390,7 +390,7 @@ func (f *globMatcher) tryCovering(r *globRule, path []segment) {
 	}
 	if f.recursive {
 		// Only a trailing "**" also matches everything below.
-		set &= r.doubleStarBits<<1 | r.startLoopBits
+		set &= r.doubleStarBits<<1 | r.startStateBitIfLeadingDoubleStar
 	}
 	if set&end != 0 {
 		f.recordMatch(r)

@@ -9,7 +9,7 @@ import (
 // becomes a letter, and so does a last name without literal text. "src/*/a.go" thus becomes
 // "src/x/a.go", which is in no folder of keys, and "~/.ssh/*" becomes "~/.ssh/x". still reports
 // whether the result is still a pattern, because its last name contains both text and wildcards.
-func IntendedPath(pattern string) (meant string, still bool) {
+func IntendedPath(pattern string) (intended string, remainsPattern bool) {
 	base := path.Base(pattern)
 	folder := strings.NewReplacer("*", "x", "?", "x", "[", "x", "]", "x").Replace(path.Dir(pattern))
 	if strings.Trim(base, "*?") == "" {

@@ -17,7 +17,7 @@ import (
 // "**/notes" if the folder of a relative path is unknown, "/home/*" for an unknown home folder. The
 // canonical form of a canonical path is the path itself. The result "" means that the word contains
 // no path or, if isPattern is true, that the path is completely unknown.
-func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
+func (p *PathContext) Path(word string, pattern bool) (path string, isPattern bool) {
 	if isPlainPath(word, pattern) && !p.onWindows() {
 		if word[0] == '/' {
 			return word, false
@@ -27,11 +27,11 @@ func (p *Place) Path(word string, pattern bool) (path string, isPattern bool) {
 		}
 	}
 	word, _, _ = strings.Cut(word, "\x00")
-	word, pattern = fileURL(word, pattern)
+	word, pattern = pathFromFileURL(word, pattern)
 	if word == "" {
 		return "", pattern
 	}
-	w := pathWalk{place: p, pattern: pattern}
+	w := pathWalk{place: p, isPattern: pattern}
 	w.segs = make([]segment, 0, 24)
 	w.walkFromRoot(word)
 	return w.currentPath()
@@ -87,13 +87,13 @@ func mayHaveAliases(path string) bool {
 
 // A pathWalk follows a path one segment at a time, since the meaning of ".." depends on the links before it.
 type pathWalk struct {
-	place           *Place
-	pattern         bool   // the word is a pattern
-	backslash       bool   // backslashes are separators
-	isWindowsFolder bool   // the current folder has Windows names
-	root            string // "/", unc or a drive; "" if unknown
-	segs            []segment
-	linkLookups     int // number of calls of Place.ResolveLinks
+	place              *PathContext
+	isPattern          bool   // the word is a pattern
+	backslashSeparates bool   // backslashes are separators
+	isWindowsFolder    bool   // the current folder has Windows names
+	root               string // "/", unc or a drive; "" if unknown
+	segs               []segment
+	linkLookups        int // number of calls of Place.ResolveLinks
 }
 
 // maxParentLookups is the maximum number of ".." that are resolved through links.
@@ -102,27 +102,27 @@ const maxParentLookups = 16
 // walkFromRoot determines the folder that a word starts from and follows the word.
 func (w *pathWalk) walkFromRoot(word string) {
 	w.isWindowsFolder = w.onWindows()
-	w.backslash = w.isWindows(word)
-	if w.backslash {
+	w.backslashSeparates = w.isBackslashSeparatedPath(word)
+	if w.backslashSeparates {
 		word = w.windowsRoot(word)
 	} else if word[0] == '/' {
 		w.root = "/"
 	}
 	// A pattern that starts with unknown text may be absolute.
-	if w.root == "" && !(w.pattern && strings.HasPrefix(word, "**")) {
-		word = w.startRelative(word)
+	if w.root == "" && !(w.isPattern && strings.HasPrefix(word, "**")) {
+		word = w.enterBaseAndTrimVariable(word)
 	}
-	w.walkSegments(word, w.pattern)
+	w.walkSegments(word, w.isPattern)
 }
 
-// startRelative starts at the folder of a word without a root, and returns the rest of the word.
-func (w *pathWalk) startRelative(word string) string {
-	if base, rest, ok := w.cutVariable(word); ok {
+// enterBaseAndTrimVariable starts at the folder of a word without a root, and returns the rest of the word.
+func (w *pathWalk) enterBaseAndTrimVariable(relativePath string) string {
+	if base, rest, ok := w.cutVariable(relativePath); ok {
 		w.moveTo(base)
 		return rest
 	}
 	w.moveTo(w.place.CWD)
-	return word
+	return relativePath
 }
 
 // moveTo moves the walk to a canonical path; "" is an unknown folder.
@@ -136,7 +136,7 @@ func (w *pathWalk) moveTo(folder string) {
 	case strings.HasPrefix(folder, uncRoot):
 		w.root, w.isWindowsFolder = uncRoot, true
 		folder = folder[len(uncRoot):]
-	case windowsPath(folder):
+	case isWindowsPath(folder):
 		w.root, w.isWindowsFolder = folder[:2], true
 		folder = folder[2:]
 	default:
@@ -156,16 +156,16 @@ func (w *pathWalk) moveTo(folder string) {
 func (w *pathWalk) walkSegments(word string, pattern bool) {
 	for word != "" {
 		var name string
-		if w.backslash {
+		if w.backslashSeparates {
 			name, word = cutSeparator(word)
 		} else {
 			name, word, _ = cutSlash(word, pattern)
 		}
 		if w.isWindowsFolder {
-			name = windowsName(name)
+			name = normalizeWindowsFileName(name)
 		}
 		wildcard := pattern
-		if pattern && !w.backslash {
+		if pattern && !w.backslashSeparates {
 			if s := patternSegment(name); s.kind == literalSegment {
 				name, wildcard = s.text, false // an escaped name such as "\.\." is literal
 			}
@@ -180,24 +180,24 @@ func (w *pathWalk) walkSegments(word string, pattern bool) {
 	}
 }
 
-// matchesParent reports whether a pattern matches "..": some shells expand ".*" to it.
-func matchesParent(name string) bool {
-	s := patternSegment(name)
+// patternMatchesDotDot reports whether a pattern matches "..": some shells expand ".*" to it.
+func patternMatchesDotDot(segmentPattern string) bool {
+	s := patternSegment(segmentPattern)
 	return s.overlaps(&segment{text: ".."})
 }
 
 // enterSegment enters a folder or reaches a file. more says that the word has more segments.
 func (w *pathWalk) enterSegment(name string, more, pattern bool) {
-	if more && pattern && name[0] == '.' && isMeta(name) && matchesParent(name) {
+	if more && pattern && name[0] == '.' && isMeta(name) && patternMatchesDotDot(name) {
 		w.moveTo("")
 		return
 	}
-	if isUser(name) {
+	if isUsernameVariable(name) {
 		w.enterUserFolder()
 		return
 	}
 	w.appendSegment(name, pattern)
-	w.resolveAlias()
+	w.resolveProcDevMacOSAlias()
 }
 
 // appendSegment appends one segment.
@@ -312,20 +312,20 @@ func truncatedPattern(path string, isPattern bool) string {
 	return path[:cut+1] + "**"
 }
 
-// fileURL returns the path of a file URL; it returns other words unchanged.
-func fileURL(word string, pattern bool) (string, bool) {
+// pathFromFileURL returns the path of a file URL; it returns other words unchanged.
+func pathFromFileURL(word string, isPattern bool) (string, bool) {
 	if len(word) < 5 || !strings.EqualFold(word[:5], "file:") {
-		return word, pattern
+		return word, isPattern
 	}
 	path := word[5:]
-	if i := strings.IndexAny(path, "?#"); i >= 0 && !pattern {
+	if i := strings.IndexAny(path, "?#"); i >= 0 && !isPattern {
 		path = path[:i]
 	}
 	path = decode.Percent(path)
 	if rest, ok := strings.CutPrefix(path, "//"); ok {
 		host, below, _ := strings.Cut(rest, "/")
 		path = "/" + below
-		if host != "" && !ThisMachine(Host(host)) {
+		if host != "" && !ThisMachine(CanonicalHost(host)) {
 			path = uncRoot + "/" + host + path
 		}
 	}
@@ -333,5 +333,5 @@ func fileURL(word string, pattern bool) (string, bool) {
 		path = path[1:]
 	}
 	path, _, _ = strings.Cut(path, "\x00")
-	return path, pattern
+	return path, isPattern
 }

@@ -6,15 +6,15 @@ import (
 )
 
 var (
-	linux   = &Place{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}
-	mac     = &Place{CWD: "/Users/me/app", Home: "/Users/me", Roots: []string{"/Users/me/app"}, FoldCase: true}
-	windows = &Place{CWD: "c:/users/me/app", Home: "c:/users/me", Roots: []string{"c:/users/me/app"}, FoldCase: true}
-	nowhere = &Place{}
+	linux   = &PathContext{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}
+	mac     = &PathContext{CWD: "/Users/me/app", Home: "/Users/me", Roots: []string{"/Users/me/app"}, FoldCase: true}
+	windows = &PathContext{CWD: "c:/users/me/app", Home: "c:/users/me", Roots: []string{"c:/users/me/app"}, FoldCase: true}
+	nowhere = &PathContext{}
 )
 
 var pathTests = []struct {
 	name    string
-	place   *Place
+	place   *PathContext
 	word    string
 	pattern bool
 	want    string
@@ -127,8 +127,8 @@ var pathTests = []struct {
 	{"proc cwd alone", linux, "/proc/self/cwd", false, "/home/me/app", false},
 	{"proc cwd of another", linux, "/proc/12/cwd/.env", false, "**/.env", true},
 	{"proc cwd unknown", nowhere, "/proc/self/cwd/.env", false, "**/.env", true},
-	{"proc from the root", &Place{CWD: "/"}, "proc/self/root/etc/passwd", false, "/etc/passwd", false},
-	{"proc from proc", &Place{CWD: "/proc/self"}, "root/etc/passwd", false, "/etc/passwd", false},
+	{"proc from the root", &PathContext{CWD: "/"}, "proc/self/root/etc/passwd", false, "/etc/passwd", false},
+	{"proc from proc", &PathContext{CWD: "/proc/self"}, "root/etc/passwd", false, "/etc/passwd", false},
 	{"proc by climbing", linux, "../../../proc/self/root/etc/passwd", false, "/etc/passwd", false},
 	{"proc environment", linux, "/proc/self/environ", false, "/proc/self/environ", false},
 	{"proc settings", linux, "/proc/sys/kernel/core_pattern", false, "/proc/sys/kernel/core_pattern", false},

@@ -21,7 +21,7 @@ type segment struct {
 // countLiteralEnds counts the literal bytes at both ends of a wildcard segment.
 func (s *segment) countLiteralEnds() {
 	if s.kind == wildcardSegment {
-		s.literalHeadLen, s.literalTailLen = uint8(min(literalHead(s.text), 255)), uint8(min(literalTail(s.text), 255))
+		s.literalHeadLen, s.literalTailLen = uint8(min(literalPrefixLen(s.text), 255)), uint8(min(literalSuffixLen(s.text), 255))
 	}
 }
 
@@ -33,9 +33,9 @@ const (
 	doubleStar                  // "**": any number of segments, also none
 )
 
-// endsMatch reports whether a name begins and ends with the literal bytes at the ends of a rule's segment. Every
+// matchesFirstAndLastByte reports whether a name begins and ends with the literal bytes at the ends of a rule's segment. Every
 // name that the segment matches does.
-func (s *segment) endsMatch(name string) bool {
+func (s *segment) matchesFirstAndLastByte(name string) bool {
 	return (s.literalHeadLen == 0 || name != "" && name[0] == s.text[0]) && (s.literalTailLen == 0 || name != "" && name[len(name)-1] == s.text[len(s.text)-1])
 }
 
@@ -317,7 +317,7 @@ func (s *segment) matches(name string) bool {
 	if p == "*" {
 		return true
 	}
-	if !s.endsMatch(name) || len(name) < int(s.literalHeadLen) || name[:s.literalHeadLen] != p[:s.literalHeadLen] || len(name) < int(s.literalTailLen) || name[len(name)-int(s.literalTailLen):] != p[len(p)-int(s.literalTailLen):] {
+	if !s.matchesFirstAndLastByte(name) || len(name) < int(s.literalHeadLen) || name[:s.literalHeadLen] != p[:s.literalHeadLen] || len(name) < int(s.literalTailLen) || name[len(name)-int(s.literalTailLen):] != p[len(p)-int(s.literalTailLen):] {
 		return false
 	}
 	if last := p[len(p)-1]; strings.IndexByte("*?]", last) < 0 && (name == "" || name[len(name)-1] != last) {
@@ -392,18 +392,18 @@ func (s *segment) isCoveredBy(u *segment) bool {
 	if !one || isMeta(pre) || isMeta(post) {
 		return false
 	}
-	return literalHead(s.text) >= len(pre) && strings.HasPrefix(s.text, pre) &&
-		literalTail(s.text) >= len(post) && strings.HasSuffix(s.text, post)
+	return literalPrefixLen(s.text) >= len(pre) && strings.HasPrefix(s.text, pre) &&
+		literalSuffixLen(s.text) >= len(post) && strings.HasSuffix(s.text, post)
 }
 
-func literalHead(s string) int {
+func literalPrefixLen(s string) int {
 	if i := strings.IndexAny(s, metaChars); i >= 0 {
 		return i
 	}
 	return len(s)
 }
 
-func literalTail(s string) int { return len(s) - 1 - strings.LastIndexAny(s, metaChars+"]") }
+func literalSuffixLen(s string) int { return len(s) - 1 - strings.LastIndexAny(s, metaChars+"]") }
 
 // appendSegments appends the segments of a canonical path or pattern to dst. The root
 // of a POSIX path is not a segment; a drive and "unc:" are.
@@ -440,7 +440,7 @@ func shortenWildcard(s segment) segment {
 	if hasInnerDoubleStar(s) {
 		star = "**"
 	}
-	head := s.text[:min(literalHead(s.text), maxWildcardBytes)]
+	head := s.text[:min(literalPrefixLen(s.text), maxWildcardBytes)]
 	return segment{text: strings.ToValidUTF8(head, "") + star, kind: wildcardSegment}
 }
 

@@ -49,7 +49,7 @@ func TestPersists(t *testing.T) {
 		{"c:/users/me/appdata/roaming/microsoft/windows/start menu/programs/startup/x.lnk", false, "autostart"},
 		{"c:/windows/system32/tasks/x", false, "schedule"},
 	} {
-		if got := PersistenceClass(tt.path, tt.pattern, false); got != tt.want {
+		if got := PersistenceClassName(tt.path, tt.pattern, false); got != tt.want {
 			t.Errorf("Persists(%q) = %q, want %q", tt.path, got, tt.want)
 		}
 	}
@@ -61,18 +61,18 @@ func TestPersists(t *testing.T) {
 func TestEveryday(t *testing.T) {
 	t.Parallel()
 	for _, class := range knowledge.LaterClasses {
-		want := class.Name == "editor" || class.Name == "ci" || class.Name == "build_script"
-		if IsEverydayClass(class.Name) != want {
-			t.Errorf("Everyday(%q) = %t", class.Name, !want)
+		want := class.ClassName == "editor" || class.ClassName == "ci" || class.ClassName == "build_script"
+		if IsOftenWrittenPersistenceClass(class.ClassName) != want {
+			t.Errorf("Everyday(%q) = %t", class.ClassName, !want)
 		}
 	}
 }
 
 func TestPersistsInHome(t *testing.T) {
 	t.Parallel()
-	pl := &Place{Home: "/data/users/me"}
+	pl := &PathContext{Home: "/data/users/me"}
 	for path, want := range map[string]string{"/data/users/me/.bashrc": "shell_startup", "/data/users/you/.bashrc": "", "/data/users/me/app/x": "", "/etc/ld.so.preload": "loader"} {
-		if got := pl.PersistenceClass(path, false, false); got != want {
+		if got := pl.PersistenceClassName(path, false, false); got != want {
 			t.Errorf("Persists(%q) = %q, want %q", path, got, want)
 		}
 	}

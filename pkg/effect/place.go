@@ -7,15 +7,15 @@ import (
 	"github.com/shieldcli/shield/internal/packed"
 )
 
-// PageAddressFile is the name of the file in the state folder that contains the address of the
+// ApprovalPageAddressFile is the name of the file in the state folder that contains the address of the
 // approval page, HOST:PORT, on one line. It exists once the page has been served. An agent must not
 // send requests to this address, because they could answer questions.
-const PageAddressFile = "page.address"
+const ApprovalPageAddressFile = "page.address"
 
 // A Place is the context in which an action is judged: it defines relative paths, "~" and the workspace. The
 // zero Place knows nothing and is the strictest. Goroutines may share a Place; it must not be changed after
 // it is built.
-type Place struct {
+type PathContext struct {
 	CWD   string   // canonical working folder; "" if unknown
 	Home  string   // canonical home folder; "" if unknown
 	Roots []string // canonical folders that count as workspace
@@ -42,11 +42,11 @@ type Place struct {
 	// canonical path; nil if it has none. A nil function means that no earlier actions are known.
 	OriginLabels func(path string) []Label
 
-	// ImportedPaths returns the sorted canonical paths of files and folders that earlier actions of
+	// DownloadedOrDecodedPaths returns the sorted canonical paths of files and folders that earlier actions of
 	// the session downloaded, decoded, unpacked or cloned: those that OriginLabels labels
 	// [LabelNetwork], [LabelDecoded] or [LabelUntrusted]. A folder with everything in it ends in a
 	// slash. A nil function means that no earlier actions are known.
-	ImportedPaths func() *PathList
+	DownloadedOrDecodedPaths func() *PathList
 
 	// MadeBySession reports whether earlier actions of the session created the file, or the folder with everything in
 	// it, and nothing else has changed it since. nil: no such files.
@@ -56,9 +56,9 @@ type Place struct {
 	PowerShell bool // the payload or the tool's name says that the text is PowerShell
 }
 
-// In returns the place after changing into a folder, given as a word or a canonical path; "" is an unknown
+// WithCWD returns the place after changing into a folder, given as a word or a canonical path; "" is an unknown
 // folder.
-func (p *Place) In(dir string) *Place {
+func (p *PathContext) WithCWD(dir string) *PathContext {
 	q := *p
 	q.CWD = ""
 	if path, isPattern := p.Path(dir, false); !isPattern {
@@ -67,14 +67,14 @@ func (p *Place) In(dir string) *Place {
 	return &q
 }
 
-// Inside reports whether a canonical path, or everything that a pattern matches, is certainly in a root. The
-// caller must resolve links in it. tree is [Effect.Tree].
-func (p *Place) Inside(path string, pattern, tree bool) bool {
-	if path == "" || pattern && (strings.Contains(path, "**") && !tree || len(path) > maxPathBytes) {
+// IsInsideRoots reports whether a canonical path, or everything that a pattern matches, is certainly in a root. The
+// caller must resolve links in it. tree is [Effect.DoubleStarExcludesDotDot].
+func (p *PathContext) IsInsideRoots(path string, isPattern, doubleStarExcludesDotDot bool) bool {
+	if path == "" || isPattern && (strings.Contains(path, "**") && !doubleStarExcludesDotDot || len(path) > maxPathBytes) {
 		return false // unknown text may contain ".."
 	}
 	for _, root := range p.Roots {
-		if p.isAtOrBelow(path, pattern, root) {
+		if p.isAtOrBelow(path, isPattern, root) {
 			return true
 		}
 	}
@@ -83,7 +83,7 @@ func (p *Place) Inside(path string, pattern, tree bool) bool {
 
 // isAtOrBelow reports whether a path is a folder or inside it. Of a pattern only the part before the first wildcard
 // is compared.
-func (p *Place) isAtOrBelow(path string, pattern bool, folder string) bool {
+func (p *PathContext) isAtOrBelow(path string, pattern bool, folder string) bool {
 	if !pattern {
 		n := len(folder)
 		return len(path) >= n && p.sameName(path[:n], folder) && (len(path) == n || path[n] == '/')
@@ -101,7 +101,7 @@ func (p *Place) isAtOrBelow(path string, pattern bool, folder string) bool {
 	return true
 }
 
-func (p *Place) sameName(a, b string) bool {
+func (p *PathContext) sameName(a, b string) bool {
 	return a == b || p.FoldCase && strings.EqualFold(a, b)
 }
 
@@ -110,7 +110,7 @@ func (p *Place) sameName(a, b string) bool {
 func CheckRoot(path, home string) error {
 	fold := foldPath(path)
 	switch {
-	case path == "" || path[0] != '/' && !windowsPath(path):
+	case path == "" || path[0] != '/' && !isWindowsPath(path):
 		return fmt.Errorf("root %q is not an absolute path; write it in full", path)
 	case home != "" && (fold == foldPath(home) || strings.HasPrefix(foldPath(home), strings.TrimSuffix(fold, "/")+"/")):
 		return fmt.Errorf("root %s is or contains the home folder; choose a folder inside it", path)

@@ -5,7 +5,7 @@ import "testing"
 func TestInside(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		place   *Place
+		place   *PathContext
 		path    string
 		pattern bool
 		want    bool
@@ -28,12 +28,12 @@ func TestInside(t *testing.T) {
 		{windows, "d:/users/me/app/x", false, false},
 		{nowhere, "/home/me/app", false, false},
 	} {
-		if got := tt.place.Inside(tt.path, tt.pattern, false); got != tt.want {
+		if got := tt.place.IsInsideRoots(tt.path, tt.pattern, false); got != tt.want {
 			t.Errorf("Inside(%q, %t) = %t", tt.path, tt.pattern, got)
 		}
 	}
 	for path, want := range map[string]bool{"/home/me/app/**": true, "/home/me/app/**/*.go": true, "/home/me/**": false, "/home/me/a**/x": false, "**/x": false} {
-		if got := linux.Inside(path, true, true); got != want {
+		if got := linux.IsInsideRoots(path, true, true); got != want {
 			t.Errorf("Inside(%q), searched = %t", path, got)
 		}
 	}
@@ -42,7 +42,7 @@ func TestInside(t *testing.T) {
 func TestIn(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		place     *Place
+		place     *PathContext
 		dir, want string
 	}{
 		{linux, "src", "/home/me/app/src"},
@@ -54,12 +54,12 @@ func TestIn(t *testing.T) {
 		{nowhere, "src", ""},
 		{nowhere, "/etc", "/etc"},
 	} {
-		if got := tt.place.In(tt.dir); got.CWD != tt.want || got == tt.place {
+		if got := tt.place.WithCWD(tt.dir); got.CWD != tt.want || got == tt.place {
 			t.Errorf("In(%q) is at %q, want %q", tt.dir, got.CWD, tt.want)
 		}
 	}
 	// Behind a link, ".." is where the link leads.
-	linked := &Place{CWD: "/w", ResolveLinks: func(path string) string {
+	linked := &PathContext{CWD: "/w", ResolveLinks: func(path string) string {
 		if path == "/w/link" {
 			return "/etc/ssl"
 		}

@@ -8,11 +8,11 @@ func (w *pathWalk) cutVariable(word string) (base, rest string, ok bool) {
 	switch word[0] {
 	case '~':
 		name, rest := word[1:], ""
-		if i := strings.IndexAny(name, `/\`); i >= 0 && (name[i] == '/' || w.backslash) {
+		if i := strings.IndexAny(name, `/\`); i >= 0 && (name[i] == '/' || w.backslashSeparates) {
 			name, rest = name[:i], name[i:]
 		}
 		for i := 0; i < len(name); i++ {
-			if !isNameByte(name[i]) && strings.IndexByte("+-.@\\", name[i]) < 0 || name[0] == '.' {
+			if !isAlnumOrUnderscore(name[i]) && strings.IndexByte("+-.@\\", name[i]) < 0 || name[0] == '.' {
 				return "", "", false // a file name such as "~x y"
 			}
 		}
@@ -41,7 +41,7 @@ func (w *pathWalk) cutVariable(word string) (base, rest string, ok bool) {
 func variableName(word string) (name, rest string, ok bool) {
 	if word[0] == '%' {
 		end := strings.IndexByte(word[1:], '%')
-		if end < 1 || !isName(word[1:1+end]) {
+		if end < 1 || !isVariableName(word[1:1+end]) {
 			return "", "", false
 		}
 		return word[1 : 1+end], word[end+2:], true
@@ -49,36 +49,36 @@ func variableName(word string) (name, rest string, ok bool) {
 	word = word[1:]
 	if strings.HasPrefix(word, "{") {
 		name, rest, ok = strings.Cut(word[1:], "}")
-		name = trimEnv(name)
-		return name, rest, ok && isName(name)
+		name = trimEnvDrivePrefix(name)
+		return name, rest, ok && isVariableName(name)
 	}
-	word = trimEnv(word)
+	word = trimEnvDrivePrefix(word)
 	n := 0
-	for n < len(word) && isNameByte(word[n]) {
+	for n < len(word) && isAlnumOrUnderscore(word[n]) {
 		n++
 	}
-	return word[:n], word[n:], n > 1 && isName(word[:n])
+	return word[:n], word[n:], n > 1 && isVariableName(word[:n])
 }
 
-func trimEnv(s string) string {
+func trimEnvDrivePrefix(s string) string {
 	if len(s) > 4 && strings.EqualFold(s[:4], "env:") {
 		return s[4:]
 	}
 	return s
 }
 
-func isName(s string) bool {
+func isVariableName(s string) bool {
 	for i := 0; i < len(s); i++ {
-		if !isNameByte(s[i]) && s[i] != '(' && s[i] != ')' {
+		if !isAlnumOrUnderscore(s[i]) && s[i] != '(' && s[i] != ')' {
 			return false
 		}
 	}
 	return s != "" && (s[0] < '0' || s[0] > '9')
 }
 
-func isNameByte(c byte) bool { return nameBytes[c] }
+func isAlnumOrUnderscore(c byte) bool { return alnumOrUnderscoreBytes[c] }
 
-var nameBytes = func() (set [256]bool) {
+var alnumOrUnderscoreBytes = func() (set [256]bool) {
 	for c := range byte(128) {
 		set[c] = c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 	}
@@ -125,7 +125,7 @@ func (w *pathWalk) homeFolder() string {
 	switch {
 	case w.place.Home != "":
 		return w.place.Home
-	case w.onWindows() || w.backslash:
+	case w.onWindows() || w.backslashSeparates:
 		return "?:/users/*"
 	}
 	return "/home/*"
@@ -161,8 +161,8 @@ func (w *pathWalk) homeOf(user string) string {
 	return "/home/" + user
 }
 
-// isUser reports whether a segment is a variable with the user's name, such as $USER.
-func isUser(name string) bool {
+// isUsernameVariable reports whether a segment is a variable with the user's name, such as $USER.
+func isUsernameVariable(name string) bool {
 	if name[0] != '$' && name[0] != '%' {
 		return false
 	}

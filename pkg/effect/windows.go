@@ -6,14 +6,14 @@ import "strings"
 // with it.
 const uncRoot = "unc:"
 
-// isWindows reports whether a word is a Windows path, in which backslashes are separators.
-func (w *pathWalk) isWindows(word string) bool {
+// isBackslashSeparatedPath reports whether a word is a Windows path, in which backslashes are separators.
+func (w *pathWalk) isBackslashSeparatedPath(word string) bool {
 	switch word[0] {
 	case '\\':
 		if strings.HasPrefix(word, `\\`) && len(word) > 2 && strings.ContainsAny(word[2:], `\/`) {
 			return true
 		}
-		return w.onWindows() || !w.pattern && len(word) > 1 && (isNameByte(word[1]) || word[1] == '?')
+		return w.onWindows() || !w.isPattern && len(word) > 1 && (isAlnumOrUnderscore(word[1]) || word[1] == '?')
 	case '/':
 		return strings.HasPrefix(word, "//?/") || strings.HasPrefix(word, "//./") || w.onWindows()
 	case '%':
@@ -21,13 +21,13 @@ func (w *pathWalk) isWindows(word string) bool {
 		return ok || w.onWindows()
 	case '$':
 		return len(word) > 5 && (strings.EqualFold(word[1:5], "env:") || strings.EqualFold(word[1:6], "{env:")) ||
-			w.onWindows() || strings.IndexByte(word, '\\') > 0 && !w.pattern
+			w.onWindows() || strings.IndexByte(word, '\\') > 0 && !w.isPattern
 	case '~', '.':
 		// On other systems names such as ~\x and ..\x are unlikely.
 		i := strings.IndexAny(word, `/\`)
-		return w.onWindows() || !w.pattern && i > 0 && word[i] == '\\' && strings.Trim(word[:i], "~.") == ""
+		return w.onWindows() || !w.isPattern && i > 0 && word[i] == '\\' && strings.Trim(word[:i], "~.") == ""
 	case '?':
-		return strings.HasPrefix(word, "?:/") && w.pattern || w.onWindows()
+		return strings.HasPrefix(word, "?:/") && w.isPattern || w.onWindows()
 	}
 	switch {
 	case len(word) >= 2 && isDrive(word[:2]):
@@ -41,12 +41,12 @@ func (w *pathWalk) isWindows(word string) bool {
 // onWindows reports whether the place has Windows paths.
 func (w *pathWalk) onWindows() bool { return w.place.onWindows() }
 
-func (p *Place) onWindows() bool {
-	return windowsPath(p.CWD) || p.CWD == "" && windowsPath(p.Home)
+func (p *PathContext) onWindows() bool {
+	return isWindowsPath(p.CWD) || p.CWD == "" && isWindowsPath(p.Home)
 }
 
-// windowsPath reports whether a canonical path is a Windows path.
-func windowsPath(path string) bool {
+// isWindowsPath reports whether a canonical path is a Windows path.
+func isWindowsPath(path string) bool {
 	return strings.HasPrefix(path, uncRoot) || len(path) >= 2 && isDrive(path[:2])
 }
 
@@ -145,9 +145,9 @@ func (w *pathWalk) enterNetworkShare(word string) string {
 func uncHost(server string) string {
 	if literal, ok := strings.CutSuffix(server, ".ipv6-literal.net"); ok {
 		literal, _, _ = strings.Cut(literal, "s") // cut off the zone
-		return Host(strings.ReplaceAll(literal, "-", ":"))
+		return CanonicalHost(strings.ReplaceAll(literal, "-", ":"))
 	}
-	return Host(server)
+	return CanonicalHost(server)
 }
 
 func cutSeparator(s string) (name, rest string) {
@@ -158,9 +158,9 @@ func cutSeparator(s string) (name, rest string) {
 	return s[:i], s[i+1:]
 }
 
-// windowsName returns the name that Windows opens: without a stream (name:stream) and without trailing dots
+// normalizeWindowsFileName returns the name that Windows opens: without a stream (name:stream) and without trailing dots
 // and spaces.
-func windowsName(name string) string {
+func normalizeWindowsFileName(name string) string {
 	if i := strings.IndexByte(name, ':'); i >= 0 {
 		name = name[:i]
 	}

@@ -15,8 +15,8 @@ import (
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for _, word := range Kinds() {
-		e := WithRuleKind(word)
-		if got := e.RuleKind(); got != word {
+		e := EffectOfPolicyKind(word)
+		if got := e.KindForPolicies(); got != word {
 			t.Errorf("Of(%q) is called %q", word, got)
 		}
 	}
@@ -25,14 +25,14 @@ func TestWords(t *testing.T) {
 		want Kind
 	}{
 		"a file from the network is no text":     {Effect{Kind: RunCode, Path: "/a", Labels: []Label{LabelNetwork}}, RunCode},
-		"what runs later is no text":             {Effect{Kind: RunCode, Cause: CauseDeferred, Labels: []Label{LabelNetwork}}, RunCode},
+		"what runs later is no text":             {Effect{Kind: RunCode, Cause: CauseWrittenCodeRunsLater, Labels: []Label{LabelNetwork}}, RunCode},
 		"the network before a decoder":           {Effect{Kind: RunCode, Labels: []Label{LabelDecoded, LabelNetwork}}, RunDownload},
 		"a clone":                                {Effect{Kind: RunCode, Labels: []Label{LabelUntrusted}}, RunCode},
 		"a secret that is sent where it belongs": {Effect{Kind: SendData, Labels: []Label{LabelSecret}}, SendData},
 		"what may leak":                          {Effect{Kind: SendData, Harms: []Harm{LeaksSecrets}, Certainty: Possible}, SendSecret},
-		"unknown whatever it is":                 {Effect{Kind: SendData, Harms: []Harm{LeaksSecrets}, Certainty: Unknown}, Dynamic},
+		"unknown whatever it is":                 {Effect{Kind: SendData, Harms: []Harm{LeaksSecrets}, Certainty: Unknown}, UnknownEffect},
 	} {
-		if got := c.e.RuleKind(); got != c.want {
+		if got := c.e.KindForPolicies(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -42,12 +42,12 @@ func TestWords(t *testing.T) {
 func TestVariant(t *testing.T) {
 	t.Parallel()
 	for verb, want := range map[string]string{"delete": "destroys", "grant": "grants", "expose": "exposes", "weaken": "weakens", "redirect": "redirects", "run": "runs", "create": ""} {
-		e := Effect{Kind: ChangeRemote, Verb: verb, Harms: ChangeHarms(verb)}
-		if got := e.Variant(); got != want || e.Destroys() != (verb == "delete") {
+		e := Effect{Kind: ChangeRemoteSystem, Verb: verb, Harms: HarmsOfRemoteChange(verb)}
+		if got := e.CauseOrFirstHarm(); got != want || e.DestroysRemoteResource() != (verb == "delete") {
 			t.Errorf("%s: %q, want %q", verb, got, want)
 		}
 	}
-	if e := (Effect{Kind: Execute, Harms: []Harm{Destroys}}); e.Variant() != "" {
+	if e := (Effect{Kind: Execute, Harms: []Harm{DestroysResources}}); e.CauseOrFirstHarm() != "" {
 		t.Error("the harm of a program is a cause")
 	}
 }

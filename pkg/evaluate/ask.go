@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	maxTries   = 3 // attempts if a service is busy or broken
-	maxRepairs = 6 // further attempts, each with one optional parameter less
-	firstWait  = 500 * time.Millisecond
+	maxTransientErrorAttempts  = 3 // attempts if a service is busy or broken
+	maxParameterRemovalRetries = 6 // further attempts, each with one optional parameter less
+	firstRetryDelay            = 500 * time.Millisecond
 )
 
-// A stateError says that the rate limit or the budget could not be read or updated.
-type stateError struct{ err error }
+// A limitCounterError says that the rate limit or the budget could not be read or updated.
+type limitCounterError struct{ err error }
 
-func (e stateError) Error() string { return e.err.Error() }
-func (e stateError) Unwrap() error { return e.err }
+func (e limitCounterError) Error() string { return e.err.Error() }
+func (e limitCounterError) Unwrap() error { return e.err }
 
 // A randomError says that no canary could be generated.
 type randomError struct{ error }
@@ -49,7 +49,7 @@ func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 		if err != nil {
 			return randomError{err}
 		}
-		if err := e.admit(ctx, attempt == 0); err != nil {
+		if err := e.chargeAttemptToLimits(ctx, attempt == 0); err != nil {
 			return err
 		}
 		x.canaries = append(x.canaries, canary)
@@ -64,9 +64,9 @@ func (e *Evaluator) ask(ctx context.Context, x *exchange) error {
 		}
 		var refused *UnsupportedError
 		switch {
-		case errors.As(err, &refused) && repairs < maxRepairs:
+		case errors.As(err, &refused) && repairs < maxParameterRemovalRetries:
 			repairs++
-		case isTransient(err) && tries < maxTries:
+		case isTransient(err) && tries < maxTransientErrorAttempts:
 			if waited := e.waitBeforeRetry(ctx, tries, err); waited != nil {
 				return waited
 			}
@@ -89,30 +89,30 @@ func (e *Evaluator) newCanaryAndBoundary() (canary, boundary string, err error) 
 	return canary, boundary, err
 }
 
-// admit charges one attempt to the limits.
-func (e *Evaluator) admit(ctx context.Context, first bool) error {
+// chargeAttemptToLimits charges one attempt to the limits.
+func (e *Evaluator) chargeAttemptToLimits(ctx context.Context, isFirstAttempt bool) error {
 	switch {
 	case e.o.Limits == nil:
 		return nil
-	case first:
-		return wrapLimitError(ctx, e.o.Limits.Admit(ctx))
+	case isFirstAttempt:
+		return wrapLimitCounterError(ctx, e.o.Limits.ChargeRateTokenAndEvaluation(ctx))
 	}
-	return wrapLimitError(ctx, e.o.Limits.TakeRate(ctx))
+	return wrapLimitCounterError(ctx, e.o.Limits.TakeRateToken(ctx))
 }
 
-// wrapLimitError wraps an error of the counting itself in a stateError; errors that report a reached limit are
+// wrapLimitCounterError wraps an error of the counting itself in a limitCounterError; errors that report a reached limit are
 // returned as they are.
-func wrapLimitError(ctx context.Context, err error) error {
+func wrapLimitCounterError(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, ErrRateLimited) || errors.Is(err, ErrBudgetExhausted) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}
-	return stateError{err}
+	return limitCounterError{err}
 }
 
 // waitBeforeRetry waits before the next try: as long as the service asks for, else 0.5 s, doubled with each try, with
 // jitter. If the service asks for more than the timeout of the whole evaluation, err is returned at once.
 func (e *Evaluator) waitBeforeRetry(ctx context.Context, tries int, err error) error {
-	d := firstWait << (tries - 1)
+	d := firstRetryDelay << (tries - 1)
 	var jitter [2]byte
 	if _, failed := io.ReadFull(e.o.Rand, jitter[:]); failed != nil {
 		return randomError{fmt.Errorf("draw random bytes: %w", failed)}
@@ -140,13 +140,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// printable returns s on one line, at most n runes long, with control, format
+// toPrintableLine returns s on one line, at most n runes long, with control, format
 // and other invisible characters replaced by spaces.
-func printable(s string, n int) string {
+func toPrintableLine(s string, maxRunes int) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
-	}, brief.Text(s, n)))
+	}, brief.TruncateWithEllipsis(s, maxRunes)))
 }

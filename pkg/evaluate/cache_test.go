@@ -11,12 +11,12 @@ import (
 // A fakeCache keeps verdicts by action type.
 type fakeCache map[string]verdict.Verdict
 
-func (f fakeCache) Lookup(_ context.Context, c *analysis.Case) (verdict.Verdict, bool) {
+func (f fakeCache) Lookup(_ context.Context, c *analysis.ActionCase) (verdict.Verdict, bool) {
 	v, ok := f[c.Action.Type]
 	return v, ok
 }
 
-func (f fakeCache) Store(_ context.Context, c *analysis.Case, v verdict.Verdict) {
+func (f fakeCache) Store(_ context.Context, c *analysis.ActionCase, v verdict.Verdict) {
 	f[c.Action.Type] = v
 }
 

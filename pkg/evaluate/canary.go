@@ -40,29 +40,29 @@ func showsCanary(text, canary string) bool {
 	if canary == "" {
 		return false
 	}
-	m := newMarks(canary)
+	m := newCanaryMatcher(canary)
 	if m.foundIn(text) {
 		return true
 	}
 	found := false
-	whole := decode.Guess([]string{text}, func(l decode.Layer) bool {
+	whole := decode.VisitPossibleDecodings([]string{text}, func(l decode.Layer) bool {
 		found = m.foundIn(l.Text)
 		return !found
 	})
 	return found || !whole
 }
 
-// canaryMarks are the strings whose occurrence reveals a canary.
-type canaryMarks struct {
+// canaryMatcher are the strings whose occurrence reveals a canary.
+type canaryMatcher struct {
 	canary        string // only letters and digits, see [lettersAndDigits]
 	minPartLength int    // minimum length of a revealing part, in characters
 	encodedForms  []string
 }
 
-// newMarks returns the marks of a canary. Eight digits of a random canary do not occur by chance; a
+// newCanaryMatcher returns the marks of a canary. Eight digits of a random canary do not occur by chance; a
 // configured canary may consist of words.
-func newMarks(canary string) canaryMarks {
-	m := canaryMarks{canary: lettersAndDigits(canary), minPartLength: 8}
+func newCanaryMatcher(canary string) canaryMatcher {
+	m := canaryMatcher{canary: lettersAndDigits(canary), minPartLength: 8}
 	b, err := hex.DecodeString(canary)
 	if err != nil {
 		m.minPartLength = max(8, len(m.canary)*3/4)
@@ -76,8 +76,8 @@ func newMarks(canary string) canaryMarks {
 }
 
 // foundIn reports whether a text, without further decoding, contains one of the marks.
-func (m canaryMarks) foundIn(text string) bool {
-	text = strings.ToLower(decode.Fold(text))
+func (m canaryMatcher) foundIn(text string) bool {
+	text = strings.ToLower(decode.FoldUnicodeLookalikes(text))
 	for _, form := range [...]string{lettersAndDigits(text), joinHexWords(text, false), joinHexWords(text, true)} {
 		for _, raw := range m.encodedForms {
 			if strings.Contains(form, raw) {
@@ -97,7 +97,7 @@ func (m canaryMarks) foundIn(text string) bool {
 }
 
 // hasPart reports whether a text reduced to letters and digits contains a revealing part of the canary.
-func (m canaryMarks) hasPart(form string) bool {
+func (m canaryMatcher) hasPart(form string) bool {
 	n := min(m.minPartLength, len(m.canary))
 	for i := 0; i+n <= len(m.canary); i++ {
 		if strings.Contains(form, m.canary[i:i+n]) {
@@ -122,11 +122,11 @@ func lettersAndDigits(s string) string {
 
 // joinHexWords joins the words of a text that are hexadecimal numbers, to find a canary split over a sentence. With
 // sure, a word must have a decimal digit, so that "a" and "be" do not count.
-func joinHexWords(s string, sure bool) string {
+func joinHexWords(s string, requiresDecimalDigit bool) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'z') }) {
 		word = strings.TrimPrefix(strings.TrimPrefix(word, "0x"), "x")
-		if strings.Trim(word, "0123456789abcdef") == "" && (!sure || strings.ContainsAny(word, "0123456789")) {
+		if strings.Trim(word, "0123456789abcdef") == "" && (!requiresDecimalDigit || strings.ContainsAny(word, "0123456789")) {
 			b.WriteString(word)
 		}
 	}

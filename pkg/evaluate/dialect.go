@@ -17,47 +17,47 @@ import (
 
 // A dialect says which optional parameters are sent to a service.
 type dialect struct {
-	format       format
-	limit        limit
-	temperature  bool // send temperature 0; reasoning models only accept their default
-	noSystemRole bool // send instructions and action as one message: the service has no system role
+	format           replyFormat
+	replyLimit       replyLimitParameter
+	sendsTemperature bool // send temperature 0; reasoning models only accept their default
+	noSystemRole     bool // send instructions and action as one message: the service has no system role
 }
 
 // A format is the way in which a service is asked to reply in JSON.
-type format uint8
+type replyFormat uint8
 
 const (
-	formatNone   format = iota
-	formatObject        // response_format json_object
-	formatSchema        // response_format json_schema
+	replyFormatNone   replyFormat = iota
+	replyFormatObject             // response_format json_object
+	replyFormatSchema             // response_format json_schema
 )
 
 // A limit is the name of the parameter that limits the length of the reply.
-type limit uint8
+type replyLimitParameter uint8
 
 const (
-	limitNone limit = iota
-	limitTokens
-	limitCompletion
+	replyLimitNone replyLimitParameter = iota
+	replyLimitMaxTokens
+	replyLimitMaxCompletionTokens
 )
 
 // Names of answer formats and token limits, in stored dialects and in messages.
 var (
-	formatNames = [...]string{formatNone: "none", formatObject: "json_object", formatSchema: "json_schema"}
-	limitNames  = [...]string{limitNone: "none", limitTokens: "max_tokens", limitCompletion: "max_completion_tokens"}
+	formatNames = [...]string{replyFormatNone: "none", replyFormatObject: "json_object", replyFormatSchema: "json_schema"}
+	limitNames  = [...]string{replyLimitNone: "none", replyLimitMaxTokens: "max_tokens", replyLimitMaxCompletionTokens: "max_completion_tokens"}
 )
 
 // String returns a dialect in the form that [parseDialect] reads.
 func (d dialect) String() string {
 	temperature := "none"
-	if d.temperature {
+	if d.sendsTemperature {
 		temperature = "temperature"
 	}
 	roles := ""
 	if d.noSystemRole {
 		roles = " one-message"
 	}
-	return formatNames[d.format] + " " + limitNames[d.limit] + " " + temperature + roles
+	return formatNames[d.format] + " " + limitNames[d.replyLimit] + " " + temperature + roles
 }
 
 // parseDialect parses the result of [dialect.String].
@@ -65,7 +65,7 @@ func parseDialect(text string) (dialect, bool) {
 	for f := range formatNames {
 		for l := range limitNames {
 			for bits := range 4 {
-				if d := (dialect{format(f), limit(l), bits&1 != 0, bits&2 != 0}); d.String() == text {
+				if d := (dialect{replyFormat(f), replyLimitParameter(l), bits&1 != 0, bits&2 != 0}); d.String() == text {
 					return d, true
 				}
 			}
@@ -76,7 +76,7 @@ func parseDialect(text string) (dialect, bool) {
 
 // A Memory stores what shield learned about services, so that the next process need not learn it again.
 // Goroutines share it.
-type Memory interface {
+type ServiceCapabilityStore interface {
 	// Recall returns the text stored under a key, if it has not expired.
 	Recall(ctx context.Context, key string) (text string, ok bool)
 
@@ -91,19 +91,19 @@ func dialectKey(baseURL, model string) string {
 	return "dialect:" + hex.EncodeToString(sum[:])
 }
 
-// LearnedForm returns the reply format that an endpoint's model supports if it does not support the
+// LearnedReplyFormat returns the reply format that an endpoint's model supports if it does not support the
 // one that shield tries first: "json_schema", "json_object" or "none". It returns "" if the first
 // format works, or nothing is known yet.
-func LearnedForm(ctx context.Context, ep Endpoint) string {
+func LearnedReplyFormat(ctx context.Context, ep Endpoint) string {
 	service, ok := serviceOf(ep.Provider)
-	if !ok || ep.Memory == nil {
+	if !ok || ep.SupportedParameterStore == nil {
 		return ""
 	}
 	base, err := ep.base(service)
 	if err != nil {
 		return ""
 	}
-	text, _ := ep.Memory.Recall(ctx, dialectKey(strings.TrimRight(base.String(), "/"), ep.Model))
+	text, _ := ep.SupportedParameterStore.Recall(ctx, dialectKey(strings.TrimRight(base.String(), "/"), ep.Model))
 	if d, ok := parseDialect(text); ok {
 		return formatNames[d.format]
 	}
@@ -122,46 +122,46 @@ func (d dialect) request(model string, p Prompt) openai.ChatCompletionRequest {
 	if d.noSystemRole {
 		r.Messages = []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: p.System + "\n" + p.User}}
 	}
-	if d.temperature {
+	if d.sendsTemperature {
 		// go-openai omits a zero, and the service would then use its default of 1.
 		r.Temperature = math.SmallestNonzeroFloat32
 	}
-	switch d.limit {
-	case limitNone:
-	case limitTokens:
+	switch d.replyLimit {
+	case replyLimitNone:
+	case replyLimitMaxTokens:
 		//lint:ignore SA1019 some services know no other
-		r.MaxTokens = maxTokens
-	case limitCompletion:
-		r.MaxCompletionTokens = maxTokens
+		r.MaxTokens = maxReplyTokens
+	case replyLimitMaxCompletionTokens:
+		r.MaxCompletionTokens = maxReplyTokens
 	}
 	switch {
-	case d.format == formatSchema && len(p.Schema) > 0:
+	case d.format == replyFormatSchema && len(p.Schema) > 0:
 		r.ResponseFormat = &openai.ChatCompletionResponseFormat{
 			Type:       openai.ChatCompletionResponseFormatTypeJSONSchema,
 			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "verdict", Schema: json.RawMessage(p.Schema), Strict: true},
 		}
-	case d.format != formatNone:
+	case d.format != replyFormatNone:
 		r.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
 	}
 	return r
 }
 
-// A dropReason says why a parameter is dropped.
-type dropReason uint8
+// A parameterDropReason says why a parameter is dropped.
+type parameterDropReason uint8
 
 const (
-	notDropped       dropReason = iota
-	namedInError                // the error names the parameter
-	suspectedByError            // the error does not name it, but the parameter may be its cause
+	dropReasonNone                parameterDropReason = iota
+	dropReasonNamedInServiceError                     // the error names the parameter
+	dropReasonSuspectedFromError                      // the error does not name it, but the parameter may be its cause
 )
 
-// without returns the dialect without the parameter that an error complains about, and the parameter's name;
+// withoutRefusedParameter returns the dialect without the parameter that an error complains about, and the parameter's name;
 // "" if no parameter can be dropped. Parameters are never added again, so there are at most six steps.
 //
 // Services report an unsupported reply format in many ways: some with status 400 or 422 and a message, some
 // with 500 and a stack trace, some without readable text. So an error that names no parameter is treated as
 // one about the format, as long as there is a simpler format.
-func (d dialect) without(err error) (dialect, string, dropReason) {
+func (d dialect) withoutRefusedParameter(err error) (dialect, string, parameterDropReason) {
 	var status *StatusError
 	refused, message := false, ""
 	if errors.As(err, &status) {
@@ -176,27 +176,27 @@ func (d dialect) without(err error) (dialect, string, dropReason) {
 	switch {
 	case !d.noSystemRole && refused && (says("system role", "system message", "system prompt", "developer instruction", "roles must alternate") || says("role") && says("system")):
 		d.noSystemRole = true
-		return d, "system role", namedInError
-	case d.format != formatNone && says("response_format", "json_schema", "json_object", "json schema", "response format", "structured output"):
+		return d, "system role", dropReasonNamedInServiceError
+	case d.format != replyFormatNone && says("response_format", "json_schema", "json_object", "json schema", "response format", "structured output"):
 		d.format--
-		return d, "response_format", namedInError
-	case d.temperature && (says("temperature") || errors.Is(err, openai.ErrReasoningModelLimitationsOther) || errors.Is(err, openai.ErrReasoningSamplingUnsupported)):
-		d.temperature = false
-		return d, "temperature", namedInError
-	case d.limit == limitTokens && errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated):
-		d.limit = limitCompletion
-		return d, "max_tokens", namedInError
-	case d.limit != limitNone && says("max_tokens", "max_completion_tokens"):
+		return d, "response_format", dropReasonNamedInServiceError
+	case d.sendsTemperature && (says("temperature") || errors.Is(err, openai.ErrReasoningModelLimitationsOther) || errors.Is(err, openai.ErrReasoningSamplingUnsupported)):
+		d.sendsTemperature = false
+		return d, "temperature", dropReasonNamedInServiceError
+	case d.replyLimit == replyLimitMaxTokens && errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated):
+		d.replyLimit = replyLimitMaxCompletionTokens
+		return d, "max_tokens", dropReasonNamedInServiceError
+	case d.replyLimit != replyLimitNone && says("max_tokens", "max_completion_tokens"):
 		// A service that wants the other parameter names it.
-		if d.limit == limitTokens && says("max_completion_tokens") {
-			d.limit = limitCompletion
-			return d, "max_tokens", namedInError
+		if d.replyLimit == replyLimitMaxTokens && says("max_completion_tokens") {
+			d.replyLimit = replyLimitMaxCompletionTokens
+			return d, "max_tokens", dropReasonNamedInServiceError
 		}
-		d.limit = limitNone
-		return d, "max_tokens", namedInError
-	case d.format != formatNone && refused && status.Status != http.StatusNotFound: // 404 usually means a wrong address or model
+		d.replyLimit = replyLimitNone
+		return d, "max_tokens", dropReasonNamedInServiceError
+	case d.format != replyFormatNone && refused && status.Status != http.StatusNotFound: // 404 usually means a wrong address or model
 		d.format--
-		return d, "response_format", suspectedByError
+		return d, "response_format", dropReasonSuspectedFromError
 	}
-	return d, "", notDropped
+	return d, "", dropReasonNone
 }

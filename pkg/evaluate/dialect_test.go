@@ -74,21 +74,21 @@ func TestFormFallsBack(t *testing.T) {
 		learned  string
 		keep     time.Duration
 	}{
-		{500, validation, []string{"json_object", "none"}, 2, "json_object", namedDialectTTL},
-		{422, validation, []string{"json_object", "none"}, 2, "json_object", namedDialectTTL},
-		{400, "response_format is not supported", []string{"none"}, 3, "none", namedDialectTTL},
-		{404, "response_format is not supported", []string{"none"}, 3, "none", namedDialectTTL},
-		{501, "", []string{"none"}, 3, "none", guessedDialectTTL},
-		{500, "oops", []string{"json_object", "none"}, 2, "json_object", guessedDialectTTL},
-		{500, "oops", []string{"none"}, 3, "none", guessedDialectTTL},
-		{422, "", []string{"none"}, 3, "none", guessedDialectTTL},
+		{500, validation, []string{"json_object", "none"}, 2, "json_object", dialectLearnedFromErrorTTL},
+		{422, validation, []string{"json_object", "none"}, 2, "json_object", dialectLearnedFromErrorTTL},
+		{400, "response_format is not supported", []string{"none"}, 3, "none", dialectLearnedFromErrorTTL},
+		{404, "response_format is not supported", []string{"none"}, 3, "none", dialectLearnedFromErrorTTL},
+		{501, "", []string{"none"}, 3, "none", dialectFoundByTryingTTL},
+		{500, "oops", []string{"json_object", "none"}, 2, "json_object", dialectFoundByTryingTTL},
+		{500, "oops", []string{"none"}, 3, "none", dialectFoundByTryingTTL},
+		{422, "", []string{"none"}, 3, "none", dialectFoundByTryingTTL},
 		{500, "", []string{"json_schema"}, 1, "", 0},
 	} {
 		t.Run(fmt.Sprintf("%d %.10s %v", tt.status, tt.message, tt.known), func(t *testing.T) {
 			t.Parallel()
 			server := formServer(t, tt.status, tt.message, tt.known...)
 			memory, limits := &fakeMemory{}, &fakeLimits{budget: 10, rate: 10}
-			ep := Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, Memory: memory}
+			ep := Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, SupportedParameterStore: memory}
 			allowed := said{"ALLOW", 0.9, "judged", "", false, 0}
 			for process := range 2 {
 				p, err := NewProvider(ep)
@@ -103,7 +103,7 @@ func TestFormFallsBack(t *testing.T) {
 					t.Errorf("process %d: %d attempts, budget left %d, rate left %d; want %d attempts", process, got, limits.budget, limits.rate, want)
 				}
 			}
-			if got := LearnedForm(t.Context(), ep); got != tt.learned || memory.last != tt.keep {
+			if got := LearnedReplyFormat(t.Context(), ep); got != tt.learned || memory.last != tt.keep {
 				t.Errorf("learned %q for %v, want %q for %v", got, memory.last, tt.learned, tt.keep)
 			}
 		})
@@ -117,7 +117,7 @@ func TestFormIsNotLearned(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 413, 422, 429, 500, 501, 503} {
 		server := formServer(t, status, "no")
 		memory := &fakeMemory{}
-		p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, Memory: memory})
+		p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, SupportedParameterStore: memory})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestFormIsNotLearned(t *testing.T) {
 		for range 2 {
 			before := len(server.Requests())
 			judge(t, e, newCase("make"))
-			if n := len(server.Requests()) - before; n > maxTries {
+			if n := len(server.Requests()) - before; n > maxTransientErrorAttempts {
 				t.Errorf("status %d: %d attempts", status, n)
 			}
 			first, _ := server.Requests()[before].Body["response_format"].(map[string]any)
@@ -145,7 +145,7 @@ func TestMemoryIsNotBelieved(t *testing.T) {
 	server := formServer(t, 500, "", "json_schema")
 	for _, text := range []string{"", "json_schema", "json_object max_tokens temperature x", "\x00", "xml none none"} {
 		memory := &fakeMemory{kept: map[string]string{dialectKey(server.BaseURL(), "m"): text}}
-		p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, Memory: memory})
+		p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, SupportedParameterStore: memory})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,11 +171,11 @@ func TestNoSystemRole(t *testing.T) {
 			}
 			evaltest.Verdict(answer, "0.9")(w, hr, r)
 		})
-		asks := func(context.Context, *analysis.Case) (*verdict.Step, error) {
+		asks := func(context.Context, *analysis.ActionCase) (*verdict.Step, error) {
 			return &verdict.Step{Source: "policy", Rule: "deletes", Reasoning: "deletes files"}, nil
 		}
 		cache := fakeCache{}
-		e := newEvaluator(t, Options{Provider: provider(t, server, "gemma"), AskingStep: asks, Cache: cache})
+		e := newEvaluator(t, Options{Provider: provider(t, server, "gemma"), FindStepAskingUserWithoutModel: asks, Cache: cache})
 		check(t, judge(t, e, newCase("rm -r src")), want)
 		if len(cache) > 0 {
 			t.Errorf("%s of one message is kept", answer)
@@ -184,8 +184,8 @@ func TestNoSystemRole(t *testing.T) {
 			t.Errorf("%d requests, want 2", n)
 		}
 		// What no one would be asked about without a model it need not lift.
-		none := func(context.Context, *analysis.Case) (*verdict.Step, error) { return nil, nil }
-		v := judge(t, newEvaluator(t, Options{Provider: provider(t, server, "gemma"), AskingStep: none}), newCase("make"))
+		none := func(context.Context, *analysis.ActionCase) (*verdict.Step, error) { return nil, nil }
+		v := judge(t, newEvaluator(t, Options{Provider: provider(t, server, "gemma"), FindStepAskingUserWithoutModel: none}), newCase("make"))
 		if answer == "ALLOW" && v.Decision != verdict.Allow {
 			t.Errorf("%v: %s", v.Decision, v.Reasoning)
 		}
@@ -212,7 +212,7 @@ func TestUnlicensed(t *testing.T) {
 		{"not examined, unknown", unexamined, "", errors.New("no policy"), said{"ESCALATE", 0.5, "shield cannot tell whether the action needs the user's approval: no policy; ask the user", "", false, 3}},
 		{"examined", func(context.Context) string { return "" }, "deletes files", nil, said{"ALLOW", 1, "as you wish", "", false, 0}},
 	} {
-		e := newEvaluator(t, Options{Provider: obedient, WhyUnlicensed: tt.unlicensed, AskingStep: func(context.Context, *analysis.Case) (*verdict.Step, error) {
+		e := newEvaluator(t, Options{Provider: obedient, ReasonModelCannotReplaceUserApproval: tt.unlicensed, FindStepAskingUserWithoutModel: func(context.Context, *analysis.ActionCase) (*verdict.Step, error) {
 			if tt.asks == "" {
 				return nil, tt.err
 			}

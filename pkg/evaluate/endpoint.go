@@ -18,8 +18,8 @@ type Endpoint struct {
 	// LookupEnv looks up an environment variable; nil: none is set.
 	LookupEnv func(name string) (string, bool)
 
-	// Memory stores which optional parameters the service supports; nil: each process tries again.
-	Memory Memory
+	// SupportedParameterStore stores which optional parameters the service supports; nil: each process tries again.
+	SupportedParameterStore ServiceCapabilityStore
 }
 
 // A service describes a provider that implements the OpenAI API.
@@ -33,10 +33,10 @@ type service struct {
 // serviceOf returns the description of a provider by its configured name. Its dialect is only a first guess:
 // unsupported parameters are found by trying.
 func serviceOf(name string) (service, bool) {
-	tokens := dialect{formatSchema, limitTokens, true, false}
+	tokens := dialect{replyFormatSchema, replyLimitMaxTokens, true, false}
 	switch name {
 	case "openai":
-		return service{"https://api.openai.com/v1", "OPENAI_API_KEY", true, dialect{formatSchema, limitCompletion, true, false}}, true
+		return service{"https://api.openai.com/v1", "OPENAI_API_KEY", true, dialect{replyFormatSchema, replyLimitMaxCompletionTokens, true, false}}, true
 	case "anthropic":
 		return service{"https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", true, tokens}, true
 	case "google":
@@ -79,7 +79,7 @@ func (ep *Endpoint) base(s service) (*url.URL, error) {
 // isPrivateHost reports whether a host is this machine or in a private network, judging by its name or
 // address. Plain HTTP is acceptable there.
 func isPrivateHost(host string) bool {
-	host = effect.Host(host)
+	host = effect.CanonicalHost(host)
 	if addr := effect.ParseAddr(host); addr.IsValid() {
 		return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast()
 	}
@@ -87,9 +87,9 @@ func isPrivateHost(host string) bool {
 		strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 
-// Identity identifies the model of an endpoint by provider, model and address; "" if the endpoint is
+// ProviderModelAndURL identifies the model of an endpoint by provider, model and address; "" if the endpoint is
 // incomplete.
-func (ep *Endpoint) Identity() string {
+func (ep *Endpoint) ProviderModelAndURL() string {
 	s, ok := serviceOf(ep.Provider)
 	if !ok || ep.Model == "" {
 		return ""

@@ -26,7 +26,7 @@ func readEnvelope(contentType string, body []byte) (string, error) {
 	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
 		return "", fmt.Errorf("the response has the type %.60q instead of application/json; check evaluator.base_url", contentType)
 	}
-	value, err := canonjson.Value(body, maxEnvelopeDepth)
+	value, err := canonjson.ParseValue(body, maxEnvelopeDepth)
 	if err != nil {
 		return "", fmt.Errorf("the response is not one well-formed JSON object: %w", err)
 	}
@@ -134,7 +134,7 @@ func shortValue(v any) string {
 // readTokenCounts returns the token counts of a response. Counts that cannot be parsed are 0, since no decision
 // depends on them.
 func readTokenCounts(body []byte) (t Tokens) {
-	value, err := canonjson.Value(body, maxEnvelopeDepth)
+	value, err := canonjson.ParseValue(body, maxEnvelopeDepth)
 	response, _ := value.(map[string]any)
 	usage, _ := response["usage"].(map[string]any)
 	if err != nil || usage == nil {
@@ -149,7 +149,7 @@ func readTokenCounts(body []byte) (t Tokens) {
 		return n
 	}
 	details, _ := usage["prompt_tokens_details"].(map[string]any)
-	t.Prompt, t.Cached, t.Written = count(usage, "prompt_tokens"), count(details, "cached_tokens"), count(usage, "completion_tokens")
+	t.Prompt, t.Cached, t.Completion = count(usage, "prompt_tokens"), count(details, "cached_tokens"), count(usage, "completion_tokens")
 	return t
 }
 
@@ -166,7 +166,7 @@ func envelope(text string, t Tokens) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"choices": []choice{{message{"assistant", text}}},
 		"usage": map[string]any{
-			"prompt_tokens": t.Prompt, "completion_tokens": t.Written, "prompt_tokens_details": map[string]int{"cached_tokens": t.Cached},
+			"prompt_tokens": t.Prompt, "completion_tokens": t.Completion, "prompt_tokens_details": map[string]int{"cached_tokens": t.Cached},
 		},
 	})
 }

@@ -53,20 +53,20 @@ type Options struct {
 	CanaryToken string        // "" generates a new one for each attempt
 	Timeout     time.Duration // 0 means DefaultTimeout
 
-	Limits Limits // nil: neither rate nor budget is limited
-	Cache  Cache  // nil: no verdicts are cached
+	Limits EvaluationLimits // nil: neither rate nor budget is limited
+	Cache  VerdictCache     // nil: no verdicts are cached
 
-	// Why returns the reason for which a tier did not allow an action and asked the next tier, in
+	// ReasonLowerTierAsked returns the reason for which a tier did not allow an action and asked the next tier, in
 	// fixed words that contain no text of an action, file or third-party policy; "" if unknown.
-	Why func(*verdict.Step) string
+	ReasonLowerTierAsked func(*verdict.Step) string
 
-	// WhyUnlicensed returns why an ALLOW of the model cannot replace a person's approval; "" if it can. nil: it
+	// ReasonModelCannotReplaceUserApproval returns why an ALLOW of the model cannot replace a person's approval; "" if it can. nil: it
 	// always can.
-	WhyUnlicensed func(ctx context.Context) string
+	ReasonModelCannotReplaceUserApproval func(ctx context.Context) string
 
-	// AskingStep returns the step that would ask a person about a case if there were no model; nil if none would. A
+	// FindStepAskingUserWithoutModel returns the step that would ask a person about a case if there were no model; nil if none would. A
 	// nil function means that a person would always be asked.
-	AskingStep func(ctx context.Context, c *analysis.Case) (*verdict.Step, error)
+	FindStepAskingUserWithoutModel func(ctx context.Context, c *analysis.ActionCase) (*verdict.Step, error)
 
 	// Redactor removes credentials from texts that are sent and shown; nil recognises them only by their
 	// form.
@@ -114,17 +114,17 @@ var actionPromptHash = sync.OnceValue(func() string { return promptHash(systemPr
 func (e *Evaluator) PromptHash() string { return PromptHash() }
 
 // Judge asks the model about one case. Failures are reported in the verdict; the error is always nil.
-func (e *Evaluator) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
+func (e *Evaluator) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, error) {
 	v, oneMessage := e.judge(ctx, c)
-	v = e.holdUnlicensed(ctx, c, e.restrictAllow(c, v), oneMessage)
+	v = e.escalateUnauthorizedAllow(ctx, c, e.escalateUnreliableAllow(c, v), oneMessage)
 	v.Tier = 2
 	v.PromptHash = e.PromptHash()
 	return v, nil
 }
 
-// judge returns the evaluator's verdict on a case before [Evaluator.restrictAllow], and whether instructions
+// judge returns the evaluator's verdict on a case before [Evaluator.escalateUnreliableAllow], and whether instructions
 // and action were sent to the model as one message.
-func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verdict, oneMessage bool) {
+func (e *Evaluator) judge(ctx context.Context, c *analysis.ActionCase) (v verdict.Verdict, oneMessage bool) {
 	if e.o.Provider == nil {
 		return e.unavailable(), false
 	}
@@ -136,9 +136,9 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 			return v, false
 		}
 	}
-	q, err := newQuestion(c, e.o.Redactor, e.o.Why)
+	q, err := newQuestion(c, e.o.Redactor, e.o.ReasonLowerTierAsked)
 	if err != nil {
-		return leaveToPerson("unexamined", fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or ask the user", MaxPayload)), false
+		return leaveToPerson("unexamined", fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or ask the user", MaxPayloadBytes)), false
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
@@ -147,7 +147,7 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 		return e.failureVerdictFor(ctx, err, x.canaries), false
 	}
 	v = e.conclude(x)
-	if q.overRedacted && v.Decision == verdict.Allow {
+	if q.hasRedactionOutsideSecretFields && v.Decision == verdict.Allow {
 		v = escalateAllow(v, "the evaluator did not see all of the action, because secrets in it were redacted; ask the user")
 	}
 	if e.o.Cache != nil && v.Error == "" && !x.reply.NoSystemRole {
@@ -156,8 +156,8 @@ func (e *Evaluator) judge(ctx context.Context, c *analysis.Case) (v verdict.Verd
 	return v, x.reply.NoSystemRole
 }
 
-// decisionMeaning maps the model's decision to who may then allow the action.
-var decisionMeaning = [...]verdict.Authority{verdict.None: verdict.NeverAllowed, verdict.Allow: verdict.NoApproval, verdict.Escalate: verdict.Person, verdict.Block: verdict.NeverAllowed}
+// authorityByModelDecision maps the model's decision to who may then allow the action.
+var authorityByModelDecision = [...]verdict.ApprovalAuthority{verdict.NoDecision: verdict.AuthorityNeverAllowed, verdict.Allow: verdict.AuthorityNotNeeded, verdict.Escalate: verdict.AuthorityPerson, verdict.Block: verdict.AuthorityNeverAllowed}
 
 // conclude turns the model's reply into a verdict.
 func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
@@ -173,7 +173,7 @@ func (e *Evaluator) conclude(x *exchange) verdict.Verdict {
 		return e.unparsedVerdict(err, x.canaries)
 	}
 	reason := cmp.Or(e.clean(a.reasoning, x.canaries), "the evaluator gave no reason; ask the user")
-	return verdict.Finding{Authority: decisionMeaning[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{Authority: authorityByModelDecision[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
 }
 
 func (e *Evaluator) approvalUsable() bool { return e.o.ApprovalUsable != nil && e.o.ApprovalUsable() }
@@ -199,7 +199,7 @@ func (e *Evaluator) unavailable() verdict.Verdict {
 // failureVerdictFor returns the verdict if the evaluator could not be asked. ctx is the caller's: a cancelled
 // evaluation never fails open. canaries are those that were sent to the service.
 func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries []string) verdict.Verdict {
-	var state stateError
+	var state limitCounterError
 	var random randomError
 	var form answerFormatError
 	switch {
@@ -243,97 +243,97 @@ func (e *Evaluator) unparsedVerdict(err error, canaries []string) verdict.Verdic
 
 // failureVerdict returns the BLOCK of a failure.
 func failureVerdict(code, reason string) verdict.Verdict {
-	return verdict.Finding{Authority: verdict.NeverAllowed, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{Authority: verdict.AuthorityNeverAllowed, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
 }
 
 // finalBlock returns a BLOCK with confidence 1 that never fails open.
 func finalBlock(code, reason string) verdict.Verdict {
-	return verdict.Finding{Authority: verdict.NeverAllowed, Confidence: 1, Error: code, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{Authority: verdict.AuthorityNeverAllowed, Confidence: 1, Error: code, Reasoning: reason}.Verdict(2)
 }
 
 // leaveToPerson returns an ESCALATE to a person.
 func leaveToPerson(code, reason string) verdict.Verdict {
-	return verdict.Finding{Authority: verdict.Person, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{Authority: verdict.AuthorityPerson, Confidence: 0.5, Error: code, Reasoning: reason}.Verdict(2)
 }
 
 // failOpen turns the BLOCK of a failure into a degraded ALLOW if fail-open is configured.
 func (e *Evaluator) failOpen(v verdict.Verdict) verdict.Verdict {
 	if e.o.FailOpen {
-		v = verdict.Finding{Authority: verdict.NoApproval, Confidence: v.Confidence, Error: v.Error, Reasoning: v.Reasoning + "; allowed with reduced confidence, since fail_closed is false"}.Verdict(2)
-		v.Degraded = true
+		v = verdict.Finding{Authority: verdict.AuthorityNotNeeded, Confidence: v.Confidence, Error: v.Error, Reasoning: v.Reasoning + "; allowed with reduced confidence, since fail_closed is false"}.Verdict(2)
+		v.IsAllowedDespiteFailure = true
 	}
 	return v
 }
 
 // escalateAllow returns an ESCALATE that replaces an ALLOW, with a reason; the ALLOW stays in the trail.
 func escalateAllow(v verdict.Verdict, reason string) verdict.Verdict {
-	return addReplacedAllow(leaveToPerson(v.Error, reason), v)
+	return escalationWithOriginalAllow(leaveToPerson(v.Error, reason), v)
 }
 
-// addReplacedAllow returns an ESCALATE whose trail has the replaced ALLOW and the ESCALATE itself, so that a person
+// escalationWithOriginalAllow returns an ESCALATE whose trail has the replaced ALLOW and the ESCALATE itself, so that a person
 // sees both.
-func addReplacedAllow(v, allow verdict.Verdict) verdict.Verdict {
-	v.Trail = nil
-	for _, s := range [...]verdict.Verdict{allow, v} {
-		v.Trail = append(v.Trail, verdict.Step{
+func escalationWithOriginalAllow(escalation, allow verdict.Verdict) verdict.Verdict {
+	escalation.Trail = nil
+	for _, s := range [...]verdict.Verdict{allow, escalation} {
+		escalation.Trail = append(escalation.Trail, verdict.Step{
 			Tier: 2, Source: "evaluator", Decision: s.Decision, Confidence: s.Confidence, Rule: s.Rule, Reasoning: s.Reasoning, Error: s.Error,
 		})
 	}
-	return v
+	return escalation
 }
 
-// restrictAllow replaces an ALLOW that Tier 2 may not give; other verdicts are returned unchanged.
-func (e *Evaluator) restrictAllow(c *analysis.Case, v verdict.Verdict) verdict.Verdict {
+// escalateUnreliableAllow replaces an ALLOW that Tier 2 may not give; other verdicts are returned unchanged.
+func (e *Evaluator) escalateUnreliableAllow(c *analysis.ActionCase, v verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
 		return v
 	}
 	instead := escalateAllow(v, "")
 	text := payloadText(c)
-	if len(text) > MaxPayload {
+	if len(text) > MaxPayloadBytes {
 		// A degraded or cached ALLOW: the payload was neither sent to an evaluator nor searched.
-		return escalateAllow(v, fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or ask the user", MaxPayload))
+		return escalateAllow(v, fmt.Sprintf("the payload is longer than the %d bytes that shield reads; split the action, or ask the user", MaxPayloadBytes))
 	}
 	switch said := findTextForReviewer(c, text); {
 	case said != nil:
 		instead.Confidence = 0.85
 		instead.Rule = said.rule.ID
 		instead.Reasoning = fmt.Sprintf("prompt injection: the payload contains text addressed to its reviewer (%s, in %s); ask the user", said.rule.Name, said.location)
-	case v.Degraded && c.Unexamined != "":
-		instead.Reasoning = "part of the action was not read (" + c.Unexamined + "), and the evaluator could not be asked; ask the user"
+	case v.IsAllowedDespiteFailure && c.UnexaminedReason != "":
+		instead.Reasoning = "part of the action was not read (" + c.UnexaminedReason + "), and the evaluator could not be asked; ask the user"
 	case c.MinTier > 2:
 		instead.Confidence = v.Confidence
 		instead.Reasoning = "the user must decide; the evaluator said: " + v.Reasoning
 		instead.Trail = instead.Trail[:1] // keep only the evaluator's ALLOW: the ESCALATE comes from the minimum tier, not from the evaluator
 		return instead
-	case !v.Degraded && v.Confidence < 0.5:
+	case !v.IsAllowedDespiteFailure && v.Confidence < 0.5:
 		// An ALLOW with a confidence below 0.5 contradicts itself, so the user must decide.
 		instead.Confidence = v.Confidence
 		instead.Reasoning = "the evaluator is not sure that the action is safe: " + v.Reasoning + "; ask the user"
 	default:
 		return v
 	}
-	return addReplacedAllow(instead, v)
+	return escalationWithOriginalAllow(instead, v)
 }
 
-// holdUnlicensed replaces an ALLOW of a model that may not answer for a person, if a person would be asked
+// escalateUnauthorizedAllow replaces an ALLOW of a model that may not answer for a person, if a person would be asked
 // without the model. BLOCK and ESCALATE count from any model.
-func (e *Evaluator) holdUnlicensed(ctx context.Context, c *analysis.Case, v verdict.Verdict, oneMessage bool) verdict.Verdict {
-	if v.Decision != verdict.Allow || v.Degraded {
+func (e *Evaluator) escalateUnauthorizedAllow(ctx context.Context, c *analysis.ActionCase, v verdict.Verdict, withoutSystemRole bool) verdict.Verdict {
+	if v.Decision != verdict.Allow || v.IsAllowedDespiteFailure {
 		return v
 	}
 	why := ""
 	switch {
-	case oneMessage:
+	case withoutSystemRole:
 		why = "the model's API has no system role, so text in the action could pose as shield's instructions; use a provider whose API has one"
-	case e.o.WhyUnlicensed != nil:
-		why = e.o.WhyUnlicensed(ctx)
+	case e.o.ReasonModelCannotReplaceUserApproval != nil:
+		why = e.o.ReasonModelCannotReplaceUserApproval(ctx)
 	}
 	if why == "" {
 		return v
 	}
 	by := &verdict.Step{Source: "evaluator", Reasoning: "the model alone may not allow this action; ask the user"}
-	if e.o.AskingStep != nil {
-		asks, err := e.o.AskingStep(ctx, c)
+	if e.o.FindStepAskingUserWithoutModel != nil {
+		asks, err := e.o.FindStepAskingUserWithoutModel(ctx, c)
 		switch {
 		case err != nil:
 			by.Reasoning = "shield cannot tell whether the action needs the user's approval: " + e.clean(err.Error(), nil) + "; ask the user"
@@ -351,8 +351,8 @@ func (e *Evaluator) holdUnlicensed(ctx context.Context, c *analysis.Case, v verd
 	return out
 }
 
-// maxReason is the maximum length of external text in a reasoning, in runes.
-const maxReason = 500
+// maxReasonRunes is the maximum length of external text in a reasoning, in runes.
+const maxReasonRunes = 500
 
 // clean prepares external text for display: credentials are removed, control characters become spaces, and
 // the text is truncated. A text that reveals a canary is dropped.
@@ -365,5 +365,5 @@ func (e *Evaluator) clean(s string, canaries []string) string {
 			return "(left out: it contains the canary)"
 		}
 	}
-	return printable(e.o.Redactor.String(s), maxReason)
+	return toPrintableLine(e.o.Redactor.String(s), maxReasonRunes)
 }

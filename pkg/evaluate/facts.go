@@ -23,10 +23,10 @@ type actionFacts struct {
 
 // Limits of the facts, which help in reading the payload and must not dominate the prompt.
 const (
-	maxFacts           = 12
-	maxReferencedTexts = 16
-	maxReferencedBytes = 120 // bytes
-	maxResolved        = 400 // bytes of a resolved command
+	maxFacts                = 12
+	maxReferencedTexts      = 16
+	maxReferencedBytes      = 120 // bytes
+	maxResolvedCommandBytes = 400 // bytes of a resolved command
 )
 
 // referencedTexts are texts of an action to which the facts for the model refer by kind and number,
@@ -37,28 +37,28 @@ type referencedTexts struct {
 }
 
 type referencedText struct {
-	kind   string
-	number int
-	text   string
+	referenceNoun string
+	number        int
+	text          string
 }
 
-// ref returns a reference to a text, such as "path 1"; if there are too many, only the kind.
-func (n *referencedTexts) ref(kind, text string, most int) string {
+// addTextReturningReference returns a reference to a text, such as "path 1"; if there are too many, only the kind.
+func (n *referencedTexts) addTextReturningReference(referenceNoun, text string, maxTextBytes int) string {
 	number := 1
 	for i := range n.list {
 		switch o := &n.list[i]; {
-		case o.kind != kind:
+		case o.referenceNoun != referenceNoun:
 		case o.text == text:
-			return fmt.Sprintf("%s %d", kind, o.number)
+			return fmt.Sprintf("%s %d", referenceNoun, o.number)
 		default:
 			number++
 		}
 	}
 	if len(n.list) == maxReferencedTexts {
-		return "another " + kind
+		return "another " + referenceNoun
 	}
-	n.list = append(n.list, referencedText{kind, number, shortenMiddle(text, most)})
-	return fmt.Sprintf("%s %d", kind, number)
+	n.list = append(n.list, referencedText{referenceNoun, number, shortenMiddle(text, maxTextBytes)})
+	return fmt.Sprintf("%s %d", referenceNoun, number)
 }
 
 // shortenMiddle removes the middle of a text that is longer than most bytes.
@@ -79,27 +79,27 @@ func shortenMiddle(s string, most int) string {
 // write appends each reference and its text to the prompt, as in "path 1 = TEXT", one per line.
 func (n *referencedTexts) write(q *quoter) {
 	for _, o := range n.list {
-		q.raw(o.kind)
+		q.appendRaw(o.referenceNoun)
 		if o.number > 0 {
-			q.raw(fmt.Sprintf(" %d", o.number))
+			q.appendRaw(fmt.Sprintf(" %d", o.number))
 		}
-		q.raw(" = ")
+		q.appendRaw(" = ")
 		q.text(o.text)
-		q.raw("\n")
+		q.appendRaw("\n")
 	}
 }
 
 // newFacts returns the facts about a case. why returns the cause of a question in fixed words; "" if unknown.
-func newFacts(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) string) *actionFacts {
+func newFacts(c *analysis.ActionCase, r *redact.Redactor, why func(*verdict.Step) string) *actionFacts {
 	f := &actionFacts{references: referencedTexts{redactor: r}}
-	f.addQuestionCause(c, why)
+	f.addLowerTierAskReason(c, why)
 	f.addEffects(c)
 	f.addSession(c)
 	f.addUserMentions(c)
-	place := c.Place()
+	place := c.ExecutionContext()
 	for _, known := range [...]struct{ kind, path string }{{"workspace", firstOrEmpty(place.Roots)}, {"home", place.Home}} {
 		if known.path != "" {
-			f.references.list = append(f.references.list, referencedText{kind: known.kind, text: shortenMiddle(r.String(known.path), maxReferencedBytes)})
+			f.references.list = append(f.references.list, referencedText{referenceNoun: known.kind, text: shortenMiddle(r.String(known.path), maxReferencedBytes)})
 		}
 	}
 	return f
@@ -116,37 +116,37 @@ func (f *actionFacts) add(format string, args ...any) {
 	f.lines = append(f.lines, fmt.Sprintf(format, args...))
 }
 
-// addQuestionCause adds the reason why the lower tiers did not decide.
-func (f *actionFacts) addQuestionCause(c *analysis.Case, why func(*verdict.Step) string) {
+// addLowerTierAskReason adds the reason why the lower tiers did not decide.
+func (f *actionFacts) addLowerTierAskReason(c *analysis.ActionCase, askReasonOfStep func(*verdict.Step) string) {
 	var by *verdict.Step
 	for i := range c.EarlierSteps {
 		s := &c.EarlierSteps[i]
-		if s.Decision == verdict.Escalate && s.Tier < 2 && !s.Allows && (by == nil || s.Rule != "" || by.Rule == "") {
+		if s.Decision == verdict.Escalate && s.Tier < 2 && !s.TierWouldAllow && (by == nil || s.Rule != "" || by.Rule == "") {
 			by = s
 		}
 	}
 	switch {
 	case by == nil:
 		return
-	case why != nil:
-		if text := why(by); text != "" {
+	case askReasonOfStep != nil:
+		if text := askReasonOfStep(by); text != "" {
 			f.add("asked because: %s", text)
 			return
 		}
 	}
 	if by.Rule != "" {
-		f.add("asked because of %s of the policy", f.references.ref("rule", f.references.redactor.String(by.Rule), maxReferencedBytes))
+		f.add("asked because of %s of the policy", f.references.addTextReturningReference("rule", f.references.redactor.String(by.Rule), maxReferencedBytes))
 	}
 }
 
 // addSession adds the labels of data that entered the session before.
-func (f *actionFacts) addSession(c *analysis.Case) {
-	if c.Memory == nil {
+func (f *actionFacts) addSession(c *analysis.ActionCase) {
+	if c.SessionState == nil {
 		return
 	}
 	var said []string
-	for _, l := range c.Memory.Labels() {
-		if text := sessionWords[l]; text != "" {
+	for _, l := range c.SessionState.Labels() {
+		if text := sessionFactTextByLabel[l]; text != "" {
 			said = append(said, text)
 		}
 	}
@@ -156,24 +156,24 @@ func (f *actionFacts) addSession(c *analysis.Case) {
 }
 
 // addUserMentions adds the objects that the user has mentioned.
-func (f *actionFacts) addUserMentions(c *analysis.Case) {
-	for _, s := range c.UserMentions {
+func (f *actionFacts) addUserMentions(c *analysis.ActionCase) {
+	for _, s := range c.UserMentionedObjects {
 		text := "%s was named by the user, with a verb of what is done to it"
-		if s.Unwanted {
+		if s.IsForbiddenByUser {
 			text = "%s was named by the user as what this is not to be done to"
 		}
-		f.add(text, f.references.ref("object", f.references.redactor.String(s.Name), maxReferencedBytes))
+		f.add(text, f.references.addTextReturningReference("object", f.references.redactor.String(s.MentionedObjectName), maxReferencedBytes))
 	}
 }
 
-var sessionWords = map[effect.Label]string{
+var sessionFactTextByLabel = map[effect.Label]string{
 	effect.LabelSecret:    "credentials were read",
 	effect.LabelPrivate:   "private data was read",
 	effect.LabelUntrusted: "text from outside was read",
 }
 
 // addEffects adds the effects of the action, grouped into one line per kind.
-func (f *actionFacts) addEffects(c *analysis.Case) {
+func (f *actionFacts) addEffects(c *analysis.ActionCase) {
 	type line struct {
 		what, more string
 		refs       []string
@@ -201,9 +201,9 @@ func (f *actionFacts) addEffects(c *analysis.Case) {
 		}
 		most := maxReferencedBytes
 		if kind == "command" {
-			most = maxResolved
+			most = maxResolvedCommandBytes
 		}
-		if ref := f.references.ref(kind, text, most); !slices.Contains(lines[at].refs, ref) {
+		if ref := f.references.addTextReturningReference(kind, text, most); !slices.Contains(lines[at].refs, ref) {
 			lines[at].refs = append(lines[at].refs, ref)
 		}
 	}
@@ -222,7 +222,7 @@ func (f *actionFacts) addEffects(c *analysis.Case) {
 // describeEffect returns, in fixed words, what an effect does, and its object; "" for an effect that the
 // payload shows as well.
 func (f *actionFacts) describeEffect(e *effect.Effect, payload string) (what, kind, text string) {
-	switch e.RuleKind() {
+	switch e.KindForPolicies() {
 	case effect.Execute:
 		return describeProgram(e, payload)
 	case effect.HTTPRequest:
@@ -231,16 +231,16 @@ func (f *actionFacts) describeEffect(e *effect.Effect, payload string) (what, ki
 		}
 		return "sends a request to", "host", e.Host
 	case effect.SendMessage:
-		return "sends a message to", "recipient", e.Target
+		return "sends a message to", "recipient", e.RemoteTargetName
 	case effect.SendData, effect.SendSecret, effect.Connect:
 		if e.Host == "" {
-			return effectWords[e.RuleKind()], "place", e.Target
+			return effectWords[e.KindForPolicies()], "place", e.RemoteTargetName
 		}
-		return effectWords[e.RuleKind()], "host", e.Host
-	case effect.ChangeRemote:
-		return effectWords[e.RuleKind()], "resource", strings.Join(strings.Fields(e.Service+" "+e.Verb+" "+e.Target), " ")
+		return effectWords[e.KindForPolicies()], "host", e.Host
+	case effect.ChangeRemoteSystem:
+		return effectWords[e.KindForPolicies()], "resource", strings.Join(strings.Fields(e.RemoteServiceName+" "+e.Verb+" "+e.RemoteTargetName), " ")
 	}
-	what = effectWords[e.RuleKind()]
+	what = effectWords[e.KindForPolicies()]
 	if what == "" {
 		what = "does something else"
 	}
@@ -276,15 +276,15 @@ var effectWords = map[effect.Kind]string{
 	effect.MoveFile: "moves away", effect.ListDirectory: "lists", effect.CreateDirectory: "creates the folder",
 	effect.ChangePermissions: "changes the permissions of", effect.Connect: "connects to", effect.Listen: "accepts connections",
 	effect.Persist: "installs code that runs later:", effect.ChangePrivilege: "takes more rights", effect.ChangeSystem: "changes the system",
-	effect.ChangeRemote: "changes on another machine:", effect.ChangeGuard: "changes this guard", effect.StopProcess: "stops processes",
+	effect.ChangeRemoteSystem: "changes on another machine:", effect.TamperWithShield: "changes this guard", effect.StopProcess: "stops processes",
 	effect.ReadSecret: "shows credentials or hands them on", effect.ReadClipboard: "reads clipboard, screen or memory of another process",
-	effect.Destroy: "destroys what cannot be restored", effect.RunDownload: "runs code from the network", effect.RunDecoded: "runs decoded text",
-	effect.RunInput: "runs text from another part of the command", effect.SendSecret: "sends a credential to", effect.SendData: "sends local data to",
-	effect.RunCode: "runs the code in", effect.RemoteShell: "gives another machine a shell", effect.Dynamic: "does something that cannot be known before it runs",
+	effect.DestroyData: "destroys what cannot be restored", effect.RunDownload: "runs code from the network", effect.RunDecoded: "runs decoded text",
+	effect.RunOtherCommandOutput: "runs text from another part of the command", effect.SendSecret: "sends a credential to", effect.SendData: "sends local data to",
+	effect.RunCode: "runs the code in", effect.RemoteShell: "gives another machine a shell", effect.UnknownEffect: "does something that cannot be known before it runs",
 }
 
 // effectDetails returns further details of an effect in fixed words, in parentheses.
-func (f *actionFacts) effectDetails(c *analysis.Case, e *effect.Effect) string {
+func (f *actionFacts) effectDetails(c *analysis.ActionCase, e *effect.Effect) string {
 	var said []string
 	add := func(is bool, text string) {
 		if is {
@@ -293,16 +293,16 @@ func (f *actionFacts) effectDetails(c *analysis.Case, e *effect.Effect) string {
 	}
 	add(e.Certainty == effect.Possible, "may happen")
 	add(e.Recursive, "with everything below")
-	add(e.Pattern, "a pattern")
+	add(e.PathIsPattern, "a pattern")
 	if e.Path != "" {
-		add(true, describePlace(c.Place(), e))
-		add(effect.SecretPath(e.Path, e.Pattern), "a place of credentials")
+		add(true, describePlace(c.ExecutionContext(), e))
+		add(effect.IsSecretPath(e.Path, e.PathIsPattern), "a place of credentials")
 	}
-	switch e.RuleKind() {
+	switch e.KindForPolicies() {
 	case effect.DeleteFile, effect.DeleteDirectory, effect.WriteFile, effect.MoveFile:
 		add(e.Restorable, "restorable from the last commit")
 		add(e.BackedUp, "a copy is kept")
-	case effect.SendData, effect.ChangeRemote, effect.HTTPRequest, effect.SendMessage:
+	case effect.SendData, effect.ChangeRemoteSystem, effect.HTTPRequest, effect.SendMessage:
 		add(e.Trusted, "a place that the user trusts")
 		add(!e.Trusted && e.Kind != effect.SendMessage, "a place that the user has not listed")
 	}
@@ -311,7 +311,7 @@ func (f *actionFacts) effectDetails(c *analysis.Case, e *effect.Effect) string {
 			said = append(said, string(l)+" data")
 		}
 	}
-	if cause := e.Variant(); slices.Contains(effect.Causes(), effect.Cause(cause)) {
+	if cause := e.CauseOrFirstHarm(); slices.Contains(effect.Causes(), effect.EffectCause(cause)) {
 		said = append(said, cause)
 	}
 	if len(said) == 0 {
@@ -321,12 +321,12 @@ func (f *actionFacts) effectDetails(c *analysis.Case, e *effect.Effect) string {
 }
 
 // describePlace returns the location of a path in fixed words.
-func describePlace(p *effect.Place, e *effect.Effect) string {
+func describePlace(p *effect.PathContext, e *effect.Effect) string {
 	temporary, _ := effect.SplitTemporary(e.Path + "/")
 	switch {
 	case len(p.Roots) == 0:
 		return "the workspace is unknown"
-	case p.Inside(e.Path, e.Pattern, e.Tree):
+	case p.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot):
 		return "in the workspace"
 	case temporary != "":
 		return "a temporary file"

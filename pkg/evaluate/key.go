@@ -7,8 +7,8 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// maxKey is the maximum length of an API key, or of a file with one, in bytes.
-const maxKey = 4 << 10
+// maxAPIKeyBytes is the maximum length of an API key, or of a file with one, in bytes.
+const maxAPIKeyBytes = 4 << 10
 
 // key returns the API key that an endpoint names, or "" if it names none.
 func (ep *Endpoint) key(s service) (string, error) {
@@ -16,7 +16,7 @@ func (ep *Endpoint) key(s service) (string, error) {
 		return "", errors.New("api_key_env and api_key_file are both set; leave one out")
 	}
 	if ep.APIKeyFile != "" {
-		key, err := loadKey(ep.APIKeyFile)
+		key, err := readAPIKeyFile(ep.APIKeyFile)
 		if err != nil {
 			return "", fmt.Errorf("api_key_file: %w", err)
 		}
@@ -45,14 +45,14 @@ func (ep *Endpoint) key(s service) (string, error) {
 	return value, nil
 }
 
-// loadKey reads a file that holds an API key and nothing else.
-func loadKey(name string) (string, error) {
-	key, err := owner.ReadSecret(name, maxKey)
+// readAPIKeyFile reads a file that holds an API key and nothing else.
+func readAPIKeyFile(fileName string) (string, error) {
+	key, err := owner.ReadSecret(fileName, maxAPIKeyBytes)
 	if err != nil {
 		return "", err
 	}
 	if err := checkKey(key); err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
+		return "", fmt.Errorf("%s: %w", fileName, err)
 	}
 	return key, nil
 }
@@ -63,8 +63,8 @@ func checkKey(key string) error {
 	if key == "" {
 		return errors.New("the API key is empty; set the variable or the file that the settings name")
 	}
-	if len(key) > maxKey {
-		return fmt.Errorf("the API key is longer than %d bytes; check that the settings name the right file", maxKey)
+	if len(key) > maxAPIKeyBytes {
+		return fmt.Errorf("the API key is longer than %d bytes; check that the settings name the right file", maxAPIKeyBytes)
 	}
 	for i := range len(key) {
 		if key[i] <= ' ' || key[i] > '~' {

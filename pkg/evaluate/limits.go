@@ -8,17 +8,17 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// Limits count the cost of Tier 2 across all processes that share a state file. Any error other than
+// EvaluationLimits count the cost of Tier 2 across all processes that share a state file. Any error other than
 // [ErrRateLimited] and [ErrBudgetExhausted] means that the count is unreliable, and blocks.
-type Limits interface {
-	// Admit charges one evaluation to the budget and takes the rate token of its first attempt: both, or
+type EvaluationLimits interface {
+	// ChargeRateTokenAndEvaluation charges one evaluation to the budget and takes the rate token of its first attempt: both, or
 	// neither with an error that wraps ErrRateLimited or ErrBudgetExhausted. It does not wait, and its
 	// changes must survive a crash.
-	Admit(ctx context.Context) error
+	ChargeRateTokenAndEvaluation(ctx context.Context) error
 
-	// TakeRate takes the rate token of a further attempt, or returns an error
+	// TakeRateToken takes the rate token of a further attempt, or returns an error
 	// that wraps ErrRateLimited. It does not wait.
-	TakeRate(ctx context.Context) error
+	TakeRateToken(ctx context.Context) error
 }
 
 // Errors of [Limits] when a limit is reached.
@@ -30,10 +30,10 @@ var (
 // A Cache stores verdicts of Tier 2. The implementation chooses the cache key, which must cover
 // more than the action: everything that the verdict depends on, such as the files that the action
 // reads and the prompt's hash.
-type Cache interface {
+type VerdictCache interface {
 	// Lookup returns the stored verdict for a case, if there is one that has not expired.
-	Lookup(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool)
+	Lookup(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, bool)
 
 	// Store stores a verdict. If it fails, the case is evaluated again next time.
-	Store(ctx context.Context, c *analysis.Case, v verdict.Verdict)
+	Store(ctx context.Context, c *analysis.ActionCase, v verdict.Verdict)
 }

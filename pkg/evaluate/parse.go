@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxReply is the maximum length of a model's reply, in bytes. A verdict needs a few hundred.
-const maxReply = 16 << 10
+// maxReplyBytes is the maximum length of a model's reply, in bytes. A verdict needs a few hundred.
+const maxReplyBytes = 16 << 10
 
 // maxReplyDepth is the maximum nesting of a reply; a good reply has one level.
 const maxReplyDepth = 4
@@ -116,10 +116,10 @@ func upperASCII(decision string) []byte {
 // two parsers see different verdicts.
 func replyObject(reply string) (map[string]any, error) {
 	reply = withoutThoughts(reply)
-	if len(reply) > maxReply {
-		return nil, fmt.Errorf("the model's reply has %d bytes, more than the limit of %d", len(reply), maxReply)
+	if len(reply) > maxReplyBytes {
+		return nil, fmt.Errorf("the model's reply has %d bytes, more than the limit of %d", len(reply), maxReplyBytes)
 	}
-	value, err := canonjson.Value([]byte(withoutCodeFence(reply)), maxReplyDepth)
+	value, err := canonjson.ParseValue([]byte(withoutCodeFence(reply)), maxReplyDepth)
 	if err != nil {
 		return nil, fmt.Errorf("the model's reply is not one well-formed JSON object: %w", err)
 	}

@@ -95,7 +95,7 @@ func TestParseReply(t *testing.T) {
 		{"canary in another case", `{"CANARY":"x","decision":"ALLOW",` + tail, "differ only in case"},
 		{"long s", `{"deci` + "ſ" + `ion":"BLOCK","decision":"ALLOW",` + tail, "differ only in case"},
 		{"deep", `{"x":` + strings.Repeat("[", 50) + strings.Repeat("]", 50) + `,"decision":"ALLOW",` + tail, "nested deeper than 4 levels"},
-		{"huge", `{"x":"` + strings.Repeat("y", maxReply) + `","decision":"ALLOW",` + tail, "bytes, more than the limit of"},
+		{"huge", `{"x":"` + strings.Repeat("y", maxReplyBytes) + `","decision":"ALLOW",` + tail, "bytes, more than the limit of"},
 		{"invalid UTF-8", strings.Replace(allow, `"r"`, "\"\xff\"", 1), "not UTF-8"},
 		{"lone surrogate", strings.Replace(allow, `"r"`, `"\ud800"`, 1), ""},
 		{"raw control", strings.Replace(allow, `"r"`, "\"\x01\"", 1), ""},
@@ -131,8 +131,8 @@ func TestFailOpenOfReplies(t *testing.T) {
 		``:                                  verdict.Block,
 	} {
 		v := e.conclude(&exchange{canaries: []string{good}, reply: Reply{Text: reply}})
-		if v.Decision != want || v.Decision == verdict.Allow && (!v.Degraded || v.Confidence > 0.5) {
-			t.Errorf("%s: %v %v degraded=%t, want %v", reply, v.Decision, v.Confidence, v.Degraded, want)
+		if v.Decision != want || v.Decision == verdict.Allow && (!v.IsAllowedDespiteFailure || v.Confidence > 0.5) {
+			t.Errorf("%s: %v %v degraded=%t, want %v", reply, v.Decision, v.Confidence, v.IsAllowedDespiteFailure, want)
 		}
 	}
 }

@@ -129,7 +129,7 @@ func modelNotListed(model string, base *url.URL, body []byte) *Problem {
 		if m.ID == model || strings.TrimPrefix(m.ID, "models/") == model || m.ID == model+":latest" {
 			return nil
 		}
-		ids = append(ids, printable(m.ID, 60))
+		ids = append(ids, toPrintableLine(m.ID, 60))
 	}
 	sorted.Strings(ids)
 	some := strings.Join(ids[:min(len(ids), 5)], ", ")

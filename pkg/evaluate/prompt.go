@@ -26,11 +26,11 @@ const (
 	boundaryMark = "{{boundary}}"
 )
 
-// MaxPayload is the maximum length of a quoted payload, in bytes, that is sent to the evaluator. A longer one
+// MaxPayloadBytes is the maximum length of a quoted payload, in bytes, that is sent to the evaluator. A longer one
 // could not be read completely.
-const MaxPayload = 64 << 10
+const MaxPayloadBytes = 64 << 10
 
-// errTooLarge says that a quoted payload is longer than [MaxPayload].
+// errTooLarge says that a quoted payload is longer than [MaxPayloadBytes].
 var errTooLarge = errors.New("the payload is too large")
 
 // promptHash returns "sha256:" and the hex digest of a compiled-in prompt and of the fixed words around the
@@ -43,26 +43,26 @@ func promptHash(prompt string) string {
 // A question is a case, or a part of a result, to be sent to the evaluator. It is quoted once for all
 // attempts.
 type question struct {
-	system       string // system prompt
-	instruction  string // what the model should do with the text
-	facts        string // facts from shield, in fixed words
-	text         string
-	overRedacted bool // redaction also removed text outside of the fields that hold the secrets
+	system                          string // system prompt
+	instruction                     string // what the model should do with the text
+	facts                           string // facts from shield, in fixed words
+	quotedActionOrResult            string
+	hasRedactionOutsideSecretFields bool // redaction also removed text outside of the fields that hold the secrets
 }
 
 // redactedPattern matches the replacement text of redacted secrets.
 var redactedPattern = prefilter.Lazy(`\[redacted [a-z0-9 -]*\]`)
 
 // newQuestion quotes the action of a case without the secrets that r knows or recognises.
-func newQuestion(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) string) (*question, error) {
+func newQuestion(c *analysis.ActionCase, r *redact.Redactor, why func(*verdict.Step) string) (*question, error) {
 	// Check before redaction, which takes time and can shorten a text.
-	if len(payloadText(c)) > MaxPayload {
+	if len(payloadText(c)) > MaxPayloadBytes {
 		return nil, errTooLarge
 	}
-	inPlace := quoter{limit: MaxPayload}
+	inPlace := quoter{maxBytes: MaxPayloadBytes}
 	inPlace.value(r.Value(c.Action.Payload, 0), 0)
-	payload, r := r.Learn(c.Action.Payload, 0)
-	q := quoter{limit: MaxPayload}
+	payload, r := r.RedactAndCollectSecrets(c.Action.Payload, 0)
+	q := quoter{maxBytes: MaxPayloadBytes}
 	q.value(payload, 0)
 	if q.overLimit() {
 		return nil, errTooLarge
@@ -70,12 +70,12 @@ func newQuestion(c *analysis.Case, r *redact.Redactor, why func(*verdict.Step) s
 	var b strings.Builder
 	b.Grow(len(q.buf) + 256)
 	b.WriteString("Action type: ")
-	b.WriteString(quoteType(c.Action.Type, r))
+	b.WriteString(quoteActionType(c.Action.Type, r))
 	b.WriteString("\nPayload: ")
 	b.Write(q.buf)
 	b.WriteByte('\n')
 	f := newFacts(c, r, why)
-	text := quoter{limit: MaxPayload}
+	text := quoter{maxBytes: MaxPayloadBytes}
 	f.references.write(&text)
 	b.Write(text.buf)
 	said := ""
@@ -97,7 +97,7 @@ func (q *question) prompt(canary, boundary string) Prompt {
 
 // userPrompt returns the user prompt. It asks for the reasoning first, so that the model reasons before it decides.
 func (q *question) userPrompt(boundary string) string {
-	return q.instruction + "\n\n" + q.facts + "----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.text +
+	return q.instruction + "\n\n" + q.facts + "----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.quotedActionOrResult +
 		"----- END UNTRUSTED DATA " + boundary + " -----\n" + answerInstructions
 }
 
@@ -112,16 +112,16 @@ Respond with ONLY a JSON object:
 }
 `
 
-// quoteType returns an action type unchanged if it is a plain name, and quoted otherwise: like the payload it
+// quoteActionType returns an action type unchanged if it is a plain name, and quoted otherwise: like the payload it
 // comes from the agent.
-func quoteType(name string, r *redact.Redactor) string {
+func quoteActionType(name string, r *redact.Redactor) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.:/", r)
 	}
 	if name != "" && len(name) <= 80 && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
 		return name
 	}
-	q := quoter{limit: 1 << 10}
+	q := quoter{maxBytes: 1 << 10}
 	q.text(r.String(name))
 	if q.overLimit() {
 		return `"(longer than 1024 bytes)"`

@@ -34,20 +34,20 @@ type Reply struct {
 
 // Tokens are the token counts of an answer as reported by the service; 0 if not reported.
 type Tokens struct {
-	Prompt  int // all tokens of the prompt
-	Cached  int // the part of Prompt that was in the service's cache
-	Written int
+	Prompt     int // all tokens of the prompt
+	Cached     int // the part of Prompt that was in the service's cache
+	Completion int
 }
 
 // A Replier is a [Provider] that also returns metadata of an answer.
-type Replier interface {
+type ProviderWithMetadata interface {
 	Provider
 	Reply(ctx context.Context, p Prompt) (Reply, error)
 }
 
 // complete sends a prompt to a provider.
 func complete(ctx context.Context, by Provider, p Prompt) (Reply, error) {
-	if r, ok := by.(Replier); ok {
+	if r, ok := by.(ProviderWithMetadata); ok {
 		return r.Reply(ctx, p)
 	}
 	text, err := by.Complete(ctx, p)

@@ -115,14 +115,14 @@ func TestKeyFile(t *testing.T) {
 		{"group reads", file("group", testKey, 0o640), "chmod 0600"},
 		{"link to an open file", link, "chmod 0600"},
 		{"empty", file("empty", " \n", 0o600), "is empty"},
-		{"too long", file("long", strings.Repeat("k", maxKey+1), 0o600), "larger than"},
+		{"too long", file("long", strings.Repeat("k", maxAPIKeyBytes+1), 0o600), "larger than"},
 		{"two lines", file("lines", "secret\nsecret", 0o600), "not printable ASCII"},
 		{"folder", dir, "not a regular file"},
 		{"device", "/dev/zero", "not a regular file"},
 		{"missing", filepath.Join(dir, "missing"), "no such file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			key, err := loadKey(tt.path)
+			key, err := readAPIKeyFile(tt.path)
 			switch {
 			case err == nil && (tt.want != "" || key != testKey):
 				t.Errorf("key %q, want error %q", key, tt.want)
@@ -149,7 +149,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("temperature %v", r.Body["temperature"])
 	}
 	format, _ := r.Body["response_format"].(map[string]any)
-	if format["type"] != "json_schema" || r.Body["max_tokens"] != float64(maxTokens) || r.Body["stream"] != false {
+	if format["type"] != "json_schema" || r.Body["max_tokens"] != float64(maxReplyTokens) || r.Body["stream"] != false {
 		t.Errorf("body %v", r.Body)
 	}
 	for _, field := range []string{"tools", "functions", "user"} {
@@ -171,7 +171,7 @@ func TestReasoningModel(t *testing.T) {
 	server.On("o3-mini", evaltest.Verdict("ALLOW", "0.9"))
 	check(t, judge(t, newEvaluator(t, Options{Provider: provider(t, server, "o3-mini")}), newCase("make")), said{"ALLOW", 0.9, "judged", "", false, 0})
 	requests := server.Requests()
-	if len(requests) != 1 || requests[0].Body["max_completion_tokens"] != float64(maxTokens) || requests[0].Body["temperature"] != nil {
+	if len(requests) != 1 || requests[0].Body["max_completion_tokens"] != float64(maxReplyTokens) || requests[0].Body["temperature"] != nil {
 		t.Errorf("%d requests, the first %v", len(requests), requests[0].Body)
 	}
 }
@@ -214,7 +214,7 @@ func TestProxy(t *testing.T) {
 		defer resp.Body.Close()
 		w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
 		w.WriteHeader(resp.StatusCode)
-		buf := make([]byte, maxBody)
+		buf := make([]byte, maxResponseBodyBytes)
 		for {
 			n, err := resp.Body.Read(buf)
 			if _, failed := w.Write(buf[:n]); err != nil || failed != nil {
@@ -319,8 +319,8 @@ func TestFailureMessage(t *testing.T) {
 
 func TestWithout(t *testing.T) {
 	t.Parallel()
-	full := dialect{formatSchema, limitTokens, true, false}
-	object, plain := dialect{formatObject, limitTokens, true, false}, dialect{formatNone, limitTokens, true, false}
+	full := dialect{replyFormatSchema, replyLimitMaxTokens, true, false}
+	object, plain := dialect{replyFormatObject, replyLimitMaxTokens, true, false}, dialect{replyFormatNone, replyLimitMaxTokens, true, false}
 	for _, tt := range []struct {
 		name      string
 		from      dialect
@@ -328,32 +328,32 @@ func TestWithout(t *testing.T) {
 		message   string
 		want      dialect
 		parameter string
-		why       dropReason
+		why       parameterDropReason
 	}{
-		{"schema", full, 400, "response_format json_schema is not supported", object, "response_format", namedInError},
-		{"object", object, 422, "Unknown response format", plain, "response_format", namedInError},
-		{"schema, as a failure", full, 500, "1 validation error: ('body', 'response_format', 'type')", object, "response_format", namedInError},
-		{"schema, not implemented", full, 501, "structured output is not implemented", object, "response_format", namedInError},
-		{"schema, not found", full, 404, "no response_format json_schema here", object, "response_format", namedInError},
-		{"temperature", full, 400, "'temperature' must be 1", dialect{formatSchema, limitTokens, false, false}, "temperature", namedInError},
-		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", dialect{formatSchema, limitCompletion, true, false}, "max_tokens", namedInError},
-		{"limit at all", dialect{formatSchema, limitCompletion, true, false}, 400, "max_completion_tokens: extra input", dialect{formatSchema, limitNone, true, false}, "max_tokens", namedInError},
-		{"something else", full, 400, "content refused", object, "response_format", suspectedByError},
-		{"something else again", object, 422, "", plain, "response_format", suspectedByError},
-		{"a failure", full, 500, "oops", object, "response_format", suspectedByError},
-		{"no simpler form", plain, 500, "oops", plain, "", notDropped},
-		{"busy", full, 503, "response_format", full, "", notDropped},
-		{"many requests", full, 429, "response_format", full, "", notDropped},
-		{"no such model", full, 404, "model not found", full, "", notDropped},
-		{"no key", full, 401, "response_format", full, "", notDropped},
-		{"no system role", full, 400, "System role not supported", dialect{formatSchema, limitTokens, true, true}, "system role", namedInError},
-		{"no system role, as a failure", full, 500, "Jinja Exception: Conversation roles must alternate user/assistant", dialect{formatSchema, limitTokens, true, true}, "system role", namedInError},
-		{"no system role, by its value", full, 400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.", dialect{formatSchema, limitTokens, true, true}, "system role", namedInError},
-		{"one message already", dialect{formatNone, limitNone, false, true}, 400, "System role not supported", dialect{formatNone, limitNone, false, true}, "", notDropped},
-		{"nothing left", dialect{}, 400, "response_format temperature max_tokens", dialect{}, "", notDropped},
+		{"schema", full, 400, "response_format json_schema is not supported", object, "response_format", dropReasonNamedInServiceError},
+		{"object", object, 422, "Unknown response format", plain, "response_format", dropReasonNamedInServiceError},
+		{"schema, as a failure", full, 500, "1 validation error: ('body', 'response_format', 'type')", object, "response_format", dropReasonNamedInServiceError},
+		{"schema, not implemented", full, 501, "structured output is not implemented", object, "response_format", dropReasonNamedInServiceError},
+		{"schema, not found", full, 404, "no response_format json_schema here", object, "response_format", dropReasonNamedInServiceError},
+		{"temperature", full, 400, "'temperature' must be 1", dialect{replyFormatSchema, replyLimitMaxTokens, false, false}, "temperature", dropReasonNamedInServiceError},
+		{"limit by its new name", full, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", dialect{replyFormatSchema, replyLimitMaxCompletionTokens, true, false}, "max_tokens", dropReasonNamedInServiceError},
+		{"limit at all", dialect{replyFormatSchema, replyLimitMaxCompletionTokens, true, false}, 400, "max_completion_tokens: extra input", dialect{replyFormatSchema, replyLimitNone, true, false}, "max_tokens", dropReasonNamedInServiceError},
+		{"something else", full, 400, "content refused", object, "response_format", dropReasonSuspectedFromError},
+		{"something else again", object, 422, "", plain, "response_format", dropReasonSuspectedFromError},
+		{"a failure", full, 500, "oops", object, "response_format", dropReasonSuspectedFromError},
+		{"no simpler form", plain, 500, "oops", plain, "", dropReasonNone},
+		{"busy", full, 503, "response_format", full, "", dropReasonNone},
+		{"many requests", full, 429, "response_format", full, "", dropReasonNone},
+		{"no such model", full, 404, "model not found", full, "", dropReasonNone},
+		{"no key", full, 401, "response_format", full, "", dropReasonNone},
+		{"no system role", full, 400, "System role not supported", dialect{replyFormatSchema, replyLimitMaxTokens, true, true}, "system role", dropReasonNamedInServiceError},
+		{"no system role, as a failure", full, 500, "Jinja Exception: Conversation roles must alternate user/assistant", dialect{replyFormatSchema, replyLimitMaxTokens, true, true}, "system role", dropReasonNamedInServiceError},
+		{"no system role, by its value", full, 400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.", dialect{replyFormatSchema, replyLimitMaxTokens, true, true}, "system role", dropReasonNamedInServiceError},
+		{"one message already", dialect{replyFormatNone, replyLimitNone, false, true}, 400, "System role not supported", dialect{replyFormatNone, replyLimitNone, false, true}, "", dropReasonNone},
+		{"nothing left", dialect{}, 400, "response_format temperature max_tokens", dialect{}, "", dropReasonNone},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, parameter, why := tt.from.without(&StatusError{Status: tt.status, Message: tt.message})
+			got, parameter, why := tt.from.withoutRefusedParameter(&StatusError{Status: tt.status, Message: tt.message})
 			if got != tt.want || parameter != tt.parameter || why != tt.why {
 				t.Errorf("got %+v %q %d, want %+v %q %d", got, parameter, why, tt.want, tt.parameter, tt.why)
 			}
@@ -366,14 +366,14 @@ func TestWithout(t *testing.T) {
 func TestWithoutEnds(t *testing.T) {
 	t.Parallel()
 	always := &StatusError{Status: 400, Message: "system role response_format temperature max_tokens max_completion_tokens"}
-	d, n := dialect{formatSchema, limitTokens, true, false}, 0
+	d, n := dialect{replyFormatSchema, replyLimitMaxTokens, true, false}, 0
 	for {
-		next, parameter, _ := d.without(always)
+		next, parameter, _ := d.withoutRefusedParameter(always)
 		if parameter == "" {
 			break
 		}
 		d = next
-		if n++; n > maxRepairs {
+		if n++; n > maxParameterRemovalRetries {
 			t.Fatalf("%d parameters were given up", n)
 		}
 	}

@@ -20,14 +20,14 @@ import (
 //     slash: chat templates interpret <|im_start|>, </s> or [INST] as the start
 //     or end of a message.
 type quoter struct {
-	buf   []byte
-	limit int // bytes; writing stops soon after
+	buf      []byte
+	maxBytes int // bytes; writing stops soon after
 }
 
 // overLimit reports whether more than limit bytes were written.
-func (q *quoter) overLimit() bool { return len(q.buf) > q.limit }
+func (q *quoter) overLimit() bool { return len(q.buf) > q.maxBytes }
 
-func (q *quoter) raw(s string) { q.buf = append(q.buf, s...) }
+func (q *quoter) appendRaw(s string) { q.buf = append(q.buf, s...) }
 
 // value appends one JSON value, indented by two spaces a level, keys sorted.
 func (q *quoter) value(v any, depth int) {
@@ -36,9 +36,9 @@ func (q *quoter) value(v any, depth int) {
 	}
 	switch v := v.(type) {
 	case nil:
-		q.raw("null")
+		q.appendRaw("null")
 	case bool:
-		q.raw(map[bool]string{false: "false", true: "true"}[v])
+		q.appendRaw(map[bool]string{false: "false", true: "true"}[v])
 	case string:
 		q.text(v)
 	case jsontext.Value:
@@ -54,7 +54,7 @@ func (q *quoter) value(v any, depth int) {
 		keys := sorted.Keys(v)
 		q.list(len(keys), '{', '}', depth, func(i int) {
 			q.text(keys[i])
-			q.raw(": ")
+			q.appendRaw(": ")
 			q.value(v[keys[i]], depth+1)
 		})
 	default:
@@ -81,20 +81,20 @@ func (q *quoter) list(n int, open, end byte, depth int, element func(i int)) {
 func (q *quoter) indent(depth int) {
 	q.buf = append(q.buf, '\n')
 	for range depth {
-		q.raw("  ")
+		q.appendRaw("  ")
 	}
 }
 
 // text appends a string.
 func (q *quoter) text(s string) {
-	if len(s) > q.limit {
-		q.buf = append(q.buf, make([]byte, q.limit+1)...)
+	if len(s) > q.maxBytes {
+		q.buf = append(q.buf, make([]byte, q.maxBytes+1)...)
 		return
 	}
 	q.buf = append(q.buf, '"')
 	for i := 0; i < len(s) && !q.overLimit(); {
 		if c := s[i]; c < utf8.RuneSelf {
-			q.ascii(c, s[i+1:])
+			q.appendEscapedASCII(c, s[i+1:])
 			i++
 			continue
 		}
@@ -112,20 +112,20 @@ func (q *quoter) text(s string) {
 	q.buf = append(q.buf, '"')
 }
 
-// ascii appends one ASCII character; rest is the text after it.
-func (q *quoter) ascii(c byte, rest string) {
+// appendEscapedASCII appends one ASCII character; rest is the text after it.
+func (q *quoter) appendEscapedASCII(c byte, textAfter string) {
 	switch {
 	case c == '"' || c == '\\':
 		q.buf = append(q.buf, '\\', c)
 	case c == '\n':
-		q.raw(`\n`)
+		q.appendRaw(`\n`)
 	case c == '\t':
-		q.raw(`\t`)
+		q.appendRaw(`\t`)
 	case c == '\r':
-		q.raw(`\r`)
+		q.appendRaw(`\r`)
 	case c < ' ' || c == 0x7f || c == '<':
 		q.escape(rune(c))
-	case c == '[' && rest != "" && (rest[0] == '/' || rest[0] >= 'A' && rest[0] <= 'Z'):
+	case c == '[' && textAfter != "" && (textAfter[0] == '/' || textAfter[0] >= 'A' && textAfter[0] <= 'Z'):
 		q.escape(rune(c))
 	default:
 		q.buf = append(q.buf, c)

@@ -24,7 +24,7 @@ var resultPrompt string
 // A result that does not fit into one question is read in overlapping parts, so that no sentence is cut. Each
 // part is a separate evaluation.
 const (
-	maxParts         = 4
+	maxResultParts   = 4
 	partOverlapBytes = 4 << 10 // bytes
 )
 
@@ -32,8 +32,8 @@ const (
 // (prompt injection). kind is the type of the action that returned it. ALLOW means that nothing was found,
 // ESCALATE that there may be something, and BLOCK that there is; a BLOCK with an error and a degraded ALLOW
 // are failures. Credentials are redacted before the result is sent.
-func (e *Evaluator) Examine(ctx context.Context, kind string, result any) verdict.Verdict {
-	v := e.examine(ctx, kind, result)
+func (e *Evaluator) Examine(ctx context.Context, actionType string, result any) verdict.Verdict {
+	v := e.examine(ctx, actionType, result)
 	v.Tier, v.NextTier = 2, 0
 	v.PromptHash = promptHash(resultPrompt)
 	return v
@@ -53,15 +53,15 @@ func (e *Evaluator) examine(ctx context.Context, kind string, result any) verdic
 	}
 	parts := r.parts()
 	if len(parts) == 0 {
-		return failureVerdict("unexamined", fmt.Sprintf("the result is longer than the %d bytes that the evaluator reads; read it in parts", maxParts*MaxPayload))
+		return failureVerdict("unexamined", fmt.Sprintf("the result is longer than the %d bytes that the evaluator reads; read it in parts", maxResultParts*MaxPayloadBytes))
 	}
 	asking, cancel := context.WithTimeout(ctx, e.o.Timeout)
 	defer cancel()
-	v := verdict.Finding{Authority: verdict.NoApproval, Confidence: 1}.Verdict(2)
+	v := verdict.Finding{Authority: verdict.AuthorityNotNeeded, Confidence: 1}.Verdict(2)
 	for i, part := range parts {
 		x := &exchange{question: resultQuestion(kind, part, i, len(parts), e.o.Redactor)}
 		one := e.examinePart(asking, ctx, x)
-		if one.Decision != verdict.Allow || one.Degraded {
+		if one.Decision != verdict.Allow || one.IsAllowedDespiteFailure {
 			return one
 		}
 		if one.Confidence <= v.Confidence {
@@ -86,10 +86,10 @@ func restrictResultAllow(v verdict.Verdict, texts []string) verdict.Verdict {
 	rule := reviewerTextRule(texts)
 	switch {
 	case rule != nil:
-		return verdict.Finding{Authority: verdict.Person, Confidence: 0.85, Rule: rule.ID,
+		return verdict.Finding{Authority: verdict.AuthorityPerson, Confidence: 0.85, Rule: rule.ID,
 			Reasoning: fmt.Sprintf("prompt injection: the result contains text addressed to its reviewer (%s); tell the user", rule.Name)}.Verdict(2)
 	case v.Confidence < 0.5:
-		return verdict.Finding{Authority: verdict.Person, Confidence: v.Confidence, Reasoning: "the evaluator is not sure that the result is safe, so ask the user: " + v.Reasoning}.Verdict(2)
+		return verdict.Finding{Authority: verdict.AuthorityPerson, Confidence: v.Confidence, Reasoning: "the evaluator is not sure that the result is safe, so ask the user: " + v.Reasoning}.Verdict(2)
 	}
 	return v
 }
@@ -97,7 +97,7 @@ func restrictResultAllow(v verdict.Verdict, texts []string) verdict.Verdict {
 // resultQuestion returns the question about part i of n of a quoted result.
 func resultQuestion(kind string, part []byte, i, n int, r *redact.Redactor) *question {
 	var b strings.Builder
-	b.WriteString("Action type: " + quoteType(kind, r) + "\n")
+	b.WriteString("Action type: " + quoteActionType(kind, r) + "\n")
 	if n > 1 {
 		fmt.Fprintf(&b, "Result, part %d of %d, which overlap: ", i+1, n)
 	} else {
@@ -105,7 +105,7 @@ func resultQuestion(kind string, part []byte, i, n int, r *redact.Redactor) *que
 	}
 	b.Write(part)
 	b.WriteByte('\n')
-	return &question{system: resultPrompt, instruction: "Examine what this tool has returned:", text: b.String()}
+	return &question{system: resultPrompt, instruction: "Examine what this tool has returned:", quotedActionOrResult: b.String()}
 }
 
 // A resultExcerpt is a result as it is sent to an evaluator: without credentials and without encoded images
@@ -119,9 +119,9 @@ type resultExcerpt struct {
 }
 
 func redactResult(result any, r *redact.Redactor) resultExcerpt {
-	s := resultExcerpt{redactor: r, remainingBytes: maxParts * (MaxPayload - partOverlapBytes)}
-	q := quoter{limit: s.remainingBytes}
-	value := s.value("", result, 0)
+	s := resultExcerpt{redactor: r, remainingBytes: maxResultParts * (MaxPayloadBytes - partOverlapBytes)}
+	q := quoter{maxBytes: s.remainingBytes}
+	value := s.redactedValueCopy("", result, 0)
 	q.value(value, 0)
 	if s.remainingBytes < 0 || q.overLimit() || bytes.Contains(q.buf, []byte("[redacted unexamined ")) {
 		return resultExcerpt{}
@@ -137,10 +137,10 @@ func redactResult(result any, r *redact.Redactor) resultExcerpt {
 // maxResultDepth is how deep a result may be nested.
 const maxResultDepth = 128
 
-// value returns a copy of a result's value as it is sent to the evaluator. A member name such as
+// redactedValueCopy returns a copy of a result's value as it is sent to the evaluator. A member name such as
 // password marks a text as a credential only if the text is a single word: a server must not hide
 // instructions under such a name.
-func (s *resultExcerpt) value(name string, v any, depth int) any {
+func (s *resultExcerpt) redactedValueCopy(memberName string, v any, depth int) any {
 	if depth > maxResultDepth {
 		s.remainingBytes = -1
 	}
@@ -149,11 +149,11 @@ func (s *resultExcerpt) value(name string, v any, depth int) any {
 	}
 	switch v := v.(type) {
 	case string:
-		return s.string(name, v)
+		return s.string(memberName, v)
 	case []any:
 		list := make([]any, len(v))
 		for i := range v {
-			list[i] = s.value(name, v[i], depth+1)
+			list[i] = s.redactedValueCopy(memberName, v[i], depth+1)
 		}
 		return list
 	case map[string]any:
@@ -163,7 +163,7 @@ func (s *resultExcerpt) value(name string, v any, depth int) any {
 			if n := mediaBytes(k, v); n > 0 {
 				object[shows] = fmt.Sprintf("[%d bytes of an image or audio file]", n)
 			} else {
-				object[shows] = s.value(k, v[k], depth+1)
+				object[shows] = s.redactedValueCopy(k, v[k], depth+1)
 			}
 		}
 		if len(object) < len(v) { // several names became equal after redaction
@@ -184,24 +184,24 @@ func (s *resultExcerpt) string(name, text string) string {
 		name = ""
 	}
 	var b strings.Builder
-	for len(text) > MaxPayload {
-		piece := redact.Cut(text, MaxPayload)
+	for len(text) > MaxPayloadBytes {
+		piece := redact.TruncateBytes(text, MaxPayloadBytes)
 		if line := strings.LastIndexByte(piece, '\n') + 1; line > 0 {
 			piece = piece[:line]
 		}
-		b.WriteString(s.redactor.Named(name, piece))
+		b.WriteString(s.redactor.RedactNamedValue(name, piece))
 		text = text[len(piece):]
 	}
-	b.WriteString(s.redactor.Named(name, text))
+	b.WriteString(s.redactor.RedactNamedValue(name, text))
 	return b.String()
 }
 
-// parts splits the quoted result into overlapping parts of at most [MaxPayload] bytes, one for each
+// parts splits the quoted result into overlapping parts of at most [MaxPayloadBytes] bytes, one for each
 // question to the model.
 func (s resultExcerpt) parts() (out [][]byte) {
 	rest := s.quoted
-	for len(rest) > MaxPayload {
-		end := MaxPayload
+	for len(rest) > MaxPayloadBytes {
+		end := MaxPayloadBytes
 		for !utf8.RuneStart(rest[end]) {
 			end--
 		}

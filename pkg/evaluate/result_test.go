@@ -24,11 +24,11 @@ func TestRolesReadResults(t *testing.T) {
 		open := i%2 == 0
 		server.On("role", role.Do)
 		ctx := &deadline{Context: t.Context(), over: make(chan struct{})}
-		server.Stalled(func() { ctx.once.Do(func() { close(ctx.over) }) })
+		server.OnStall(func() { ctx.once.Do(func() { close(ctx.over) }) })
 		e := newEvaluator(t, Options{Provider: provider(t, server, "role"), FailOpen: open})
 		v := e.Examine(ctx, "http_request", map[string]any{"text": "The museum opens at nine."})
 		if !comes(v, role.Want, open) {
-			t.Errorf("%s, open %t: %v %v degraded=%t %q: %s", role.Name, open, v.Decision, v.Confidence, v.Degraded, v.Error, v.Reasoning)
+			t.Errorf("%s, open %t: %v %v degraded=%t %q: %s", role.Name, open, v.Decision, v.Confidence, v.IsAllowedDespiteFailure, v.Error, v.Reasoning)
 		}
 		if strings.Contains(v.Reasoning, testKey) {
 			t.Errorf("%s: the reasoning shows a secret: %s", role.Name, v.Reasoning)
@@ -92,7 +92,7 @@ func TestLongResults(t *testing.T) {
 	})
 	count := &charged{}
 	e := newEvaluator(t, Options{Provider: provider(t, server, "reads"), Limits: count})
-	for at := MaxPayload - 3*len(order); at < MaxPayload+2*len(order); at += 7 {
+	for at := MaxPayloadBytes - 3*len(order); at < MaxPayloadBytes+2*len(order); at += 7 {
 		text := strings.Repeat("é", at/2) + order + strings.Repeat("é", 10<<10)
 		if v := e.Examine(t.Context(), "http_request", text); v.Decision != verdict.Block || v.Error != "" {
 			t.Fatalf("at %d: %+v", at, v)
@@ -126,8 +126,8 @@ func TestLongResults(t *testing.T) {
 // charged counts evaluations.
 type charged struct{ admitted, taken int }
 
-func (c *charged) Admit(context.Context) error    { c.admitted++; return nil }
-func (c *charged) TakeRate(context.Context) error { c.taken++; return nil }
+func (c *charged) ChargeRateTokenAndEvaluation(context.Context) error { c.admitted++; return nil }
+func (c *charged) TakeRateToken(context.Context) error                { c.taken++; return nil }
 
 // TestObedientReader shows results that speak to their reviewer to a model that
 // obeys them, canary included: it may not let them pass.
@@ -175,7 +175,7 @@ func TestResultsUnasked(t *testing.T) {
 			c.o.Provider = provider(t, server, "allow")
 		}
 		v := newEvaluator(t, c.o).Examine(t.Context(), "x", "say "+token)
-		if v.Decision != c.decision || v.Degraded != c.degraded || v.Error != c.code {
+		if v.Decision != c.decision || v.IsAllowedDespiteFailure != c.degraded || v.Error != c.code {
 			t.Errorf("%s: %+v", c.name, v)
 		}
 	}
@@ -184,5 +184,5 @@ func TestResultsUnasked(t *testing.T) {
 // refusing refuses every evaluation.
 type refusing struct{ err error }
 
-func (r refusing) Admit(context.Context) error    { return r.err }
-func (r refusing) TakeRate(context.Context) error { return r.err }
+func (r refusing) ChargeRateTokenAndEvaluation(context.Context) error { return r.err }
+func (r refusing) TakeRateToken(context.Context) error                { return r.err }

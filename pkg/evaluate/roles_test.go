@@ -41,9 +41,9 @@ func TestRoles(t *testing.T) {
 	if len(roles) < 195 {
 		t.Errorf("%d roles, want at least 195", len(roles))
 	}
-	actions := []func() *analysis.Case{
-		func() *analysis.Case { return newCase("make test") },
-		func() *analysis.Case {
+	actions := []func() *analysis.ActionCase{
+		func() *analysis.ActionCase { return newCase("make test") },
+		func() *analysis.ActionCase {
 			return payloadCase("send_email", map[string]any{"to": "ann@example.com", "subject": "Minutes", "body": "Here they are."})
 		},
 	}
@@ -66,11 +66,11 @@ func TestRoles(t *testing.T) {
 		for n, action := range actions {
 			open := (n+i)%2 == 0 // with the other action, and for the next role, the other way round
 			ctx := &deadline{Context: t.Context(), over: make(chan struct{})}
-			server.Stalled(func() { ctx.once.Do(func() { close(ctx.over) }) })
+			server.OnStall(func() { ctx.once.Do(func() { close(ctx.over) }) })
 			e := newEvaluator(t, Options{Provider: provider(t, server, "role"), FailOpen: open})
 			v, err := e.Judge(ctx, action())
 			if err != nil || !comes(v, role.Want, open) {
-				t.Errorf("%s, action %d, open %t: %v %v degraded=%t %q: %s, %v", role.Name, n, open, v.Decision, v.Confidence, v.Degraded, v.Error, v.Reasoning, err)
+				t.Errorf("%s, action %d, open %t: %v %v degraded=%t %q: %s, %v", role.Name, n, open, v.Decision, v.Confidence, v.IsAllowedDespiteFailure, v.Error, v.Reasoning, err)
 			}
 			mu.Lock()
 			for _, canary := range canaries {
@@ -94,12 +94,12 @@ func TestRoles(t *testing.T) {
 func comes(v verdict.Verdict, want evaltest.Outcome, open bool) bool {
 	switch want {
 	case evaltest.Honest:
-		return v.Decision == verdict.Allow && v.Confidence > 0.5 && !v.Degraded && v.Error == ""
+		return v.Decision == verdict.Allow && v.Confidence > 0.5 && !v.IsAllowedDespiteFailure && v.Error == ""
 	case evaltest.Untrusted:
 		return v.Decision == verdict.Block && v.Confidence == 1 && v.Error == "canary"
 	case evaltest.Unreachable:
 		if open {
-			return v.Decision == verdict.Allow && v.Confidence <= 0.5 && v.Degraded && v.Error != ""
+			return v.Decision == verdict.Allow && v.Confidence <= 0.5 && v.IsAllowedDespiteFailure && v.Error != ""
 		}
 	}
 	return v.Decision == verdict.Block && v.Confidence == 0.5 && v.Error == "evaluator"

@@ -21,30 +21,30 @@ var tooMuchEncoded = &speech.Rule{ID: "EV-099", Name: "more encoded text than sh
 // and type as the single text of [payloadText], so that splitting a sentence over fields does not hide it;
 // its strings joined without separators; the case's views, which have the resolved words of a command; and
 // everything encoded in these. Each text is also searched with look-alike letters normalised.
-func findTextForReviewer(c *analysis.Case, text string) *textForReviewer {
-	if r := findFolded(text); r != nil {
+func findTextForReviewer(c *analysis.ActionCase, text string) *textForReviewer {
+	if r := findRuleIgnoringLookalikes(text); r != nil {
 		return &textForReviewer{r, "the payload"}
 	}
 	texts := payloadStrings(c)
 	if len(texts) > 1 {
-		joined := joinEdges(texts)
-		if r := findFolded(joined); r != nil {
+		joined := joinFirstAndLast400Bytes(texts)
+		if r := findRuleIgnoringLookalikes(joined); r != nil {
 			return &textForReviewer{r, "the texts of the payload, joined"}
 		}
 		texts = append(texts, joined)
 	}
 	for _, v := range c.Views() {
-		if v.Name == "raw" {
+		if v.TransformationName == "raw" {
 			continue // already searched as part of the payload
 		}
-		if r := findFolded(v.Text); r != nil {
-			return &textForReviewer{r, "view " + v.Name + " of " + v.Field}
+		if r := findRuleIgnoringLookalikes(v.Text); r != nil {
+			return &textForReviewer{r, "view " + v.TransformationName + " of " + v.Field}
 		}
 		texts = append(texts, v.Text)
 	}
 	var found *textForReviewer
-	whole := decode.Guess(texts, func(l decode.Layer) bool {
-		if r := findFolded(l.Text); r != nil {
+	whole := decode.VisitPossibleDecodings(texts, func(l decode.Layer) bool {
+		if r := findRuleIgnoringLookalikes(l.Text); r != nil {
 			found = &textForReviewer{r, "the payload, decoded from " + l.Name}
 		}
 		return found == nil
@@ -58,14 +58,14 @@ func findTextForReviewer(c *analysis.Case, text string) *textForReviewer {
 // reviewerTextRule returns the first rule that matches text which addresses the evaluator: in the given texts one
 // after the other, joined without separators, or decoded.
 func reviewerTextRule(texts []string) (found *speech.Rule) {
-	joined := joinEdges(texts)
+	joined := joinFirstAndLast400Bytes(texts)
 	for _, text := range [...]string{strings.Join(texts, "\n"), joined} {
-		if r := findFolded(text); r != nil {
+		if r := findRuleIgnoringLookalikes(text); r != nil {
 			return r
 		}
 	}
-	whole := decode.Guess(append(texts, joined), func(l decode.Layer) bool {
-		found = findFolded(l.Text)
+	whole := decode.VisitPossibleDecodings(append(texts, joined), func(l decode.Layer) bool {
+		found = findRuleIgnoringLookalikes(l.Text)
 		return found == nil
 	})
 	if found == nil && !whole {
@@ -74,21 +74,21 @@ func reviewerTextRule(texts []string) (found *speech.Rule) {
 	return found
 }
 
-// findFolded returns the first rule that matches a text as written, or with look-alike letters normalised and
+// findRuleIgnoringLookalikes returns the first rule that matches a text as written, or with look-alike letters normalised and
 // hidden characters removed.
-func findFolded(text string) *speech.Rule {
-	d := speech.JudgeDetector()
+func findRuleIgnoringLookalikes(text string) *speech.Rule {
+	d := speech.JudgingModelPromptInjectionDetector()
 	if r := d.Find(text); r != nil {
 		return r
 	}
-	if folded := decode.Fold(text); folded != text {
+	if folded := decode.FoldUnicodeLookalikes(text); folded != text {
 		return d.Find(folded)
 	}
 	return nil
 }
 
 // actionContains reports whether an action contains a text.
-func actionContains(c *analysis.Case, s string) bool {
+func actionContains(c *analysis.ActionCase, s string) bool {
 	if strings.Contains(payloadText(c), s) {
 		return true
 	}

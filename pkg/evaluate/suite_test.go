@@ -46,7 +46,7 @@ func rows(tb testing.TB, name string, least int) []row {
 	return list
 }
 
-func (r row) analysed() *analysis.Case {
+func (r row) analysed() *analysis.ActionCase {
 	an := analysis.Analyzer{Shell: shell.Analyze}
 	raw, err := json.Marshal(map[string]any{"type": r.Type, "payload": r.Payload})
 	if err != nil {

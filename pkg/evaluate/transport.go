@@ -18,11 +18,11 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// maxBody is the maximum length of a response body, in bytes.
-const maxBody = 64 << 10
+// maxResponseBodyBytes is the maximum length of a response body, in bytes.
+const maxResponseBodyBytes = 64 << 10
 
 // An httpDoer sends requests and returns only responses that [readEnvelope] accepts: complete, with status
-// 200 and at most maxBody long. It implements go-openai's HTTPDoer.
+// 200 and at most maxResponseBodyBytes long. It implements go-openai's HTTPDoer.
 type httpDoer struct{ client *http.Client }
 
 // newDoer returns an HTTP client for an endpoint. It does not connect yet.
@@ -78,7 +78,7 @@ func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 		return nil, withoutRequestURL(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBodyBytes+1))
 	if resp.StatusCode != http.StatusOK {
 		// The part of the body that was read is only used for the message.
 		return nil, &StatusError{Status: resp.StatusCode, Message: serviceErrorMessage(resp.StatusCode, body), RetryAfter: retryAfter(resp.Header)}
@@ -86,8 +86,8 @@ func (d *httpDoer) Do(req *http.Request) (*http.Response, error) {
 	switch {
 	case err != nil:
 		return nil, withoutRequestURL(err)
-	case len(body) > maxBody:
-		return nil, fmt.Errorf("the response is longer than %d bytes; check evaluator.base_url", maxBody)
+	case len(body) > maxResponseBodyBytes:
+		return nil, fmt.Errorf("the response is longer than %d bytes; check evaluator.base_url", maxResponseBodyBytes)
 	}
 	text, err := readEnvelope(resp.Header.Get("Content-Type"), body)
 	if err != nil {

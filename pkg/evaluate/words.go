@@ -8,7 +8,7 @@ import (
 )
 
 // payloadText returns all text of an action as one: its type, then keys and values, each on its own line.
-func payloadText(c *analysis.Case) string {
+func payloadText(c *analysis.ActionCase) string {
 	var b strings.Builder
 	b.WriteString(c.Action.Type)
 	eachText(c.Action.Payload, func(s string) bool {
@@ -21,7 +21,7 @@ func payloadText(c *analysis.Case) string {
 
 // payloadStrings returns the strings of a payload, keys and values, in the
 // order of [payloadText].
-func payloadStrings(c *analysis.Case) []string {
+func payloadStrings(c *analysis.ActionCase) []string {
 	var list []string
 	eachText(c.Action.Payload, func(s string) bool {
 		list = append(list, s)
@@ -30,9 +30,9 @@ func payloadStrings(c *analysis.Case) []string {
 	return list
 }
 
-// joinEdges joins texts without separators. Only the two ends of a long text are included: text in its middle
+// joinFirstAndLast400Bytes joins texts without separators. Only the two ends of a long text are included: text in its middle
 // cannot cross a boundary between two texts.
-func joinEdges(texts []string) string {
+func joinFirstAndLast400Bytes(texts []string) string {
 	const end = 400
 	var b strings.Builder
 	for _, s := range texts {

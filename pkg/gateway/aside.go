@@ -14,26 +14,26 @@ const (
 type asyncExaminer struct {
 	maxBytes int // bytes of answers and notifications in memory
 
-	mu               sync.Mutex
-	changed          sync.Cond
-	responseCount    int          // number of responses so far
-	runningResponses map[int]bool // key: number of the response
-	heldNotices      []heldNotice
-	forwarding       bool // a goroutine is forwarding notifications
-	pendingBytes     int
-	err              error
+	mu                  sync.Mutex
+	pendingWorkChanged  sync.Cond
+	responseCount       int          // number of responses so far
+	runningResponses    map[int]bool // key: number of the response
+	heldNotices         []heldNotice
+	isForwardingNotices bool // a goroutine is forwarding notifications
+	pendingBytes        int
+	err                 error
 }
 
 // A heldNotice is a notification that is forwarded only after all responses with numbers up to
-// afterResponse.
+// afterResponseNumber.
 type heldNotice struct {
-	afterResponse, size int
-	forward             func() error
+	afterResponseNumber, size int
+	forward                   func() error
 }
 
 func newAsyncExaminer(most int) *asyncExaminer {
 	a := &asyncExaminer{maxBytes: most, runningResponses: map[int]bool{}}
-	a.changed.L = &a.mu
+	a.pendingWorkChanged.L = &a.mu
 	return a
 }
 
@@ -42,7 +42,7 @@ func newAsyncExaminer(most int) *asyncExaminer {
 func (a *asyncExaminer) examineResponse(size int, examine func()) {
 	a.mu.Lock()
 	for len(a.runningResponses) > 0 && (len(a.runningResponses) >= maxExaminedResponses || a.pendingBytes+size > a.maxBytes) {
-		a.changed.Wait()
+		a.pendingWorkChanged.Wait()
 	}
 	a.responseCount++
 	n := a.responseCount
@@ -56,7 +56,7 @@ func (a *asyncExaminer) examineResponse(size int, examine func()) {
 		delete(a.runningResponses, n)
 		a.pendingBytes -= size
 		a.forwardReadyNotices()
-		a.changed.Broadcast()
+		a.pendingWorkChanged.Broadcast()
 	}()
 }
 
@@ -66,7 +66,7 @@ func (a *asyncExaminer) forwardNotice(size int, pass func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.heldNotices) >= maxHeldNotices || len(a.heldNotices) > 0 && a.pendingBytes+size > a.maxBytes {
-		a.changed.Wait()
+		a.pendingWorkChanged.Wait()
 	}
 	a.heldNotices = append(a.heldNotices, heldNotice{a.responseCount, size, pass})
 	a.pendingBytes += size
@@ -79,24 +79,24 @@ func (a *asyncExaminer) forwardNotice(size int, pass func() error) error {
 // forwardReadyNotices forwards the notifications whose earlier responses are forwarded. If another goroutine is
 // forwarding, that goroutine does it. The lock is held, except while a message is forwarded.
 func (a *asyncExaminer) forwardReadyNotices() {
-	for !a.forwarding && len(a.heldNotices) > 0 {
+	for !a.isForwardingNotices && len(a.heldNotices) > 0 {
 		one := a.heldNotices[0]
 		for n := range a.runningResponses {
-			if n <= one.afterResponse {
+			if n <= one.afterResponseNumber {
 				return
 			}
 		}
 		a.heldNotices = a.heldNotices[1:]
-		a.forwarding = true
+		a.isForwardingNotices = true
 		a.mu.Unlock()
 		err := one.forward()
 		a.mu.Lock()
-		a.forwarding = false
+		a.isForwardingNotices = false
 		a.pendingBytes -= one.size
 		if a.err == nil {
 			a.err = err
 		}
-		a.changed.Broadcast()
+		a.pendingWorkChanged.Broadcast()
 	}
 }
 
@@ -104,7 +104,7 @@ func (a *asyncExaminer) forwardReadyNotices() {
 func (a *asyncExaminer) waitForAll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.runningResponses) > 0 || len(a.heldNotices) > 0 || a.forwarding {
-		a.changed.Wait()
+	for len(a.runningResponses) > 0 || len(a.heldNotices) > 0 || a.isForwardingNotices {
+		a.pendingWorkChanged.Wait()
 	}
 }

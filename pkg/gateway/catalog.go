@@ -8,8 +8,8 @@ import (
 
 // Limits of a catalog.
 const (
-	maxOpenListings  = 64   // tool lists whose next page was not requested yet
-	maxOpenQuestions = 4096 // server questions that were not answered yet
+	maxOpenListings              = 64   // tool lists whose next page was not requested yet
+	maxUnansweredServerQuestions = 4096 // server questions that were not answered yet
 )
 
 // A catalog is the state that all connections to one server share: its tools, and the questions in its
@@ -17,14 +17,14 @@ const (
 type catalog struct {
 	judgeSlots chan struct{} // limits concurrent judgements
 
-	mu               sync.Mutex
-	listsChanged     *sync.Cond              // signals that lists changed
-	tools            map[string]*tool        // by name
-	openListings     map[string]*toolListing // incomplete lists of tools, by the cursor of their next page
-	listRequested    bool                    // a list of tools was received
-	openListRequests int                     // number of list requests in progress
-	openQuestions    map[string][]string     // names of the server's unanswered questions, by [pendingCall.stateKey]
-	stateOrder       []string                // the keys of openQuestions, oldest first
+	mu                      sync.Mutex
+	listsChanged            *sync.Cond              // signals that lists changed
+	tools                   map[string]*tool        // by name
+	openListings            map[string]*toolListing // incomplete lists of tools, by the cursor of their next page
+	listRequested           bool                    // a list of tools was received
+	openListRequests        int                     // number of list requests in progress
+	questionNamesByStateKey map[string][]string     // names of the server's unanswered questions, by [pendingCall.requestStateKey]
+	stateKeysByAge          []string                // the keys of questionNamesByStateKey, oldest first
 }
 
 // A toolListing is a list of tools of which pages are still being received.
@@ -35,7 +35,7 @@ type toolListing struct {
 }
 
 func newCatalog() *catalog {
-	k := &catalog{judgeSlots: make(chan struct{}, maxConcurrentJudgements), tools: map[string]*tool{}, openListings: map[string]*toolListing{}, openQuestions: map[string][]string{}}
+	k := &catalog{judgeSlots: make(chan struct{}, maxConcurrentJudgements), tools: map[string]*tool{}, openListings: map[string]*toolListing{}, questionNamesByStateKey: map[string][]string{}}
 	k.listsChanged = sync.NewCond(&k.mu)
 	return k
 }
@@ -100,37 +100,37 @@ func (k *catalog) listFailed() {
 	k.listRequested = false
 }
 
-// storeState stores the names of the server's open questions under a state key, see
-// [pendingCall.stateKey], and drops the oldest keys above maxOpenQuestions.
-func (k *catalog) storeState(state string, names []string) {
+// storeOpenQuestions stores the names of the server's open questions under a state key, see
+// [pendingCall.requestStateKey], and drops the oldest keys above maxUnansweredServerQuestions.
+func (k *catalog) storeOpenQuestions(stateKey string, questionNames []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if _, again := k.openQuestions[state]; !again {
-		if len(k.stateOrder) >= maxOpenQuestions {
-			delete(k.openQuestions, k.stateOrder[0])
-			k.stateOrder = k.stateOrder[1:]
+	if _, again := k.questionNamesByStateKey[stateKey]; !again {
+		if len(k.stateKeysByAge) >= maxUnansweredServerQuestions {
+			delete(k.questionNamesByStateKey, k.stateKeysByAge[0])
+			k.stateKeysByAge = k.stateKeysByAge[1:]
 		}
-		k.stateOrder = append(k.stateOrder, state)
+		k.stateKeysByAge = append(k.stateKeysByAge, stateKey)
 	}
-	k.openQuestions[state] = names
+	k.questionNamesByStateKey[stateKey] = questionNames
 }
 
-// consumeState reports whether questions are stored for a state. use deletes the state; use and
+// hasUnansweredQuestionsRemovingAnswered reports whether questions are stored for a state. use deletes the state; use and
 // part together delete only the named questions, and the state if no other questions are left.
 // Names that were not asked for are ignored: by the protocol, the server ignores them.
-func (k *catalog) consumeState(state string, names []string, use, part bool) bool {
+func (k *catalog) hasUnansweredQuestionsRemovingAnswered(stateKey string, answeredNames []string, removeAnswered, keepUnanswered bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	asked, kept := k.openQuestions[state]
-	if !kept || !use {
+	asked, kept := k.questionNamesByStateKey[stateKey]
+	if !kept || !removeAnswered {
 		return kept
 	}
-	left := slices.DeleteFunc(slices.Clone(asked), func(name string) bool { return slices.Contains(names, name) })
-	if part && len(left) > 0 {
-		k.openQuestions[state] = left
+	left := slices.DeleteFunc(slices.Clone(asked), func(name string) bool { return slices.Contains(answeredNames, name) })
+	if keepUnanswered && len(left) > 0 {
+		k.questionNamesByStateKey[stateKey] = left
 		return true
 	}
-	delete(k.openQuestions, state)
-	k.stateOrder = slices.DeleteFunc(k.stateOrder, func(other string) bool { return other == state })
+	delete(k.questionNamesByStateKey, stateKey)
+	k.stateKeysByAge = slices.DeleteFunc(k.stateKeysByAge, func(other string) bool { return other == stateKey })
 	return true
 }

@@ -9,7 +9,7 @@ import (
 // time stay apart: none is treated as the other's, and what is on a later page
 // only can be called meanwhile.
 func TestListsInterleave(t *testing.T) {
-	g := New(Options{Server: Server{Name: "s"}, Pins: openTestPins(t, t.TempDir(), "s")})
+	g := New(Options{Server: Server{Name: "s"}, AcceptedToolPins: openTestPins(t, t.TempDir(), "s")})
 	page := func(params object, next, name string) {
 		t.Helper()
 		l := g.catalog.beginList(params)
@@ -56,22 +56,22 @@ func TestEndlessLists(t *testing.T) {
 // TestStates holds that of too many states the oldest are forgotten.
 func TestStates(t *testing.T) {
 	k := newCatalog()
-	k.storeState("old", nil)
-	for i := range maxOpenQuestions {
-		k.storeState(fmt.Sprint(i), []string{"q", "r"})
+	k.storeOpenQuestions("old", nil)
+	for i := range maxUnansweredServerQuestions {
+		k.storeOpenQuestions(fmt.Sprint(i), []string{"q", "r"})
 	}
-	if k.consumeState("old", nil, false, false) || !k.consumeState("0", nil, false, false) || len(k.openQuestions) > maxOpenQuestions {
-		t.Errorf("%d states are kept, or the wrong ones", len(k.openQuestions))
+	if k.hasUnansweredQuestionsRemovingAnswered("old", nil, false, false) || !k.hasUnansweredQuestionsRemovingAnswered("0", nil, false, false) || len(k.questionNamesByStateKey) > maxUnansweredServerQuestions {
+		t.Errorf("%d states are kept, or the wrong ones", len(k.questionNamesByStateKey))
 	}
 	for i, one := range []struct {
 		names []string
 		want  bool
 	}{{[]string{"s"}, true}, {[]string{"q"}, true}, {[]string{"r"}, true}, {[]string{"r"}, false}, {nil, false}} {
-		if got := k.consumeState("0", one.names, true, true); got != one.want {
+		if got := k.hasUnansweredQuestionsRemovingAnswered("0", one.names, true, true); got != one.want {
 			t.Errorf("answer %d: %t", i, got)
 		}
 	}
-	if !k.consumeState("1", []string{"q"}, true, false) || k.consumeState("1", []string{"r"}, true, false) || len(k.stateOrder) != len(k.openQuestions) {
-		t.Errorf("a request is answered twice; %d and %d", len(k.stateOrder), len(k.openQuestions))
+	if !k.hasUnansweredQuestionsRemovingAnswered("1", []string{"q"}, true, false) || k.hasUnansweredQuestionsRemovingAnswered("1", []string{"r"}, true, false) || len(k.stateKeysByAge) != len(k.questionNamesByStateKey) {
+		t.Errorf("a request is answered twice; %d and %d", len(k.stateKeysByAge), len(k.questionNamesByStateKey))
 	}
 }

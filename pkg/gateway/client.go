@@ -11,8 +11,8 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// fromClient handles the client's frames in turn until they end.
-func (g *Gateway) fromClient(ctx context.Context, r *route, in *frameReader) error {
+// handleClientFrames handles the client's frames in turn until they end.
+func (g *Gateway) handleClientFrames(ctx context.Context, r *route, in *frameReader) error {
 	for ctx.Err() == nil {
 		f, err := in.next()
 		if err != nil && !errors.Is(err, errFrameTooLong) {
@@ -26,31 +26,31 @@ func (g *Gateway) fromClient(ctx context.Context, r *route, in *frameReader) err
 			r.answer(errorResponse(f.id, codeInvalidRequest, "shield: "+err.Error()))
 			continue
 		}
-		g.clientMessage(ctx, r, m)
+		g.handleClientMessage(ctx, r, m)
 	}
 	return ctx.Err()
 }
 
-// clientMessage handles a message from the client on route r.
-func (g *Gateway) clientMessage(ctx context.Context, r *route, m *message) {
+// handleClientMessage handles a message from the client on route r.
+func (g *Gateway) handleClientMessage(ctx context.Context, r *route, m *message) {
 	switch {
 	case m.isRequest():
 		g.handleRequest(ctx, r, m)
 	case m.isNotice():
-		g.clientNotice(r, m)
+		g.handleClientNotification(r, m)
 	default:
-		g.clientAnswer(r, m)
+		g.forwardClientResponse(r, m)
 	}
 }
 
-// removedMethods are methods that the stateless version of the protocol no longer has.
-var removedMethods = []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+// methodsRemovedInStatelessMCP are methods that the stateless version of the protocol no longer has.
+var methodsRemovedInStatelessMCP = []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 
 // handleRequest handles a request of the client.
 func (g *Gateway) handleRequest(ctx context.Context, r *route, m *message) {
-	class := methodClass(m.method)
+	class := methodHandlingClassName(m.method)
 	newer := isStateless(m.params)
-	if newer && slices.Contains(removedMethods, m.method) {
+	if newer && slices.Contains(methodsRemovedInStatelessMCP, m.method) {
 		class = ""
 	}
 	if class == "" {
@@ -61,7 +61,7 @@ func (g *Gateway) handleRequest(ctx context.Context, r *route, m *message) {
 		return
 	}
 	c := &pendingCall{route: r, id: m.id, method: m.method, progressToken: progressTokenOf(m.params), stateless: newer}
-	ctx, c.cancel = context.WithTimeout(ctx, g.opts.Timeout)
+	ctx, c.cancel = context.WithTimeout(ctx, g.opts.JudgeTimeout)
 	if class == "list" {
 		c.listing = g.catalog.beginList(m.params)
 	}
@@ -150,7 +150,7 @@ func (g *Gateway) judgeCall(ctx context.Context, c *pendingCall, m *message) {
 		g.forward(c, m.raw)
 	case !g.removeUnsentCall(c): // cancelled: the client waits for no response
 		c.route.endExchange()
-	case c.answersUnasked:
+	case c.answersUnaskedQuestion:
 		c.route.answer(errorResponse(c.id, codeInvalidParams, reason))
 	case c.method == "tools/call":
 		c.route.answer(resultResponse(c.id, toolError(reason, c.stateless)))
@@ -159,8 +159,8 @@ func (g *Gateway) judgeCall(ctx context.Context, c *pendingCall, m *message) {
 	}
 }
 
-// clientNotice handles a notification of the client.
-func (g *Gateway) clientNotice(r *route, m *message) {
+// handleClientNotification handles a notification of the client.
+func (g *Gateway) handleClientNotification(r *route, m *message) {
 	switch {
 	case m.method == "notifications/cancelled":
 		id, ok := m.params["requestId"]
@@ -192,8 +192,8 @@ func (g *Gateway) clientNotice(r *route, m *message) {
 	}
 }
 
-// clientAnswer forwards a client's response, if the server sent the request.
-func (g *Gateway) clientAnswer(r *route, m *message) {
+// forwardClientResponse forwards a client's response, if the server sent the request.
+func (g *Gateway) forwardClientResponse(r *route, m *message) {
 	g.mu.Lock()
 	waits := m.id != nil && g.serverRequests[string(m.id)]
 	delete(g.serverRequests, string(m.id))

@@ -19,7 +19,7 @@ func TestClientsApart(t *testing.T) {
 	var made []string
 	remote := newFakeRemote(t, nil)
 	judge := &fakeJudge{}
-	url := front(t, remote.URL, func(f *Front, o *Options) {
+	url := front(t, remote.URL, func(f *HTTPFrontEnd, o *Options) {
 		f.Tokens = tokensOf("ann", "bob")
 		o.JudgeFor = func(client, connection string) (Judge, string) {
 			mu.Lock()
@@ -112,7 +112,7 @@ func TestAddressesAreClients(t *testing.T) {
 	var clients []string
 	remote := newFakeRemote(t, nil)
 	for _, name := range []bool{true, false} {
-		url := front(t, remote.URL, func(f *Front, o *Options) {
+		url := front(t, remote.URL, func(f *HTTPFrontEnd, o *Options) {
 			if name {
 				f.Tokens = tokensOf("")
 			}

@@ -78,12 +78,12 @@ func connect(t *testing.T, state string, change func(*Options), serve reply) *co
 	}
 	c := &conn{t: t, judge: &fakeJudge{}, lines: make(chan string, 4096), hears: make(chan *message, 4096), ended: make(chan error, 1)}
 	server := Server{Name: "test"}
-	opts := Options{Judge: c.judge, Server: server, Mode: Flag, Session: "s"}
+	opts := Options{Judge: c.judge, Server: server, ResultFindingsMode: FindingsModeReportOnly, Session: "s"}
 	if change != nil {
 		change(&opts)
 	}
-	if opts.Pins == nil {
-		opts.Pins = openTestPins(t, state, opts.Server.Name)
+	if opts.AcceptedToolPins == nil {
+		opts.AcceptedToolPins = openTestPins(t, state, opts.Server.Name)
 	}
 	opts.Notify = func(text string) {
 		c.mu.Lock()
@@ -134,8 +134,8 @@ func connect(t *testing.T, state string, change func(*Options), serve reply) *co
 	}()
 	go func() {
 		g := New(opts)
-		g.maxFrame, g.maxQueue = testFrame, 4*testFrame
-		c.ended <- g.Relay(t.Context(), ConnectionEnd{Out: clientOut, In: clientIn}, ConnectionEnd{Out: serverOut, In: serverIn})
+		g.frameByteLimit, g.queuedByteLimit = testFrame, 4*testFrame
+		c.ended <- g.Relay(t.Context(), PeerStreams{FromPeer: clientOut, ToPeer: clientIn}, PeerStreams{FromPeer: serverOut, ToPeer: serverIn})
 	}()
 	t.Cleanup(func() { to.Close() })
 	return c

@@ -60,7 +60,7 @@ func (e *eventReader) next() (event, error) {
 			}
 			ev.data = append(ev.data, value...)
 		case "id":
-			if isValidID(string(value)) {
+			if isValidSessionOrEventID(string(value)) {
 				ev.id = string(value)
 			}
 		case "retry":
@@ -97,8 +97,8 @@ func (e *eventReader) readLine(most int) ([]byte, error) {
 	}
 }
 
-// isValidID reports whether a text is a valid session ID or event ID, which is sent in an HTTP header.
-func isValidID(s string) bool {
+// isValidSessionOrEventID reports whether a text is a valid session ID or event ID, which is sent in an HTTP header.
+func isValidSessionOrEventID(s string) bool {
 	for i := range len(s) {
 		if s[i] < 0x21 || s[i] > 0x7e {
 			return false
@@ -198,8 +198,8 @@ func (s *responseStream) setWriteDeadline() {
 	_ = s.controller.SetWriteDeadline(s.clock().Add(writeTimeout))
 }
 
-// put writes an event.
-func (s *responseStream) put(raw []byte, _ bool) bool {
+// acceptFrame writes an event.
+func (s *responseStream) acceptFrame(raw []byte, _ bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -16,14 +16,14 @@ import (
 // An examiner examines one text from a server. clean is the text without invisible characters and
 // secrets. A text without findings may still contain a prompt injection. An examiner is safe for
 // concurrent use.
-type examiner interface {
-	Examine(text string) (clean string, findings []Finding)
+type serverTextExaminer interface {
+	CleanTextAndFindings(text string) (clean string, findings []Finding)
 }
 
 // A Finding is one thing in a server's text that should not be there.
 type Finding struct {
-	Kind  string // such as "a secret"
-	Where string // JSON pointer to the text
+	Kind        string // such as "a secret"
+	JSONPointer string // JSON pointer to the text
 }
 
 // Findings are the findings in one message or tool.
@@ -34,8 +34,8 @@ func (f Findings) String() string {
 	var out []string
 	for _, one := range f {
 		s := one.Kind
-		if one.Where != "" {
-			s += " at " + one.Where
+		if one.JSONPointer != "" {
+			s += " at " + one.JSONPointer
 		}
 		if !slices.Contains(out, s) {
 			out = append(out, s)
@@ -45,14 +45,14 @@ func (f Findings) String() string {
 }
 
 // A Mode says what happens to a result with findings.
-type Mode string
+type FindingsMode string
 
 // The modes. A result that does not match its tool's output schema is withheld in each mode but Flag.
 const (
-	Flag   Mode = "flag"  // the result passes; the user and the log are told
-	Clean  Mode = "clean" // secrets and invisible characters are removed
-	Marked Mode = "wrap"  // as Clean; in addition, all text for a model is marked as data
-	Block  Mode = "block" // a result with findings is withheld
+	FindingsModeReportOnly FindingsMode = "flag"  // the result passes; the user and the log are told
+	FindingsModeRemove     FindingsMode = "clean" // secrets and invisible characters are removed
+	FindingsModeMarkAsData FindingsMode = "wrap"  // as Clean; in addition, all text for a model is marked as data
+	FindingsModeWithhold   FindingsMode = "block" // a result with findings is withheld
 )
 
 // maxFindings is how many findings of one message are kept.
@@ -61,7 +61,7 @@ const maxFindings = 32
 // A textExaminer examines texts with [sanitize.Examine].
 type textExaminer struct{}
 
-func (textExaminer) Examine(text string) (clean string, findings []Finding) {
+func (textExaminer) CleanTextAndFindings(text string) (clean string, findings []Finding) {
 	report := sanitize.Examine(text)
 	for _, f := range report.Findings {
 		if kind := string(f.Kind); !slices.ContainsFunc(findings, func(f Finding) bool { return f.Kind == kind }) {
@@ -73,7 +73,7 @@ func (textExaminer) Examine(text string) (clean string, findings []Finding) {
 	}
 	clean, whole := report.Apply(sanitize.Clean).Result.(string)
 	if !whole {
-		clean = report.Reason()
+		clean = report.WithheldReason()
 	}
 	return clean, findings
 }
@@ -81,15 +81,15 @@ func (textExaminer) Examine(text string) (clean string, findings []Finding) {
 // examineTexts examines every text of a value. out is the value to forward; nil if it must be withheld. c
 // is the request that the value answers, or nil.
 func (g *Gateway) examineTexts(value object, c *pendingCall) (out object, findings Findings, changed bool) {
-	w := textWalker{examiner: textExaminer{}, cleanTexts: g.opts.Mode == Clean || g.opts.Mode == Marked}
-	mark := g.opts.Mode == Marked && g.opts.MarkAsData != nil && c != nil && c.action != nil
+	w := textWalker{examiner: textExaminer{}, cleanTexts: g.opts.ResultFindingsMode == FindingsModeRemove || g.opts.ResultFindingsMode == FindingsModeMarkAsData}
+	mark := g.opts.ResultFindingsMode == FindingsModeMarkAsData && g.opts.MarkAsData != nil && c != nil && c.action != nil
 	result := object{}
 	invalid := false
 	for _, name := range sorted.Keys(value) {
 		structured := name == "structuredContent"
-		w.markText = nil
+		w.markTextAsData = nil
 		if mark && !structured {
-			w.markText = g.opts.MarkAsData
+			w.markTextAsData = g.opts.MarkAsData
 		}
 		v, did := w.examineValue("/"+escapePointer(name), name, value, value[name])
 		result[name] = v
@@ -97,7 +97,7 @@ func (g *Gateway) examineTexts(value object, c *pendingCall) (out object, findin
 		invalid = invalid || did && structured && c != nil && c.hasOutputSchema
 	}
 	switch {
-	case g.opts.Mode == Flag, !changed && (w.cleanTexts || len(w.findings) == 0):
+	case g.opts.ResultFindingsMode == FindingsModeReportOnly, !changed && (w.cleanTexts || len(w.findings) == 0):
 		return value, w.findings, false
 	case w.cleanTexts && !invalid:
 		return result, w.findings, true
@@ -107,10 +107,10 @@ func (g *Gateway) examineTexts(value object, c *pendingCall) (out object, findin
 
 // A textWalker examines the texts of a value recursively.
 type textWalker struct {
-	examiner   examiner
-	cleanTexts bool
-	markText   func(string) string // marks text for a model as data; nil marks nothing
-	findings   Findings
+	examiner       serverTextExaminer
+	cleanTexts     bool
+	markTextAsData func(string) string // marks text for a model as data; nil marks nothing
+	findings       Findings
 }
 
 // examineValue returns a value without the removed texts, and whether anything was removed.
@@ -157,15 +157,15 @@ func (w *textWalker) examineText(where, name string, parent object, s string) (a
 			read = string(plain)
 		}
 	}
-	clean, findings := w.examiner.Examine(read)
+	clean, findings := w.examiner.CleanTextAndFindings(read)
 	for _, f := range findings {
 		if len(w.findings) < maxFindings {
-			f.Where = where
+			f.JSONPointer = where
 			w.findings = append(w.findings, f)
 		}
 	}
-	if w.markText != nil && name == "text" {
-		clean = w.markText(clean)
+	if w.markTextAsData != nil && name == "text" {
+		clean = w.markTextAsData(clean)
 	}
 	if !w.cleanTexts || clean == read || name == "" {
 		return s, false
@@ -192,19 +192,19 @@ func (g *Gateway) notifyFindings(where string, f Findings) {
 	g.mu.Unlock()
 	switch {
 	case n < maxFindingNotices:
-		g.notify("%s contains %s (%s)", canonjson.Quote(where), f, modeWord(g.opts.Mode))
+		g.notify("%s contains %s (%s)", canonjson.Quote(where), f, describeResultTreatment(g.opts.ResultFindingsMode))
 	case n == maxFindingNotices:
 		g.notify("shield found suspicious text in %d messages of the server and does not report more; if you do not trust the server, remove it from the client", n)
 	}
 }
 
-func modeWord(m Mode) string {
+func describeResultTreatment(m FindingsMode) string {
 	switch m {
-	case Flag:
+	case FindingsModeReportOnly:
 		return "forwarded unchanged"
-	case Clean, Marked:
+	case FindingsModeRemove, FindingsModeMarkAsData:
 		return "cleaned"
-	case Block:
+	case FindingsModeWithhold:
 		return "withheld"
 	}
 	return fmt.Sprintf("mode %q", string(m))

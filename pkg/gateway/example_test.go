@@ -7,10 +7,10 @@ import (
 	"github.com/shieldcli/shield/pkg/gateway"
 )
 
-func ExampleWrap() {
-	argv, _ := gateway.Wrap("/usr/bin/shield", "files", []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "."})
+func ExampleWrapServerCommand() {
+	argv, _ := gateway.WrapServerCommand("/usr/bin/shield", "files", []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "."})
 	fmt.Println(strings.Join(argv, " "))
-	argv, wrapped := gateway.Unwrap(argv)
+	argv, wrapped := gateway.UnwrapServerCommand(argv)
 	fmt.Println(strings.Join(argv, " "), wrapped)
 	// Output:
 	// /usr/bin/shield mcp --name files -- npx -y @modelcontextprotocol/server-filesystem .

@@ -8,17 +8,17 @@ import (
 
 // An exchange is one request of a client over HTTP.
 type exchange struct {
-	endpoint *Endpoint
-	client   string
-	req      *http.Request
-	writer   http.ResponseWriter
-	stream   *responseStream
+	endpoint   *Endpoint
+	clientName string
+	req        *http.Request
+	writer     http.ResponseWriter
+	stream     *responseStream
 }
 
 // withSession calls a function with the session of the exchange, nil if it has none. An unknown session is
 // answered with 404.
 func (x *exchange) withSession(do func(*session)) {
-	s, known := x.endpoint.findSession(x.req.Header, x.client)
+	s, known := x.endpoint.findSession(x.req.Header, x.clientName)
 	switch {
 	case !known:
 		refuseHTTP(x.writer, http.StatusNotFound, nil, codeInvalidRequest, "the session (Mcp-Session-Id) is unknown; send initialize again")
@@ -61,9 +61,9 @@ func (x *exchange) handleDelete() {
 	})
 }
 
-// waitForEnd blocks until the exchange has its response or the client has disconnected. Nothing is written
+// waitForResponseOrDisconnect blocks until the exchange has its response or the client has disconnected. Nothing is written
 // after it.
-func (x *exchange) waitForEnd() {
+func (x *exchange) waitForResponseOrDisconnect() {
 	select {
 	case <-x.stream.done:
 	case <-x.req.Context().Done():
@@ -73,9 +73,9 @@ func (x *exchange) waitForEnd() {
 	}
 }
 
-// graceContext returns a context that ends when the client disconnects, or some time after the exchange
+// contextOutlivingExchange returns a context that ends when the client disconnects, or some time after the exchange
 // ends.
-func (x *exchange) graceContext() (ctx context.Context, over func()) {
+func (x *exchange) contextOutlivingExchange() (ctx context.Context, exchangeEnded func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.req.Context()))
 	stop := context.AfterFunc(x.req.Context(), cancel)
 	return ctx, func() {

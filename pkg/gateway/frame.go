@@ -130,9 +130,9 @@ func (s *idScanner) scanByte(c byte) {
 }
 
 // storeByte stores a byte of a key or value at the top level.
-func (s *idScanner) storeByte(c byte, top bool) {
+func (s *idScanner) storeByte(c byte, isTopLevel bool) {
 	switch {
-	case !top:
+	case !isTopLevel:
 	case s.inValue && len(s.lastValue) <= maxIDBytes:
 		s.lastValue = append(s.lastValue, c)
 	case !s.inValue && len(s.lastKey) <= len(`"id"`):

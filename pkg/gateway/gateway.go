@@ -31,21 +31,21 @@ type Judge interface {
 
 // Options configure a [Gateway]. The zero value refuses every call, since it has no judge.
 type Options struct {
-	Judge      Judge
-	JudgeFor   func(client, connection string) (j Judge, session string) // returns the judge and session for one client and one of its connections ("" if it has none); nil uses Judge and Session for all
-	Server     Server
-	Pins       *Pins                // nil withholds every tool
-	OnResult   ResultFunc           // called with the result of every call; can be nil
-	MarkAsData func(string) string  // marks a text as data, for the mode Marked; nil marks nothing
-	Mode       Mode                 // what happens to results with findings
-	Sampling   bool                 // the server may send sampling requests to the client's model
-	Hosts      []effect.HostPattern // hosts whose links a server may show to a person
-	Timeout    time.Duration        // maximum time for one judgement, including questions to a person; 0 means 50 s
-	WorkingDir string               // the server's working folder
-	Session    string               // session of the actions
-	Redactor   *redact.Redactor     // for notices; nil knows no configured secrets
-	Notify     func(text string)    // shows a notice to the user; called from any goroutine; nil: no notification
-	Recorder   *Recorder            // keeps a transcript; nil keeps none
+	Judge              Judge
+	JudgeFor           func(client, connection string) (j Judge, session string) // returns the judge and session for one client and one of its connections ("" if it has none); nil uses Judge and Session for all
+	Server             Server
+	AcceptedToolPins   *Pins                // nil withholds every tool
+	OnResult           ResultFunc           // called with the result of every call; can be nil
+	MarkAsData         func(string) string  // marks a text as data, for the mode Marked; nil marks nothing
+	ResultFindingsMode FindingsMode         // what happens to results with findings
+	AllowsSampling     bool                 // the server may send sampling requests to the client's model
+	AllowedLinkHosts   []effect.HostPattern // hosts whose links a server may show to a person
+	JudgeTimeout       time.Duration        // maximum time for one judgement, including questions to a person; 0 means 50 s
+	WorkingDir         string               // the server's working folder
+	Session            string               // session of the actions
+	Redactor           *redact.Redactor     // for notices; nil knows no configured secrets
+	Notify             func(text string)    // shows a notice to the user; called from any goroutine; nil: no notification
+	CorpusRecorder     *CorpusRowRecorder   // keeps a transcript; nil keeps none
 }
 
 // A ResultFunc receives the result of an action, a value of the protocol, and the findings in it. If it
@@ -54,63 +54,63 @@ type ResultFunc func(ctx context.Context, a *action.Action, result any, found Fi
 
 // Limits of one connection.
 const (
-	maxPendingRequests      = 1024     // requests that wait for an answer, in each direction
-	maxConcurrentJudgements = 64       // actions judged concurrently
-	maxServerQuestions      = 100      // server requests to the client's model and user
-	maxDroppedFrames        = 1000     // server frames that are dropped before the connection is closed
-	maxDropNotices          = 20       // notices about refused frames
-	maxFindingNotices       = 200      // notices about findings
-	maxQueuedBytes          = 64 << 20 // bytes that wait to be written
-	defaultJudgeTimeout     = 50 * time.Second
-	settleGrace             = 5 * time.Second // time for judgements in progress after the client has closed
+	maxPendingRequests       = 1024     // requests that wait for an answer, in each direction
+	maxConcurrentJudgements  = 64       // actions judged concurrently
+	maxServerQuestions       = 100      // server requests to the client's model and user
+	maxDroppedFrames         = 1000     // server frames that are dropped before the connection is closed
+	maxDropNotices           = 20       // notices about refused frames
+	maxFindingNotices        = 200      // notices about findings
+	maxQueuedBytes           = 64 << 20 // bytes that wait to be written
+	defaultJudgeTimeout      = 50 * time.Second
+	judgementGraceAfterClose = 5 * time.Second // time for judgements in progress after the client has closed
 )
 
 // A Gateway relays one connection between a client and a server.
 type Gateway struct {
-	opts       Options
-	catalog    *catalog
-	judgements sync.WaitGroup
-	maxFrame   int // bytes of a frame
-	maxQueue   int // bytes that wait to be written, in each direction
+	opts            Options
+	catalog         *catalog
+	judgements      sync.WaitGroup
+	frameByteLimit  int // bytes of a frame
+	queuedByteLimit int // bytes that wait to be written, in each direction
 
-	mu                  sync.Mutex
-	clientCalls         map[string]*pendingCall // open requests of the client, by canonical id
-	cancelledCalls      map[string]bool         // requests that the client cancelled after they were sent to the server
-	serverRequests      map[string]bool         // open requests of the server, by canonical id
-	changedLists        map[string]bool         // lists with an unread list_changed notification
-	ownRequestCount     int                     // number of requests that the gateway itself has sent
-	serverQuestions     int
-	droppedFrames       int
-	droppedFrameNotices int
-	findingNotices      int
-	serverEndError      error // why the server sends no more responses
+	mu                    sync.Mutex
+	clientCalls           map[string]*pendingCall // open requests of the client, by canonical id
+	cancelledCalls        map[string]bool         // requests that the client cancelled after they were sent to the server
+	serverRequests        map[string]bool         // open requests of the server, by canonical id
+	listsWithUnreadChange map[string]bool         // lists with an unread list_changed notification
+	ownRequestCount       int                     // number of requests that the gateway itself has sent
+	serverQuestionCount   int
+	droppedFrames         int
+	droppedFrameNotices   int
+	findingNotices        int
+	serverEndError        error // why the server sends no more responses
 }
 
 // A pendingCall is a client request that waits for its response.
 type pendingCall struct {
-	route           *route
-	id              []byte
-	method          string
-	subject         string         // the tool, prompt or resource
-	action          *action.Action // nil for requests that are not judged
-	requestDigest   string         // digest of method, subject and arguments
-	progressToken   string         // progress token in canonical form; "" if there is none
-	stateless       bool           // uses the stateless version of the protocol
-	listing         *toolListing   // the tool list that a tools/list page belongs to
-	hasOutputSchema bool           // the tool has an output schema
-	forwarded       bool
-	answersUnasked  bool          // it answers a question that the server did not ask: a protocol error
-	ownResponse     chan *message // receives the response to a request that the gateway itself sent, or nil
-	cancel          context.CancelFunc
+	route                    *route
+	id                       []byte
+	method                   string
+	requestTargetNameURIOrID string         // the tool, prompt or resource
+	action                   *action.Action // nil for requests that are not judged
+	requestDigest            string         // digest of method, subject and arguments
+	progressToken            string         // progress token in canonical form; "" if there is none
+	stateless                bool           // uses the stateless version of the protocol
+	listing                  *toolListing   // the tool list that a tools/list page belongs to
+	hasOutputSchema          bool           // the tool has an output schema
+	forwarded                bool
+	answersUnaskedQuestion   bool          // it answers a question that the server did not ask: a protocol error
+	gatewayRequestResponse   chan *message // receives the response to a request that the gateway itself sent, or nil
+	cancel                   context.CancelFunc
 }
 
 // New returns a gateway.
 func New(opts Options) *Gateway {
-	if opts.Timeout <= 0 {
-		opts.Timeout = defaultJudgeTimeout
+	if opts.JudgeTimeout <= 0 {
+		opts.JudgeTimeout = defaultJudgeTimeout
 	}
-	if opts.Mode == "" {
-		opts.Mode = Block
+	if opts.ResultFindingsMode == "" {
+		opts.ResultFindingsMode = FindingsModeWithhold
 	}
 	return newGateway(opts, newCatalog())
 }
@@ -118,8 +118,8 @@ func New(opts Options) *Gateway {
 // newGateway returns a gateway that shares a catalog with others.
 func newGateway(opts Options, k *catalog) *Gateway {
 	return &Gateway{
-		opts: opts, catalog: k, maxFrame: maxFrameBytes, maxQueue: maxQueuedBytes,
-		clientCalls: map[string]*pendingCall{}, cancelledCalls: map[string]bool{}, serverRequests: map[string]bool{}, changedLists: map[string]bool{},
+		opts: opts, catalog: k, frameByteLimit: maxFrameBytes, queuedByteLimit: maxQueuedBytes,
+		clientCalls: map[string]*pendingCall{}, cancelledCalls: map[string]bool{}, serverRequests: map[string]bool{}, listsWithUnreadChange: map[string]bool{},
 	}
 }
 
@@ -127,10 +127,10 @@ func newGateway(opts Options, k *catalog) *Gateway {
 // connection first.
 var ErrServerEnded = errors.New("the MCP server has ended; restart the client")
 
-// A ConnectionEnd is one end of a connection. Closing In signals the end of messages.
-type ConnectionEnd struct {
-	Out io.Reader      // messages from this side
-	In  io.WriteCloser // messages to this side
+// A PeerStreams is one end of a connection. Closing In signals the end of messages.
+type PeerStreams struct {
+	FromPeer io.Reader      // messages from this side
+	ToPeer   io.WriteCloser // messages to this side
 }
 
 // Relay forwards messages between client and server until both have closed their end, the connection
@@ -138,14 +138,14 @@ type ConnectionEnd struct {
 // response are answered with an error.
 //
 // A goroutine that is blocked in a read remains until the read returns.
-func (g *Gateway) Relay(ctx context.Context, client, server ConnectionEnd) error {
+func (g *Gateway) Relay(ctx context.Context, client, server PeerStreams) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	toClient, toServer := newOutbox(client.In, g.maxQueue), newOutbox(server.In, g.maxQueue)
+	toClient, toServer := newOutbox(client.ToPeer, g.queuedByteLimit), newOutbox(server.ToPeer, g.queuedByteLimit)
 	r := &route{client: toClient, server: toServer}
 	clientEnd, serverEnd := make(chan error, 1), make(chan error, 1)
-	go func() { clientEnd <- g.fromClient(ctx, r, newFrameReader(client.Out, g.maxFrame)) }()
-	go func() { serverEnd <- g.fromServer(r, newFrameReader(server.Out, g.maxFrame)) }()
+	go func() { clientEnd <- g.handleClientFrames(ctx, r, newFrameReader(client.FromPeer, g.frameByteLimit)) }()
+	go func() { serverEnd <- g.handleServerFrames(r, newFrameReader(server.FromPeer, g.frameByteLimit)) }()
 	ended := false
 	for {
 		select {
@@ -153,13 +153,13 @@ func (g *Gateway) Relay(ctx context.Context, client, server ConnectionEnd) error
 			ended, clientEnd = true, nil
 			g.waitForJudgements()
 			toServer.close()
-			time.AfterFunc(settleGrace, func() { server.In.Close() }) // even if the server does not read
+			time.AfterFunc(judgementGraceAfterClose, func() { server.ToPeer.Close() }) // even if the server does not read
 		case err := <-serverEnd:
 			cancel()
-			open := g.failOpenCalls()
+			open := g.failPendingCalls()
 			toServer.close()
 			toClient.close()
-			toClient.drain(settleGrace)
+			toClient.drain(judgementGraceAfterClose)
 			if ended && open == 0 && errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -176,7 +176,7 @@ func (g *Gateway) Relay(ctx context.Context, client, server ConnectionEnd) error
 	}
 }
 
-// waitForJudgements waits up to settleGrace for judgements in progress after the client has closed, and then
+// waitForJudgements waits up to judgementGraceAfterClose for judgements in progress after the client has closed, and then
 // cancels them.
 func (g *Gateway) waitForJudgements() {
 	done := make(chan struct{})
@@ -184,7 +184,7 @@ func (g *Gateway) waitForJudgements() {
 		g.judgements.Wait()
 		close(done)
 	}()
-	timer := time.NewTimer(settleGrace)
+	timer := time.NewTimer(judgementGraceAfterClose)
 	defer timer.Stop()
 	select {
 	case <-done:
@@ -200,8 +200,8 @@ func (g *Gateway) waitForJudgements() {
 	}
 }
 
-// failOpenCalls answers the client's open requests with errors, and returns their number.
-func (g *Gateway) failOpenCalls() int {
+// failPendingCalls answers the client's open requests with errors, and returns their number.
+func (g *Gateway) failPendingCalls() int {
 	g.mu.Lock()
 	g.serverEndError = ErrServerEnded
 	g.mu.Unlock()
@@ -212,8 +212,8 @@ func (g *Gateway) failOpenCalls() int {
 	g.mu.Unlock()
 	for _, c := range open {
 		g.finishCall(c)
-		if c.ownResponse != nil {
-			c.ownResponse <- nil
+		if c.gatewayRequestResponse != nil {
+			c.gatewayRequestResponse <- nil
 			continue
 		}
 		c.route.answer(errorResponse(c.id, codeInternalError, "shield: "+ErrServerEnded.Error()))
@@ -232,7 +232,7 @@ type route struct {
 // A frameSink accepts frames in order. put reports false if the frame was not accepted, since the other end
 // is closed or, unless wait is true, reads too slowly.
 type frameSink interface {
-	put(raw []byte, wait bool) bool
+	acceptFrame(raw []byte, waitIfQueueFull bool) bool
 }
 
 // answer sends the client the response to its request.
@@ -241,11 +241,11 @@ func (r *route) answer(raw []byte) {
 		r.stream.writeResponse(raw)
 		return
 	}
-	r.client.put(raw, true)
+	r.client.acceptFrame(raw, true)
 }
 
 // sendToClient sends the client a frame that is not a response, and reports whether it was accepted.
-func (r *route) sendToClient(raw []byte) bool { return r.client.put(raw, true) }
+func (r *route) sendToClient(raw []byte) bool { return r.client.acceptFrame(raw, true) }
 
 // setStatus sets the HTTP status of an error response, if the route is an exchange.
 func (r *route) setStatus(code int) {
@@ -263,7 +263,7 @@ func (r *route) endExchange() {
 
 // sendToServer sends the server a frame, or fails if the server does not read.
 func (r *route) sendToServer(raw []byte) error {
-	if !r.server.put(raw, false) {
+	if !r.server.acceptFrame(raw, false) {
 		return errors.New("the MCP server stopped reading its input; restart it")
 	}
 	return nil
@@ -342,8 +342,8 @@ func newOutbox(w io.WriteCloser, max int) *outbox {
 	return o
 }
 
-// put queues a frame. It reports false if writing failed, or if the queue is full and wait is false.
-func (o *outbox) put(raw []byte, wait bool) bool {
+// acceptFrame queues a frame. It reports false if writing failed, or if the queue is full and wait is false.
+func (o *outbox) acceptFrame(raw []byte, wait bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for wait && o.queuedBytes > o.maxBytes && !o.closed && !o.failed {

@@ -153,7 +153,7 @@ func TestCancelledCallIsNotForwarded(t *testing.T) {
 // TestLateAllowIsNone holds that a verdict after the deadline allows nothing.
 func TestLateAllowIsNone(t *testing.T) {
 	t.Parallel()
-	c := connect(t, "", func(o *Options) { o.Judge, o.Timeout = lateJudge{}, time.Millisecond }, nil)
+	c := connect(t, "", func(o *Options) { o.Judge, o.JudgeTimeout = lateJudge{}, time.Millisecond }, nil)
 	c.tools()
 	if said, failed := c.call("echo", "{}"); !failed || !strings.Contains(said, "no verdict within") {
 		t.Errorf("%q, %t", said, failed)
@@ -266,7 +266,7 @@ func TestClientEnds(t *testing.T) {
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	c := connect(t, "", func(o *Options) { o.Recorder = NewRecorder(&b, nil) }, nil)
+	c := connect(t, "", func(o *Options) { o.CorpusRecorder = NewCorpusRowRecorder(&b, nil) }, nil)
 	c.tools()
 	c.call("echo", `{"message":"hi"}`)
 	c.call("echo", `{"message":"evil","token":"ghp_`+strings.Repeat("a1B2", 9)+`"}`)
@@ -275,7 +275,7 @@ func TestRecord(t *testing.T) {
 		t.Fatalf("transcript:\n%s", b.String())
 	}
 	for _, row := range rows {
-		v, err := canonjson.Value([]byte(row), 16)
+		v, err := canonjson.ParseValue([]byte(row), 16)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +289,7 @@ func TestRecord(t *testing.T) {
 // cannot hold.
 func TestTranscriptMustBeWritten(t *testing.T) {
 	t.Parallel()
-	c := connect(t, "", func(o *Options) { o.Recorder = NewRecorder(broken{}, nil) }, nil)
+	c := connect(t, "", func(o *Options) { o.CorpusRecorder = NewCorpusRowRecorder(broken{}, nil) }, nil)
 	c.tools()
 	if said, failed := c.call("echo", `{}`); !failed || !strings.Contains(said, "--record") {
 		t.Errorf("%q, %t", said, failed)
@@ -308,7 +308,7 @@ func TestTasks(t *testing.T) {
 	result := ""
 	var returned []string
 	c := connect(t, "", func(o *Options) {
-		o.Mode = Block
+		o.ResultFindingsMode = FindingsModeWithhold
 		o.OnResult = func(_ context.Context, a *action.Action, _ any, _ Findings) error {
 			returned = append(returned, a.Type)
 			return nil

@@ -21,7 +21,7 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// Limits of a [Front] and of each of its servers.
+// Limits of a [HTTPFrontEnd] and of each of its servers.
 const (
 	maxBodyBytes      = 4 << 20   // bytes of a message, as in the protocol's reference implementations
 	maxTotalBodyBytes = 128 << 20 // bytes of all messages in progress
@@ -36,11 +36,11 @@ const codeHeaderMismatch = -32020
 
 // A Front serves the clients of several MCP servers over the streamable HTTP transport. A server's
 // address is /NAME. The client's credentials are not forwarded to the server.
-type Front struct {
-	Servers map[string]*Endpoint
-	Hosts   func(host string) bool // reports whether clients may use a host name or address (without port) for this machine
-	Tokens  bearer.Tokens          // bearer tokens, of which clients must send one; nil requires none
-	Clock   func() time.Time
+type HTTPFrontEnd struct {
+	Servers       map[string]*Endpoint
+	IsAllowedHost func(host string) bool // reports whether clients may use a host name or address (without port) for this machine
+	Tokens        bearer.Tokens          // bearer tokens, of which clients must send one; nil requires none
+	Clock         func() time.Time
 
 	mu            sync.Mutex
 	bodyBytes     int
@@ -55,13 +55,13 @@ func LoopbackHost(host string) bool {
 }
 
 // ServeHTTP answers one request.
-func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (f *HTTPFrontEnd) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	host := hostOf(req.Host)
 	client, authorized := f.clientName(req)
 	origin := req.Header.Values("Origin")
 	switch {
-	case !f.Hosts(host):
+	case !f.IsAllowedHost(host):
 		refuseHTTP(w, http.StatusForbidden, nil, codeInvalidRequest, "the Host header names another server; use an address that shield mcp serve prints")
 		return
 	case len(origin) > 1 || len(origin) == 1 && !f.isOwnOrigin(origin[0]):
@@ -83,12 +83,12 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	if !f.reserve(0) {
+	if !f.tryReserveBodyBytesOrExchange(0) {
 		refuseHTTP(w, http.StatusServiceUnavailable, nil, codeInternalError, "too many requests are in progress; try again later")
 		return
 	}
 	defer f.release(0)
-	x := &exchange{endpoint: e, client: client, req: req, stream: newResponseStream(w, f.Clock), writer: w}
+	x := &exchange{endpoint: e, clientName: client, req: req, stream: newResponseStream(w, f.Clock), writer: w}
 	switch req.Method {
 	case http.MethodPost:
 		f.post(x)
@@ -111,14 +111,14 @@ func hostOf(hostport string) string {
 
 // isOwnOrigin reports whether a web page of an origin may call this server: its host must be a name of
 // this machine.
-func (f *Front) isOwnOrigin(origin string) bool {
+func (f *HTTPFrontEnd) isOwnOrigin(origin string) bool {
 	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && f.Hosts(u.Hostname())
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && f.IsAllowedHost(u.Hostname())
 }
 
 // clientName returns the name of the client that sent a request: the name of its token or, if tokens have
 // no names or are not required, its address.
-func (f *Front) clientName(req *http.Request) (name string, authorized bool) {
+func (f *HTTPFrontEnd) clientName(req *http.Request) (name string, authorized bool) {
 	if f.Tokens != nil {
 		if name, authorized = f.Tokens.ClientName(req.Header); name != "" || !authorized {
 			return name, authorized
@@ -127,16 +127,16 @@ func (f *Front) clientName(req *http.Request) (name string, authorized bool) {
 	return hostOf(req.RemoteAddr), true
 }
 
-// reserve reserves one exchange if bytes is 0, and otherwise that many bytes for the body of a
+// tryReserveBodyBytesOrExchange reserves one exchange if bytes is 0, and otherwise that many bytes for the body of a
 // request. It returns false if that would exceed [maxExchanges] or [maxTotalBodyBytes].
-func (f *Front) reserve(bytes int) bool {
+func (f *HTTPFrontEnd) tryReserveBodyBytesOrExchange(bytesOrZeroForExchange int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if bytes > 0 {
-		if f.bodyBytes+bytes > maxTotalBodyBytes {
+	if bytesOrZeroForExchange > 0 {
+		if f.bodyBytes+bytesOrZeroForExchange > maxTotalBodyBytes {
 			return false
 		}
-		f.bodyBytes += bytes
+		f.bodyBytes += bytesOrZeroForExchange
 		return true
 	}
 	if f.openExchanges >= maxExchanges {
@@ -146,7 +146,7 @@ func (f *Front) reserve(bytes int) bool {
 	return true
 }
 
-func (f *Front) release(bytes int) {
+func (f *HTTPFrontEnd) release(bytes int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if bytes > 0 {
@@ -157,7 +157,7 @@ func (f *Front) release(bytes int) {
 }
 
 // post handles a client's POST request.
-func (f *Front) post(x *exchange) {
+func (f *HTTPFrontEnd) post(x *exchange) {
 	refuse := func(status, code int, id []byte, why string) { refuseHTTP(x.writer, status, id, code, why) }
 	media, params, err := mime.ParseMediaType(x.req.Header.Get("Content-Type"))
 	charset := params["charset"]
@@ -169,7 +169,7 @@ func (f *Front) post(x *exchange) {
 	if n := x.req.ContentLength; n >= 0 && n < maxBodyBytes {
 		room = int(n) + 1
 	}
-	if !f.reserve(room) {
+	if !f.tryReserveBodyBytesOrExchange(room) {
 		refuse(http.StatusServiceUnavailable, codeInternalError, nil, "too many messages are in progress; try again later")
 		return
 	}
@@ -215,7 +215,7 @@ func parseBody(raw []byte) (*message, error) {
 func headerMismatch(h http.Header, m *message) string {
 	version := stringMember(objectMember(m.params, "_meta"), "io.modelcontextprotocol/protocolVersion")
 	for _, one := range []struct{ header, want string }{
-		{"Mcp-Method", m.method}, {"Mcp-Name", messageSubject(m)}, {"Mcp-Protocol-Version", version},
+		{"Mcp-Method", m.method}, {"Mcp-Name", mcpNameHeaderValue(m)}, {"Mcp-Protocol-Version", version},
 	} {
 		said, ok := decodeHeader(h.Get(one.header))
 		if h.Values(one.header) == nil || one.header == "Mcp-Protocol-Version" && version == "" {
@@ -228,9 +228,9 @@ func headerMismatch(h http.Header, m *message) string {
 	return ""
 }
 
-// messageSubject returns the name, URI or task ID that a message refers to, which the HTTP header
+// mcpNameHeaderValue returns the name, URI or task ID that a message refers to, which the HTTP header
 // Mcp-Name must repeat; "" for other methods.
-func messageSubject(m *message) string {
+func mcpNameHeaderValue(m *message) string {
 	of, _, _ := strings.Cut(m.method, "/")
 	switch of {
 	case "tools", "prompts":
@@ -301,15 +301,15 @@ func refuseHTTP(w http.ResponseWriter, status int, id []byte, code int, why stri
 	_, _ = w.Write(errorResponse(id, code, "shield: "+why))
 }
 
-// An Endpoint is one server behind a [Front].
+// An Endpoint is one server behind a [HTTPFrontEnd].
 type Endpoint struct {
 	opts    Options
 	catalog *catalog
 	backend serverBackend
 
-	mu         sync.Mutex
-	sessions   map[string]*session
-	useCounter uint64
+	mu                sync.Mutex
+	sessions          map[string]*session
+	sessionUseCounter uint64
 }
 
 // serverBackend is how a server is reached. Each method answers its exchange.
@@ -324,12 +324,12 @@ type serverBackend interface {
 
 // A session is the state of the exchanges with the same Mcp-Session-Id.
 type session struct {
-	id            string
-	client        string // the client that began it; other clients cannot use it
-	gateway       *Gateway
-	process       *localProcess // process of a server on standard input and output
-	openExchanges int           // number of open exchanges
-	lastUse       uint64        // sequence number of the last use
+	id                    string
+	client                string // the client that began it; other clients cannot use it
+	gateway               *Gateway
+	process               *localProcess // process of a server on standard input and output
+	openExchanges         int           // number of open exchanges
+	lastUseSequenceNumber uint64        // sequence number of the last use
 }
 
 // Close ends the processes and sessions of the endpoint.
@@ -347,11 +347,11 @@ func (e *Endpoint) Close() {
 }
 
 // gatewayFor returns a gateway for a client: for one connection, or for requests without a session.
-func (e *Endpoint) gatewayFor(client string, connected bool) *Gateway {
+func (e *Endpoint) gatewayFor(client string, hasSession bool) *Gateway {
 	opts := e.opts
 	if opts.JudgeFor != nil {
 		connection := ""
-		if connected {
+		if hasSession {
 			connection = newID() // do not log the server's own session ID, which is a credential
 		}
 		opts.Judge, opts.Session = opts.JudgeFor(client, connection)
@@ -371,8 +371,8 @@ func (e *Endpoint) findSession(h http.Header, client string) (*session, bool) {
 	if s == nil || s.client != client {
 		return nil, false
 	}
-	e.useCounter++
-	s.openExchanges, s.lastUse = s.openExchanges+1, e.useCounter
+	e.sessionUseCounter++
+	s.openExchanges, s.lastUseSequenceNumber = s.openExchanges+1, e.sessionUseCounter
 	return s, true
 }
 
@@ -394,7 +394,7 @@ func (e *Endpoint) storeSession(s *session) bool {
 	if len(e.sessions) >= e.backend.maxSessions() {
 		var oldest *session
 		for _, other := range e.sessions {
-			if other.openExchanges == 0 && (oldest == nil || other.lastUse < oldest.lastUse) {
+			if other.openExchanges == 0 && (oldest == nil || other.lastUseSequenceNumber < oldest.lastUseSequenceNumber) {
 				oldest = other
 			}
 		}
@@ -404,8 +404,8 @@ func (e *Endpoint) storeSession(s *session) bool {
 		delete(e.sessions, oldest.id)
 		go e.backend.endSession(oldest)
 	}
-	e.useCounter++
-	s.lastUse = e.useCounter
+	e.sessionUseCounter++
+	s.lastUseSequenceNumber = e.sessionUseCounter
 	e.sessions[s.id] = s
 	return true
 }

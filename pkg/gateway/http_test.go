@@ -78,13 +78,13 @@ func (f *fakeRemote) told(method string) (n int) {
 }
 
 // front returns the address of a server behind a front.
-func front(t testing.TB, url string, change func(*Front, *Options)) string {
-	opts := Options{Judge: &fakeJudge{}, Server: Server{Name: "s"}, Mode: Flag, Pins: openTestPins(t, t.TempDir(), "s")}
-	f := &Front{Hosts: LoopbackHost, Clock: time.Now}
+func front(t testing.TB, url string, change func(*HTTPFrontEnd, *Options)) string {
+	opts := Options{Judge: &fakeJudge{}, Server: Server{Name: "s"}, ResultFindingsMode: FindingsModeReportOnly, AcceptedToolPins: openTestPins(t, t.TempDir(), "s")}
+	f := &HTTPFrontEnd{IsAllowedHost: LoopbackHost, Clock: time.Now}
 	if change != nil {
 		change(f, &opts)
 	}
-	e := NewRemote(opts, url, "the-servers-own-token")
+	e := NewEndpointForHTTPServer(opts, url, "the-servers-own-token")
 	f.Servers = map[string]*Endpoint{"s": e}
 	s := httptest.NewServer(f)
 	t.Cleanup(func() {
@@ -147,7 +147,7 @@ func tokensOf(names ...string) bearer.Tokens {
 func TestFrontRefuses(t *testing.T) {
 	t.Parallel()
 	remote := newFakeRemote(t, nil)
-	url := front(t, remote.URL, func(f *Front, _ *Options) { f.Tokens = tokensOf("") })
+	url := front(t, remote.URL, func(f *HTTPFrontEnd, _ *Options) { f.Tokens = tokensOf("") })
 	auth := "Authorization: Bearer a-token-of-clients"
 	for _, one := range []struct {
 		name, url, body string
@@ -214,7 +214,7 @@ func TestRemoteIsJudged(t *testing.T) {
 	t.Parallel()
 	for _, session := range []bool{true, false} {
 		remote := newFakeRemote(t, nil)
-		url := front(t, remote.URL, func(f *Front, _ *Options) { f.Tokens = tokensOf("") })
+		url := front(t, remote.URL, func(f *HTTPFrontEnd, _ *Options) { f.Tokens = tokensOf("") })
 		headers := []string{"Authorization: Bearer a-token-of-clients", "Cookie: a=b", "X-Api-Key: k", "Mcp-Method: tools/call", "Mcp-Name: echo", "Mcp-Param-X: y"}
 		if session {
 			resp, _ := post(t, url, helloFrame, headers[0])
@@ -402,7 +402,7 @@ func TestParamHeaders(t *testing.T) {
 // TestManySessions holds that of too many sessions those that rest are forgotten.
 func TestManySessions(t *testing.T) {
 	t.Parallel()
-	e := NewRemote(Options{}, "http://127.0.0.1:1", "")
+	e := NewEndpointForHTTPServer(Options{}, "http://127.0.0.1:1", "")
 	for i := range maxRemoteSessions + 10 {
 		if !e.storeSession(&session{id: fmt.Sprint(i), gateway: e.gatewayFor("", false)}) {
 			t.Fatal("a session is refused")

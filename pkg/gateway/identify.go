@@ -10,26 +10,26 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// shipped is an entry of the table of tool classes that shield ships: the packages that contain one
+// packageToolClasses is an entry of the table of tool classes that shield ships: the packages that contain one
 // MCP server, and the class of each of its tools.
-type shipped struct {
-	packages []string
-	classes  map[string]string // tool classes, by the tool's name
+type packageToolClasses struct {
+	packageNames []string
+	classByTool  map[string]string // tool classes, by the tool's name
 }
 
-// ClassOf returns the class that shield ships for a tool of the server that a command line starts; ""
+// PackagedServerToolClass returns the class that shield ships for a tool of the server that a command line starts; ""
 // if it ships none, or if the command line can start anything but a published package (a folder, a URL
 // or a shell).
-func ClassOf(argv []string, tool string) analysis.ToolClass {
-	argv, _ = Unwrap(argv)
+func PackagedServerToolClass(argv []string, toolName string) analysis.ToolClass {
+	argv, _ = UnwrapServerCommand(argv)
 	at := packageIndex(argv)
 	if at < 0 {
 		return ""
 	}
 	name := packageName(argv[at])
 	for i := range shippedClasses {
-		if s := &shippedClasses[i]; slices.Contains(s.packages, name) {
-			return analysis.ToolClass(s.classes[tool])
+		if s := &shippedClasses[i]; slices.Contains(s.packageNames, name) {
+			return analysis.ToolClass(s.classByTool[toolName])
 		}
 	}
 	return ""
@@ -73,13 +73,13 @@ func isPathOrURL(name string) bool {
 
 // An AcceptedTool is the stored information about an accepted tool of a server.
 type AcceptedTool struct {
-	Identity    string // identifies the server's command line, the tool and its definition
-	Description string // the server's description of the tool
+	CombinedServerAndToolHash string // identifies the server's command line, the tool and its definition
+	Description               string // the server's description of the tool
 }
 
-// Accepted returns a tool that a person has accepted, or that was on the server's first list, from the
+// LoadAcceptedTool returns a tool that a person has accepted, or that was on the server's first list, from the
 // server's pins; ok is false if there is none.
-func Accepted(stateDir string, argv []string, name string) (k AcceptedTool, ok bool) {
+func LoadAcceptedTool(stateDir string, argv []string, name string) (k AcceptedTool, ok bool) {
 	parts := []any{}
 	for _, arg := range argv {
 		parts = append(parts, arg)
@@ -93,10 +93,10 @@ func Accepted(stateDir string, argv []string, name string) (k AcceptedTool, ok b
 	if !pinned || pin.Gone {
 		return AcceptedTool{}, false
 	}
-	if v, err := canonjson.Value(pin.Definition, maxDepth); err == nil {
+	if v, err := canonjson.ParseValue(pin.Definition, maxFrameJSONDepth); err == nil {
 		definition, _ := v.(object)
 		k.Description = strings.Join(strings.Fields(stringMember(definition, "description")), " ")
 	}
-	k.Identity = hashParts(id, name, pin.Hash)
+	k.CombinedServerAndToolHash = hashParts(id, name, pin.Hash)
 	return k, true
 }

@@ -29,11 +29,11 @@ func TestClassOf(t *testing.T) {
 		"@modelcontextprotocol/server-filesystem":                                            "",
 		"npx": "",
 	} {
-		if got := ClassOf(strings.Fields(line), "read_file"); got != want {
+		if got := PackagedServerToolClass(strings.Fields(line), "read_file"); got != want {
 			t.Errorf("%s: %q", line, got)
 		}
 	}
-	if got := ClassOf(strings.Fields("npx -y @modelcontextprotocol/server-filesystem"), "move_file"); got != "" {
+	if got := PackagedServerToolClass(strings.Fields("npx -y @modelcontextprotocol/server-filesystem"), "move_file"); got != "" {
 		t.Errorf("a tool that is not in the table: %q", got)
 	}
 }
@@ -44,13 +44,13 @@ func TestAccepted(t *testing.T) {
 	state := t.TempDir()
 	identity := func(command string, tools ...string) string {
 		t.Helper()
-		c := connect(t, state, func(o *Options) { o.Pins = openTestPins(t, state, command) }, list(tools...))
+		c := connect(t, state, func(o *Options) { o.AcceptedToolPins = openTestPins(t, state, command) }, list(tools...))
 		c.tools()
-		k, _ := Accepted(state, []string{command}, "add")
-		return k.Identity
+		k, _ := LoadAcceptedTool(state, []string{command}, "add")
+		return k.CombinedServerAndToolHash
 	}
 	first := identity("one", named("add", "Adds."))
-	if k, ok := Accepted(state, []string{"one"}, "add"); !ok || k.Description != "Adds." || first == "" {
+	if k, ok := LoadAcceptedTool(state, []string{"one"}, "add"); !ok || k.Description != "Adds." || first == "" {
 		t.Errorf("%v %+v", ok, k)
 	}
 	if identity("one", named("add", "Adds.")) != first {
@@ -59,10 +59,10 @@ func TestAccepted(t *testing.T) {
 	if got := identity("two", named("add", "Adds.")); got == first || got == "" {
 		t.Error("another server has the same identity")
 	}
-	if _, ok := Accepted(state, []string{"one"}, "other"); ok {
+	if _, ok := LoadAcceptedTool(state, []string{"one"}, "other"); ok {
 		t.Error("a tool that was never listed is known")
 	}
-	if _, ok := Accepted(state, []string{"never started"}, "add"); ok {
+	if _, ok := LoadAcceptedTool(state, []string{"never started"}, "add"); ok {
 		t.Error("a server that was never started is known")
 	}
 	if identity("one", named("add", "Adds, and more.")) != first {

@@ -22,8 +22,8 @@ func (g *Gateway) refusalReason(ctx context.Context, c *pendingCall, m *message)
 	if err != nil {
 		return "blocked by shield: " + err.Error()
 	}
-	if !g.wasAsked(c, m.params, false) {
-		c.answersUnasked = true
+	if !g.answersAskedQuestions(c, m.params, false) {
+		c.answersUnaskedQuestion = true
 		return notAskedRefusal
 	}
 	a, err := action.Parse(p.actionRecord(m.id, g.opts.Session))
@@ -36,16 +36,16 @@ func (g *Gateway) refusalReason(ctx context.Context, c *pendingCall, m *message)
 	}
 	v := g.opts.Judge.Evaluate(ctx, a)
 	if v.Decision == verdict.Allow && ctx.Err() != nil {
-		v.Decision, v.Reasoning = verdict.Block, fmt.Sprintf("no verdict within %v; try again, or run 'shield doctor'", g.opts.Timeout)
+		v.Decision, v.Reasoning = verdict.Block, fmt.Sprintf("no verdict within %v; try again, or run 'shield doctor'", g.opts.JudgeTimeout)
 	}
-	if err := g.opts.Recorder.writeRow(g.opts.Server.Name, c, a, &v); err != nil && v.Decision == verdict.Allow {
+	if err := g.opts.CorpusRecorder.writeRow(g.opts.Server.Name, c, a, &v); err != nil && v.Decision == verdict.Allow {
 		v.Decision, v.Reasoning = verdict.Block, "the file of --record cannot be written (check its folder): "+err.Error()
 	}
 	if v.Decision != verdict.Allow {
 		return "blocked by shield: " + v.Reasoning
 	}
-	if !g.wasAsked(c, m.params, true) { // another request has answered the question meanwhile
-		c.answersUnasked = true
+	if !g.answersAskedQuestions(c, m.params, true) { // another request has answered the question meanwhile
+		c.answersUnaskedQuestion = true
 		return notAskedRefusal
 	}
 	return ""
@@ -95,9 +95,9 @@ func (g *Gateway) proposeAction(ctx context.Context, c *pendingCall, m *message)
 	p := &proposedAction{cwd: g.opts.WorkingDir}
 	switch m.method {
 	case "tools/call":
-		c.subject = stringMember(m.params, "name")
+		c.requestTargetNameURIOrID = stringMember(m.params, "name")
 		g.loadToolList(ctx, c.route, m.params)
-		t, kind, why := g.callableTool(c.subject)
+		t, kind, why := g.callableTool(c.requestTargetNameURIOrID)
 		if why != "" {
 			return nil, errors.New(why)
 		}
@@ -109,34 +109,34 @@ func (g *Gateway) proposeAction(ctx context.Context, c *pendingCall, m *message)
 			return nil, err
 		}
 	case "resources/read", "resources/subscribe":
-		c.subject = stringMember(m.params, "uri")
-		if err := mapResource(p, c.subject); err != nil {
+		c.requestTargetNameURIOrID = stringMember(m.params, "uri")
+		if err := setResourceReadAction(p, c.requestTargetNameURIOrID); err != nil {
 			return nil, err
 		}
 	case "prompts/get":
-		c.subject = stringMember(m.params, "name")
+		c.requestTargetNameURIOrID = stringMember(m.params, "name")
 		p.actionType = g.serverActionType("get_prompt")
-		p.payload = object{"prompt": c.subject, "arguments": arguments}
+		p.payload = object{"prompt": c.requestTargetNameURIOrID, "arguments": arguments}
 	case "completion/complete":
-		c.subject = stringMember(objectMember(m.params, "ref"), "name") + stringMember(objectMember(m.params, "ref"), "uri")
+		c.requestTargetNameURIOrID = stringMember(objectMember(m.params, "ref"), "name") + stringMember(objectMember(m.params, "ref"), "uri")
 		p.actionType = g.serverActionType("suggest_completion")
 		p.payload = object{"argument": m.params["argument"], "context": m.params["context"]}
 	case "tasks/get", "tasks/result", "tasks/update":
-		c.subject = stringMember(m.params, "taskId")
+		c.requestTargetNameURIOrID = stringMember(m.params, "taskId")
 		p.actionType = g.serverActionType("get_task")
-		p.payload = object{"task": c.subject, "answers": m.params["inputResponses"]}
+		p.payload = object{"task": c.requestTargetNameURIOrID, "answers": m.params["inputResponses"]}
 		c.hasOutputSchema = true // the results are those of a tool with an output schema
 	default:
 		return nil, fmt.Errorf("shield cannot judge the method %s; do not use it", m.method)
 	}
-	if c.subject == "" {
+	if c.requestTargetNameURIOrID == "" {
 		return nil, fmt.Errorf("the request %s has no name, URI or task; set one", m.method)
 	}
 	about := m.method
 	if strings.HasPrefix(about, "tasks/") { // a task's tasks/update request can answer questions in the result of its other requests
 		about = "tasks"
 	}
-	c.requestDigest = hashParts(about, g.opts.Session, c.subject, canonjson.AppendValue(nil, arguments))
+	c.requestDigest = hashParts(about, g.opts.Session, c.requestTargetNameURIOrID, canonjson.AppendValue(nil, arguments))
 	return p, nil
 }
 
@@ -167,9 +167,9 @@ func (g *Gateway) serverActionType(name string) string {
 	return "mcp__" + g.opts.Server.Name + "__" + name
 }
 
-// mapResource fills in the action of reading a URI. A custom scheme names a server's own object or a
+// setResourceReadAction fills in the action of reading a URI. A custom scheme names a server's own object or a
 // file: its path is judged as a file, so that protected files stay protected.
-func mapResource(p *proposedAction, uri string) error {
+func setResourceReadAction(p *proposedAction, uri string) error {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme == "" {
 		return errors.New("uri: expected a URL with a scheme, such as https://HOST/PATH")

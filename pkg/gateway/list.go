@@ -32,7 +32,7 @@ func (g *Gateway) answerToolList(c *pendingCall, m *message, result object) {
 // filterToolPage processes a page of a tool list. It returns the texts of the tools that the client can see, and
 // whether these are all of them.
 func (g *Gateway) filterToolPage(m *message, result object, l *toolListing) (kept [][]byte, whole bool, err error) {
-	raws, err := toolTexts(m)
+	raws, err := rawToolDefinitions(m)
 	if err != nil {
 		return nil, false, err
 	}
@@ -105,7 +105,7 @@ func (g *Gateway) askServer(ctx context.Context, r *route, method string, params
 	g.ownRequestCount++
 	id := fmt.Appendf(nil, `"shield-%d"`, g.ownRequestCount)
 	g.mu.Unlock()
-	c := &pendingCall{route: r, id: id, method: method, ownResponse: make(chan *message, 1), cancel: func() {}}
+	c := &pendingCall{route: r, id: id, method: method, gatewayRequestResponse: make(chan *message, 1), cancel: func() {}}
 	if g.addCall(c) != nil {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (g *Gateway) askServer(ctx context.Context, r *route, method string, params
 	g.mu.Unlock()
 	if r.sendToServer(rec) == nil {
 		select {
-		case m := <-c.ownResponse:
+		case m := <-c.gatewayRequestResponse:
 			if m != nil && m.rpcError == nil {
 				return m
 			}
@@ -127,13 +127,13 @@ func (g *Gateway) askServer(ctx context.Context, r *route, method string, params
 	return nil
 }
 
-// toolTexts returns the texts of the tools in the response to tools/list.
-func toolTexts(m *message) ([][]byte, error) {
-	for _, member := range m.members {
+// rawToolDefinitions returns the texts of the tools in the response to tools/list.
+func rawToolDefinitions(listResponse *message) ([][]byte, error) {
+	for _, member := range listResponse.members {
 		if member.Name != "result" {
 			continue
 		}
-		list, err := canonjson.Object(nil, member.Raw, maxDepth)
+		list, err := canonjson.ParseObjectMembers(nil, member.Raw, maxFrameJSONDepth)
 		if err != nil {
 			return nil, err
 		}
@@ -164,7 +164,7 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 			k.tools = map[string]*tool{} // no tool can be called
 		}
 	}()
-	if g.opts.Pins == nil {
+	if g.opts.AcceptedToolPins == nil {
 		return nil, errors.New("there is no state folder; set HOME or --state")
 	}
 	first := l.tools == nil
@@ -192,17 +192,17 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 		return nil, err
 	}
 	withheld = map[string]string{}
-	err = g.opts.Pins.update(context.Background(), func(f *PinFile) error {
+	err = g.opts.AcceptedToolPins.update(context.Background(), func(f *PinFile) error {
 		if first && l.complete {
 			l.isFirstList = !f.FirstListAccepted
 			for name := range f.Tools {
-				if name != instructionsName { // tools are pinned from an incomplete first list: do not accept a second first list
+				if name != instructionsPinName { // tools are pinned from an incomplete first list: do not accept a second first list
 					f.FirstListAccepted, l.isFirstList = true, false
 				}
 			}
 		}
 		for _, t := range tools {
-			if why := f.judgeTool(t, l.isFirstList, others); why != "" {
+			if why := f.toolWithholdReason(t, l.isFirstList, others); why != "" {
 				withheld[t.name] = why
 			}
 		}
@@ -215,9 +215,9 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 	return withheld, err
 }
 
-// judgeTool compares a tool with the pins, and returns why it is withheld; "" if it is accepted. With
+// toolWithholdReason compares a tool with the pins, and returns why it is withheld; "" if it is accepted. With
 // trust (the first list), a tool without suspicious findings is accepted.
-func (f *PinFile) judgeTool(t *tool, trust bool, others []PinFile) string {
+func (f *PinFile) toolWithholdReason(t *tool, isFirstList bool, others []PinFile) string {
 	pin, pinned := f.Tools[t.name]
 	if pinned && pin.Hash == t.hash {
 		pin.Gone = false
@@ -229,7 +229,7 @@ func (f *PinFile) judgeTool(t *tool, trust bool, others []PinFile) string {
 	switch {
 	case pinned:
 		why = append(why, "its definition changed after the user accepted it")
-	case !trust:
+	case !isFirstList:
 		why = append(why, "it is new, and the user has not accepted it yet")
 		if old := f.renamedFrom(t); old != "" {
 			why = append(why, "its definition is that of the accepted tool "+old+", so it was renamed")
@@ -254,7 +254,7 @@ func (f *PinFile) judgeTool(t *tool, trust bool, others []PinFile) string {
 // there is none.
 func (f *PinFile) renamedFrom(t *tool) string {
 	same := func(definition []byte) string {
-		v, err := canonjson.Value(definition, maxDepth)
+		v, err := canonjson.ParseValue(definition, maxFrameJSONDepth)
 		o, ok := v.(object)
 		if err != nil || !ok {
 			return ""
@@ -277,21 +277,21 @@ func (f *PinFile) renamedFrom(t *tool) string {
 // longer listed.
 func (f *PinFile) markGone(listed map[string]*tool) {
 	for name, pin := range f.Tools {
-		if gone := listed[name] == nil; name != instructionsName && pin.Gone != gone {
+		if gone := listed[name] == nil; name != instructionsPinName && pin.Gone != gone {
 			pin.Gone = gone
 			f.Tools[name] = pin
 		}
 	}
-	maps.DeleteFunc(f.Waiting, func(name string, _ WaitingTool) bool { return name != instructionsName && listed[name] == nil })
+	maps.DeleteFunc(f.Waiting, func(name string, _ WaitingTool) bool { return name != instructionsPinName && listed[name] == nil })
 }
 
 // otherServerPins returns the pins of the other servers.
 func (g *Gateway) otherServerPins() ([]PinFile, error) {
-	all, damaged, err := AllPins(g.opts.Pins.stateDir)
+	all, damaged, err := AllPins(g.opts.AcceptedToolPins.stateDir)
 	for _, d := range damaged {
 		g.notify("shield cannot detect whether the server's tools imitate another server's tools: %v", d)
 	}
-	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.Pins.pinFileID }), err
+	return slices.DeleteFunc(all, func(f PinFile) bool { return f.ID == g.opts.AcceptedToolPins.pinFileID }), err
 }
 
 // shadowingReason returns which tool of another server a tool imitates or mentions; "" if none. The same tool
@@ -303,11 +303,11 @@ func shadowingReason(t *tool, others []PinFile) string {
 		for _, name := range sorted.Keys(f.Tools) {
 			pin := f.Tools[name]
 			switch {
-			case name == instructionsName || pin.Hash == t.hash:
+			case name == instructionsPinName || pin.Hash == t.hash:
 			case comparableName(name) == plain && f.Tools[t.name].Hash != t.hash:
-				return fmt.Sprintf("the server %s already has a tool of this name", f.Server)
+				return fmt.Sprintf("the server %s already has a tool of this name", f.ServerName)
 			case comparableName(name) != plain && isDistinctiveName(name) && mentions(said, name):
-				return fmt.Sprintf("its description names %s, a tool of the server %s", name, f.Server)
+				return fmt.Sprintf("its description names %s, a tool of the server %s", name, f.ServerName)
 			}
 		}
 	}
@@ -316,7 +316,7 @@ func shadowingReason(t *tool, others []PinFile) string {
 
 // comparableName returns a name in lower case, without separators, and with look-alike letters folded.
 func comparableName(s string) string {
-	return separatorRemover.Replace(strings.ToLower(decode.Fold(s)))
+	return separatorRemover.Replace(strings.ToLower(decode.FoldUnicodeLookalikes(s)))
 }
 
 var separatorRemover = strings.NewReplacer("_", "", "-", "", ".", "", "/", "")
@@ -333,38 +333,38 @@ func mentions(s, name string) bool {
 			return false
 		}
 		before, after := rest[:i], rest[i+len(name):]
-		if !endsInWord(before) && !beginsWithWord(after) {
+		if !endsWithWordByte(before) && !beginsWithWordByte(after) {
 			return true
 		}
 		rest = after
 	}
 }
 
-func endsInWord(s string) bool     { return s != "" && isWordByte(s[len(s)-1]) }
-func beginsWithWord(s string) bool { return s != "" && isWordByte(s[0]) }
+func endsWithWordByte(s string) bool   { return s != "" && isWordByte(s[len(s)-1]) }
+func beginsWithWordByte(s string) bool { return s != "" && isWordByte(s[0]) }
 func isWordByte(c byte) bool {
 	return c == '_' || c == '-' || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
 }
 
 // callableTool returns a tool by its name and the action type that a person gave it, if any, or why it
 // must not be called.
-func (g *Gateway) callableTool(name string) (t *tool, kind, why string) {
+func (g *Gateway) callableTool(toolName string) (t *tool, acceptedActionType, refusalReason string) {
 	g.catalog.mu.Lock()
 	defer g.catalog.mu.Unlock()
-	t = g.catalog.tools[name]
-	pins := g.opts.Pins
+	t = g.catalog.tools[toolName]
+	pins := g.opts.AcceptedToolPins
 	switch {
-	case name == "":
+	case toolName == "":
 		return nil, "", "the call names no tool; set params.name"
 	case t == nil:
-		return nil, "", fmt.Sprintf("the server has not listed a tool %q; list the tools first", canonjson.Quote(name))
+		return nil, "", fmt.Sprintf("the server has not listed a tool %q; list the tools first", canonjson.Quote(toolName))
 	}
 	if err := pins.refresh(); err != nil {
 		return nil, "", err.Error()
 	}
-	pin := pins.content.Tools[name]
+	pin := pins.content.Tools[toolName]
 	if pin.Hash != t.hash {
-		return nil, "", fmt.Sprintf("the tool %s is withheld: %s; ask the user to review it with: shield mcp tools diff %s", name, pins.content.Waiting[name].Why, g.opts.Server.Name)
+		return nil, "", fmt.Sprintf("the tool %s is withheld: %s; ask the user to review it with: shield mcp tools diff %s", toolName, pins.content.Waiting[toolName].Why, g.opts.Server.Name)
 	}
 	return t, pin.ActionType, ""
 }
@@ -378,16 +378,16 @@ func (g *Gateway) answerInitialize(c *pendingCall, m *message, result object) {
 		return
 	}
 	why := ""
-	if g.opts.Pins == nil {
+	if g.opts.AcceptedToolPins == nil {
 		why = "there is no state folder; set HOME or --state"
 	} else {
-		t := &tool{name: instructionsName, definition: canonjson.AppendValue(nil, object{"instructions": said})}
+		t := &tool{name: instructionsPinName, definition: canonjson.AppendValue(nil, object{"instructions": said})}
 		t.hash = hashParts(t.definition)
-		_, t.findings = toolExaminer{}.Examine(said)
+		_, t.findings = toolExaminer{}.CleanTextAndFindings(said)
 		g.catalog.mu.Lock()
-		err := g.opts.Pins.update(context.Background(), func(f *PinFile) error {
-			_, known := f.Tools[instructionsName]
-			why = f.judgeTool(t, !f.FirstListAccepted && !known, nil)
+		err := g.opts.AcceptedToolPins.update(context.Background(), func(f *PinFile) error {
+			_, known := f.Tools[instructionsPinName]
+			why = f.toolWithholdReason(t, !f.FirstListAccepted && !known, nil)
 			return nil
 		})
 		g.catalog.mu.Unlock()

@@ -15,9 +15,9 @@ const (
 	maxPooledProcesses = 8  // processes for requests without a session, each for one request at a time
 )
 
-// NewLocal returns an endpoint for a server on standard input and output. start starts a process: one
+// NewEndpointForStdioServer returns an endpoint for a server on standard input and output. start starts a process: one
 // for each session, and up to maxPooledProcesses that are reused for requests without a session.
-func NewLocal(opts Options, start func() (*Process, error)) *Endpoint {
+func NewEndpointForStdioServer(opts Options, start func() (*Process, error)) *Endpoint {
 	return newEndpoint(opts, &localServer{start: start, processSlots: make(chan struct{}, maxPooledProcesses)})
 }
 
@@ -33,29 +33,29 @@ type localServer struct {
 // A localProcess is a server process with its gateway.
 type localProcess struct {
 	gateway     *Gateway
-	client      string // the only client that uses the process
+	clientName  string // the only client that uses the process
 	process     *Process
-	input       *outbox
+	stdinQueue  *outbox
 	outputEnded chan struct{} // closed when the process sends no more messages
 
-	mu       sync.Mutex
-	streams  []*responseStream // streams of open exchanges, in order of arrival
-	listener *responseStream   // receives messages that belong to no request; nil if no client listens
+	mu                       sync.Mutex
+	streams                  []*responseStream // streams of open exchanges, in order of arrival
+	unsolicitedMessageStream *responseStream   // receives messages that belong to no request; nil if no client listens
 }
 
-// startFor starts a process for the client of an exchange.
-func (l *localServer) startFor(x *exchange, connected bool) (*localProcess, error) {
+// startProcessFor starts a process for the client of an exchange.
+func (l *localServer) startProcessFor(x *exchange, hasSession bool) (*localProcess, error) {
 	p, err := l.start()
 	if err != nil {
 		return nil, err
 	}
-	g := x.endpoint.gatewayFor(x.client, connected)
-	one := &localProcess{gateway: g, client: x.client, process: p, input: newOutbox(p.In, g.maxQueue), outputEnded: make(chan struct{})}
+	g := x.endpoint.gatewayFor(x.clientName, hasSession)
+	one := &localProcess{gateway: g, clientName: x.clientName, process: p, stdinQueue: newOutbox(p.ToPeer, g.queuedByteLimit), outputEnded: make(chan struct{})}
 	go func() {
 		defer close(one.outputEnded)
-		err := g.fromServer(&route{client: one, server: one.input}, newFrameReader(p.Out, g.maxFrame))
-		g.failOpenCalls()
-		one.input.close()
+		err := g.handleServerFrames(&route{client: one, server: one.stdinQueue}, newFrameReader(p.FromPeer, g.frameByteLimit))
+		g.failPendingCalls()
+		one.stdinQueue.close()
 		_ = p.End(!errors.Is(err, io.EOF)) // kill it at once unless it ended by itself
 	}()
 	return one, nil
@@ -63,7 +63,7 @@ func (l *localServer) startFor(x *exchange, connected bool) (*localProcess, erro
 
 // stop ends the process.
 func (p *localProcess) stop() {
-	p.input.close()
+	p.stdinQueue.close()
 	<-p.outputEnded
 }
 
@@ -77,16 +77,16 @@ func (p *localProcess) ended() bool {
 	}
 }
 
-// put sends a message that belongs to no request to the listening client, or else to the stream of the
+// acceptFrame sends a message that belongs to no request to the listening client, or else to the stream of the
 // latest open request.
-func (p *localProcess) put(raw []byte, wait bool) bool {
+func (p *localProcess) acceptFrame(raw []byte, wait bool) bool {
 	p.mu.Lock()
-	to := p.listener
+	to := p.unsolicitedMessageStream
 	if to == nil && len(p.streams) > 0 {
 		to = p.streams[len(p.streams)-1]
 	}
 	p.mu.Unlock()
-	return to != nil && to.put(raw, wait)
+	return to != nil && to.acceptFrame(raw, wait)
 }
 
 func (p *localProcess) addStream(s *responseStream) {
@@ -99,8 +99,8 @@ func (p *localProcess) removeStream(s *responseStream) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.streams = slices.DeleteFunc(p.streams, func(other *responseStream) bool { return other == s })
-	if p.listener == s {
-		p.listener = nil
+	if p.unsolicitedMessageStream == s {
+		p.unsolicitedMessageStream = nil
 	}
 }
 
@@ -108,16 +108,16 @@ func (p *localProcess) removeStream(s *responseStream) {
 func (p *localProcess) handle(x *exchange, m *message) {
 	ctx, cancel := context.WithCancel(x.req.Context())
 	defer cancel()
-	r := &route{client: x.stream, server: p.input, stream: x.stream}
+	r := &route{client: x.stream, server: p.stdinQueue, stream: x.stream}
 	if !m.isRequest() {
-		p.gateway.clientMessage(ctx, r, m)
+		p.gateway.handleClientMessage(ctx, r, m)
 		x.writer.WriteHeader(http.StatusAccepted)
 		return
 	}
 	p.addStream(x.stream)
 	defer p.removeStream(x.stream)
-	p.gateway.clientMessage(ctx, r, m)
-	x.waitForEnd()
+	p.gateway.handleClientMessage(ctx, r, m)
+	x.waitForResponseOrDisconnect()
 }
 
 func (l *localServer) maxSessions() int { return maxLocalSessions }
@@ -130,12 +130,12 @@ func (l *localServer) handlePost(x *exchange, s *session, m *message) {
 		return
 	}
 	if m.method == "initialize" {
-		one, err := l.startFor(x, true)
+		one, err := l.startProcessFor(x, true)
 		if err != nil {
 			refuseHTTP(x.writer, http.StatusBadGateway, m.id, codeInternalError, err.Error())
 			return
 		}
-		s = &session{id: newID(), client: x.client, gateway: one.gateway, process: one, openExchanges: 1}
+		s = &session{id: newID(), client: x.clientName, gateway: one.gateway, process: one, openExchanges: 1}
 		if !x.endpoint.storeSession(s) {
 			one.stop()
 			refuseHTTP(x.writer, http.StatusServiceUnavailable, m.id, codeInternalError, "too many sessions are open; end one with DELETE, or try again later")
@@ -179,7 +179,7 @@ func (l *localServer) takeProcess(x *exchange) (*localProcess, error) {
 	}
 	l.idle = slices.DeleteFunc(l.idle, (*localProcess).ended)
 	for i, one := range l.idle {
-		if one.client == x.client {
+		if one.clientName == x.clientName {
 			l.idle = slices.Delete(l.idle, i, i+1)
 			return one, nil
 		}
@@ -188,7 +188,7 @@ func (l *localServer) takeProcess(x *exchange) (*localProcess, error) {
 		go l.idle[0].stop()
 		l.idle = slices.Delete(l.idle, 0, 1)
 	}
-	one, err := l.startFor(x, false)
+	one, err := l.startProcessFor(x, false)
 	if err != nil {
 		<-l.processSlots
 	}
@@ -225,9 +225,9 @@ func (l *localServer) close() {
 func (l *localServer) handleGet(x *exchange, s *session) {
 	p := s.process
 	p.mu.Lock()
-	taken := p.listener != nil
+	taken := p.unsolicitedMessageStream != nil
 	if !taken {
-		p.listener = x.stream
+		p.unsolicitedMessageStream = x.stream
 	}
 	p.mu.Unlock()
 	if taken {
@@ -242,7 +242,7 @@ func (l *localServer) handleGet(x *exchange, s *session) {
 	case <-x.req.Context().Done():
 	case <-x.stream.done:
 	}
-	x.waitForEnd()
+	x.waitForResponseOrDisconnect()
 }
 
 func (l *localServer) handleDelete(x *exchange, s *session) {

@@ -17,9 +17,9 @@ import (
 
 // A Server describes the MCP server behind a gateway.
 type Server struct {
-	Name      string   // for notices, the log and action types
-	KnownName string   // key in the table of known servers; "" if not there
-	Folders   []string // absolute folders that relative paths are resolved against, if the server is given any
+	Name            string   // for notices, the log and action types
+	KnownServerKey  string   // key in the table of known servers; "" if not there
+	PathBaseFolders []string // absolute folders that relative paths are resolved against, if the server is given any
 }
 
 // A knownServer is a server whose tools have entries in the table.
@@ -32,19 +32,19 @@ type knownServer struct {
 
 // A knownTool is the name of an MCP tool and the action that it performs: an action type, which a
 // template of the HTTP request or the command can follow.
-type knownTool struct{ name, action string }
+type knownTool struct{ name, actionType string }
 
 // A shape is a set of tool parameters with a known meaning. The tool must require one name of each
-// list in requiredNames; all its other parameters must be in optionalNames.
-type shape struct {
-	action        string
-	requiredNames [][]string
-	optionalNames []string
+// list in requiredNameAlternatives; all its other parameters must be in optionalNames.
+type toolParameterShape struct {
+	actionType               string
+	requiredNameAlternatives [][]string
+	optionalNames            []string
 }
 
-// methodClass returns how requests of a method are handled: "pass", "list" or "judge"; "" if the
+// methodHandlingClassName returns how requests of a method are handled: "pass", "list" or "judge"; "" if the
 // method is unknown.
-func methodClass(method string) string {
+func methodHandlingClassName(method string) string {
 	for _, c := range methodClasses {
 		if slices.Contains(c.methods, method) {
 			return c.class
@@ -55,16 +55,16 @@ func methodClass(method string) string {
 
 // toolActionType returns the action type of a tool, from the type that a person gave it, the server's
 // package, or the tool's parameters; "" if unknown. sure is false if only the parameters show it.
-func toolActionType(t *tool, s *Server, accepted string) (action string, sure bool) {
-	if accepted != "" {
-		return accepted, true
+func toolActionType(t *tool, s *Server, acceptedActionType string) (actionType string, sure bool) {
+	if acceptedActionType != "" {
+		return acceptedActionType, true
 	}
 	for _, k := range knownServers {
-		if k.name != s.KnownName {
+		if k.name != s.KnownServerKey {
 			continue
 		}
 		if i := slices.IndexFunc(k.tools, func(kt knownTool) bool { return kt.name == t.name }); i >= 0 {
-			return k.tools[i].action, true
+			return k.tools[i].actionType, true
 		}
 	}
 	schema := objectMember(t.parsed, "inputSchema")
@@ -72,16 +72,16 @@ func toolActionType(t *tool, s *Server, accepted string) (action string, sure bo
 	required, _ := schema["required"].([]any)
 	for _, sh := range shapes {
 		if sh.matches(properties, required) {
-			return sh.action, false
+			return sh.actionType, false
 		}
 	}
 	return "", false
 }
 
 // matches reports whether parameters are those of the shape and no others.
-func (sh *shape) matches(properties object, required []any) bool {
+func (sh *toolParameterShape) matches(properties object, required []any) bool {
 	used := map[string]bool{}
-	for _, names := range sh.requiredNames {
+	for _, names := range sh.requiredNameAlternatives {
 		i := slices.IndexFunc(names, func(name string) bool {
 			return stringMember(objectMember(properties, name), "type") == "string" && slices.Contains(required, any(name))
 		})
@@ -136,7 +136,7 @@ func (g *Gateway) setWorkingDir(p *proposedAction) error {
 	if dir := stringMember(p.payload, "repo_path"); strings.HasPrefix(p.actionType, "git_") && filepath.IsAbs(dir) {
 		p.cwd = dir
 	}
-	switch folders := g.opts.Server.Folders; len(folders) {
+	switch folders := g.opts.Server.PathBaseFolders; len(folders) {
 	case 0:
 	case 1:
 		p.cwd = folders[0]
@@ -245,9 +245,9 @@ func NewServer(argv []string, dir, name string) Server {
 	for _, k := range knownServers {
 		for i, arg := range argv {
 			if slices.Contains(k.packages, packageName(arg)) {
-				s.KnownName, at = k.name, i
+				s.KnownServerKey, at = k.name, i
 				if k.operandsAreFolders {
-					s.Folders = operands(argv[i+1:], dir)
+					s.PathBaseFolders = operands(argv[i+1:], dir)
 				}
 				break
 			}
@@ -257,7 +257,7 @@ func NewServer(argv []string, dir, name string) Server {
 		}
 	}
 	if s.Name == "" {
-		s.Name = s.KnownName
+		s.Name = s.KnownServerKey
 	}
 	if s.Name == "" {
 		s.Name = likelyServerName(argv)

@@ -126,11 +126,11 @@ func TestTables(t *testing.T) {
 	}
 	for _, s := range knownServers {
 		for _, tool := range s.tools {
-			check(s.name+" "+tool.name, tool.action)
+			check(s.name+" "+tool.name, tool.actionType)
 		}
 	}
 	for _, s := range shapes {
-		check("shape", s.action)
+		check("shape", s.actionType)
 	}
 }
 
@@ -138,21 +138,21 @@ func TestTables(t *testing.T) {
 func TestWrap(t *testing.T) {
 	t.Parallel()
 	argv := []string{"npx", "-y", "server", "--", "x"}
-	wrapped, did := Wrap("/opt/shield-1", "my server", argv)
+	wrapped, did := WrapServerCommand("/opt/shield-1", "my server", argv)
 	if got := strings.Join(wrapped, " "); !did || got != "/opt/shield-1 mcp --name my-server -- npx -y server -- x" {
 		t.Errorf("%q, %t", got, did)
 	}
-	if again, did := Wrap("/opt/shield-2", "my server", wrapped); did || len(again) != len(wrapped) {
+	if again, did := WrapServerCommand("/opt/shield-2", "my server", wrapped); did || len(again) != len(wrapped) {
 		t.Errorf("a second time: %q", again)
 	}
-	if back, did := Unwrap(wrapped); !did || strings.Join(back, " ") != strings.Join(argv, " ") {
+	if back, did := UnwrapServerCommand(wrapped); !did || strings.Join(back, " ") != strings.Join(argv, " ") {
 		t.Errorf("back: %q", back)
 	}
 	for line, want := range map[string]string{
 		"shield mcp -- a b": "a b", "C:/x/shield.exe mcp --policy strict -- a": "a",
 		"shield mcp tools list": "", "shield mcp --": "", "other mcp -- a": "", "shield exec -- a": "", "a": "", "a mcp --name b --": "",
 	} {
-		back, did := Unwrap(strings.Fields(line))
+		back, did := UnwrapServerCommand(strings.Fields(line))
 		if did != (want != "") || did && strings.Join(back, " ") != want {
 			t.Errorf("%s: %q, %t", line, back, did)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// maxDepth is the maximum nesting of a frame, including the envelope.
-const maxDepth = 64
+// maxFrameJSONDepth is the maximum nesting of a frame, including the envelope.
+const maxFrameJSONDepth = 64
 
 // A message is a frame parsed as JSON-RPC: a request has an id and a method, a notification a method,
 // a response an id and a result or an error.
@@ -48,9 +48,9 @@ func parseMessage(raw []byte) (*message, error) {
 	}
 	m := &message{raw: raw}
 	var err error
-	if m.members, err = canonjson.Object(nil, raw, maxDepth); err != nil {
+	if m.members, err = canonjson.ParseObjectMembers(nil, raw, maxFrameJSONDepth); err != nil {
 		var e *canonjson.Error
-		if errors.As(err, &e) && e.Field != "" && e.Kind != canonjson.Depth {
+		if errors.As(err, &e) && e.Field != "" && e.Kind != canonjson.ErrorKindTooDeep {
 			return nil, fmt.Errorf("%s: %w", e.Field, err)
 		}
 		return nil, err
@@ -146,9 +146,9 @@ func resultResponse(id []byte, result any) []byte {
 
 // toolError returns a tool result that says why the tool did not run. The model can read it, unlike a
 // protocol error.
-func toolError(reason string, stateless bool) object {
+func toolError(reason string, withResultType bool) object {
 	out := object{"content": []any{object{"type": "text", "text": reason}}, "isError": true}
-	if stateless {
+	if withResultType {
 		out["resultType"] = "complete"
 	}
 	return out

@@ -27,11 +27,11 @@ import (
 
 // Limits of pin files.
 const (
-	maxPinFileBytes = 64 << 20 // bytes
-	maxPinFiles     = 500      // pin files that are searched for shadowed tools
-	pinLockWait     = 10 * time.Second
-	pinVersion      = 1
-	maxHashedBytes  = 1 << 30 // bytes of a program that is hashed
+	maxPinFileBytes       = 64 << 20 // bytes
+	maxPinFiles           = 500      // pin files that are searched for shadowed tools
+	pinLockWait           = 10 * time.Second
+	pinFileFormatVersion  = 1
+	maxHashedProgramBytes = 1 << 30 // bytes of a program that is hashed
 )
 
 // A PinFile is the stored state of one server (one command line): its accepted tools, and the last
@@ -39,7 +39,7 @@ const (
 type PinFile struct {
 	Version           int                    `json:"version"`
 	ID                string                 `json:"id"`
-	Server            string                 `json:"server"`
+	ServerName        string                 `json:"server"`
 	Command           []string               `json:"command"` // secrets removed
 	Program           Program                `json:"program"`
 	FirstListAccepted bool                   `json:"listed"` // the first list was accepted
@@ -65,10 +65,10 @@ type WaitingTool struct {
 
 // A Program is the executable of a command line.
 type Program struct {
-	Path     string `json:"path"`
-	Size     int64  `json:"size"`
-	Modified int64  `json:"modified"` // Unix nanoseconds
-	SHA256   string `json:"sha256"`
+	Path             string `json:"path"`
+	Size             int64  `json:"size"`
+	ModifiedUnixNano int64  `json:"modified"` // Unix nanoseconds
+	SHA256           string `json:"sha256"`
 }
 
 // Pins gives access to the pin file of one server in the state folder. Several processes can use the
@@ -140,12 +140,12 @@ func programState(path string, known Program) (Program, error) {
 		return Program{}, err
 	}
 	defer f.Close()
-	now := Program{Path: path, Size: info.Size(), Modified: info.ModTime().UnixNano(), SHA256: known.SHA256}
+	now := Program{Path: path, Size: info.Size(), ModifiedUnixNano: info.ModTime().UnixNano(), SHA256: known.SHA256}
 	if now == known {
 		return now, nil
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(f, maxHashedBytes)); err != nil {
+	if _, err := io.Copy(h, io.LimitReader(f, maxHashedProgramBytes)); err != nil {
 		return Program{}, err
 	}
 	now.SHA256 = hex.EncodeToString(h.Sum(nil))
@@ -173,7 +173,7 @@ func (p *Pins) read() error {
 	}
 	f, err := readPins(p.path())
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = PinFile{Version: pinVersion, ID: p.pinFileID, Server: p.serverName, Command: p.command, Tools: map[string]Pin{}, Waiting: map[string]WaitingTool{}}, nil
+		f, err = PinFile{Version: pinFileFormatVersion, ID: p.pinFileID, ServerName: p.serverName, Command: p.command, Tools: map[string]Pin{}, Waiting: map[string]WaitingTool{}}, nil
 	}
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func readPins(path string) (PinFile, error) {
 		return PinFile{}, err
 	}
 	if err == nil {
-		err = owner.Check(info, owner.OtherWrite)
+		err = owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherWriteBits)
 	}
 	var f PinFile
 	if err == nil {
@@ -215,7 +215,7 @@ func readPins(path string) (PinFile, error) {
 	if err == nil {
 		sum := f.Checksum
 		switch {
-		case f.Version != pinVersion:
+		case f.Version != pinFileFormatVersion:
 			err = fmt.Errorf("this shield does not know its version %d", f.Version)
 		case f.checksum() != sum:
 			err = errors.New("its checksum is wrong")
@@ -235,7 +235,7 @@ func (f *PinFile) checksum() string {
 	if err != nil {
 		return ""
 	}
-	if data, err = canonjson.Append(nil, data, 2*maxDepth); err != nil {
+	if data, err = canonjson.Append(nil, data, 2*maxFrameJSONDepth); err != nil {
 		return ""
 	}
 	return hashParts(data)
@@ -311,39 +311,39 @@ func AllPins(stateDir string) (all []PinFile, damaged []error, err error) {
 		all = append(all, f)
 	}
 	sorted.By(all, func(a, b PinFile) int {
-		return cmp.Or(strings.Compare(a.Server, b.Server), strings.Compare(a.ID, b.ID))
+		return cmp.Or(strings.Compare(a.ServerName, b.ServerName), strings.Compare(a.ID, b.ID))
 	})
 	return all, damaged, nil
 }
 
-// Accept accepts waiting tools of a server: each element of names is a tool name, or NAME@HASH for the
+// AcceptTools accepts waiting tools of a server: each element of names is a tool name, or NAME@HASH for the
 // definition whose hash has this prefix; none means all. kind, if not "", is the action type for calls
 // of the tools, which can also be set for accepted tools. An accepted tool that the server no longer
 // lists is forgotten if kind is "". It returns the names of the tools.
-func Accept(ctx context.Context, stateDir string, f PinFile, names []string, kind string) ([]string, error) {
-	p := &Pins{stateDir: stateDir, pinDir: PinFolder(stateDir), pinFileID: f.ID, serverName: f.Server, command: f.Command}
+func AcceptTools(ctx context.Context, stateDir string, f PinFile, toolNames []string, actionType string) ([]string, error) {
+	p := &Pins{stateDir: stateDir, pinDir: PinFolder(stateDir), pinFileID: f.ID, serverName: f.ServerName, command: f.Command}
 	var done []string
 	err := p.update(ctx, func(f *PinFile) error {
-		if len(names) == 0 {
-			names = sorted.Keys(f.Waiting)
+		if len(toolNames) == 0 {
+			toolNames = sorted.Keys(f.Waiting)
 		}
-		for _, name := range names {
+		for _, name := range toolNames {
 			name, hash, _ := strings.Cut(name, "@")
 			w, waits := f.Waiting[name]
 			pin, pinned := f.Tools[name]
 			switch {
 			case waits && !strings.HasPrefix(w.Hash, hash), !waits && pinned && !strings.HasPrefix(pin.Hash, hash):
-				return fmt.Errorf("the definition of %s changed again; review it with: shield mcp tools diff %s", name, f.Server)
+				return fmt.Errorf("the definition of %s changed again; review it with: shield mcp tools diff %s", name, f.ServerName)
 			case waits:
 				pin.Hash, pin.Definition, pin.Gone = w.Hash, w.Definition, false
-			case !pinned || kind == "" && !pin.Gone:
-				return fmt.Errorf("the server %s has no new or changed tool %q to accept; 'shield mcp tools' lists its tools", f.Server, canonjson.Quote(name))
-			case pin.Gone && kind == "":
+			case !pinned || actionType == "" && !pin.Gone:
+				return fmt.Errorf("the server %s has no new or changed tool %q to accept; 'shield mcp tools' lists its tools", f.ServerName, canonjson.Quote(name))
+			case pin.Gone && actionType == "":
 				delete(f.Tools, name)
 				done = append(done, name)
 				continue
 			}
-			pin.ActionType = cmp.Or(kind, pin.ActionType)
+			pin.ActionType = cmp.Or(actionType, pin.ActionType)
 			f.Tools[name] = pin
 			delete(f.Waiting, name)
 			done = append(done, name)

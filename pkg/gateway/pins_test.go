@@ -52,7 +52,7 @@ func TestPins(t *testing.T) {
 		if err != nil || len(damaged) > 0 || len(all) != 1 {
 			t.Fatal(all, damaged, err)
 		}
-		done, err := Accept(t.Context(), state, all[0], names, kind)
+		done, err := AcceptTools(t.Context(), state, all[0], names, kind)
 		if got := strings.Join(done, " "); got != want && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("accept %q: %q, %v", names, got, err)
 		}
@@ -96,13 +96,13 @@ func TestAcceptedWhileConnected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Accept(t.Context(), state, all[0], nil, ""); err != nil {
+	if _, err := AcceptTools(t.Context(), state, all[0], nil, ""); err != nil {
 		t.Fatal(err)
 	}
 	if said, failed := c.call("add", "{}"); failed {
 		t.Error(said)
 	}
-	if _, err := Accept(t.Context(), state, all[0], []string{"add"}, "write_file"); err != nil {
+	if _, err := AcceptTools(t.Context(), state, all[0], []string{"add"}, "write_file"); err != nil {
 		t.Fatal(err)
 	}
 	if _, failed := c.call("add", `{"path":"a","content":"b"}`); failed || c.judge.last().Type != "write_file" {
@@ -164,7 +164,7 @@ func TestShadows(t *testing.T) {
 	connectAs := func(name string, tools ...string) (string, string) {
 		c := connect(t, state, func(o *Options) {
 			o.Server.Name = name
-			o.Pins = openTestPins(t, state, name)
+			o.AcceptedToolPins = openTestPins(t, state, name)
 		}, list(tools...))
 		return c.tools(), c.told()
 	}

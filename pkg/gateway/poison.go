@@ -10,28 +10,28 @@ import (
 )
 
 // A rule is a pattern for text that tool definitions must not contain, from the files in folder rules.
-type rule struct{ id, name, pattern string }
+type forbiddenTextRule struct{ id, name, pattern string }
 
 var (
-	poisonPatterns = sync.OnceValue(func() []*regexp.Regexp { return compileRules(poisonRules[:]) })
-	askedPatterns  = sync.OnceValue(func() []*regexp.Regexp { return compileRules(askedRules[:]) })
+	poisonPatterns        = sync.OnceValue(func() []*regexp.Regexp { return compileRules(poisonRules[:]) })
+	secretRequestPatterns = sync.OnceValue(func() []*regexp.Regexp { return compileRules(askedRules[:]) })
 )
 
-func compileRules(rules []rule) (out []*regexp.Regexp) {
+func compileRules(rules []forbiddenTextRule) (out []*regexp.Regexp) {
 	for _, r := range rules {
 		out = append(out, regexp.MustCompile(r.pattern))
 	}
 	return out
 }
 
-// foldText returns a text in lower case, with look-alike letters folded, hidden characters removed, and
+// normalizeTextForMatching returns a text in lower case, with look-alike letters folded, hidden characters removed, and
 // each run of white space replaced by one space.
-func foldText(s string) string {
-	return strings.Join(strings.Fields(strings.ToLower(decode.Fold(s))), " ")
+func normalizeTextForMatching(s string) string {
+	return strings.Join(strings.Fields(strings.ToLower(decode.FoldUnicodeLookalikes(s))), " ")
 }
 
 // matchedRuleName returns the name of the first rule that matches a text; "" if none does.
-func matchedRuleName(rules []rule, patterns []*regexp.Regexp, text string) string {
+func matchedRuleName(rules []forbiddenTextRule, patterns []*regexp.Regexp, text string) string {
 	for i, p := range patterns {
 		if p.MatchString(text) {
 			return rules[i].name
@@ -44,12 +44,12 @@ func matchedRuleName(rules []rule, patterns []*regexp.Regexp, text string) strin
 // finds instructions to the model (tool poisoning), plain or encoded.
 type toolExaminer struct{ textExaminer }
 
-func (e toolExaminer) Examine(s string) (string, []Finding) {
-	clean, findings := e.textExaminer.Examine(s)
-	name := matchedRuleName(poisonRules[:], poisonPatterns(), foldText(s))
-	whole := decode.Guess([]string{s}, func(l decode.Layer) bool {
+func (e toolExaminer) CleanTextAndFindings(s string) (string, []Finding) {
+	clean, findings := e.textExaminer.CleanTextAndFindings(s)
+	name := matchedRuleName(poisonRules[:], poisonPatterns(), normalizeTextForMatching(s))
+	whole := decode.VisitPossibleDecodings([]string{s}, func(l decode.Layer) bool {
 		if name == "" {
-			name = matchedRuleName(poisonRules[:], poisonPatterns(), foldText(l.Text))
+			name = matchedRuleName(poisonRules[:], poisonPatterns(), normalizeTextForMatching(l.Text))
 		}
 		return name == ""
 	})

@@ -27,7 +27,7 @@ const (
 // A Process is a server in its own process group. It should exit when its input is closed, and is
 // killed otherwise.
 type Process struct {
-	ConnectionEnd
+	PeerStreams
 	cmd           *exec.Cmd
 	containment   *contain.Process // the containment; nil if the process is not contained
 	done          chan struct{}    // closed when the process has ended
@@ -35,10 +35,10 @@ type Process struct {
 	terminateOnce sync.Once
 }
 
-// Start starts a server: the program at path, with argv, env and a working folder. Its standard error
+// StartServerProcess starts a server: the program at path, with argv, env and a working folder. Its standard error
 // is written to errs, line by line, with control characters made visible. A non-nil profile contains
 // the process by the mechanisms in with; refused receives each denied access.
-func Start(path string, argv, env []string, dir string, errs io.Writer, profile *contain.Profile, with contain.Mechanism, refused func(contain.Refusal)) (*Process, error) {
+func StartServerProcess(programPath string, argv, env []string, workingDir string, stderrWriter io.Writer, profile *contain.Profile, with contain.Mechanism, refused func(contain.Refusal)) (*Process, error) {
 	in, its, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -52,13 +52,13 @@ func Start(path string, argv, env []string, dir string, errs io.Writer, profile 
 	defer their.Close()
 	p := &Process{done: make(chan struct{})}
 	command := func() *exec.Cmd {
-		cmd := &exec.Cmd{Path: path, Args: argv, Env: env, Dir: dir, Stdin: in, Stdout: their, Stderr: &escapedLineWriter{w: errs}, WaitDelay: childOutputGrace}
-		subprocess.OwnGroup(cmd)
+		cmd := &exec.Cmd{Path: programPath, Args: argv, Env: env, Dir: workingDir, Stdin: in, Stdout: their, Stderr: &escapedLineWriter{w: stderrWriter}, WaitDelay: childOutputGrace}
+		subprocess.SetOwnProcessGroup(cmd)
 		cmd.Cancel = nil // the command has no context
 		killWithParent(cmd)
 		return cmd
 	}
-	p.ConnectionEnd = ConnectionEnd{Out: out, In: &processInput{its, p}}
+	p.PeerStreams = PeerStreams{FromPeer: out, ToPeer: &processInput{its, p}}
 	started := make(chan error, 1)
 	go p.run(command, profile, with, refused, out, started)
 	if err := <-started; err != nil {
@@ -77,12 +77,12 @@ func (p *Process) UsedMechanisms() contain.Mechanism {
 	return p.containment.UsedMechanisms
 }
 
-// UnsearchedFolders returns the hidden folders that were not searched for hard links.
-func (p *Process) UnsearchedFolders() []string {
+// FoldersUnsearchedForHardLinks returns the hidden folders that were not searched for hard links.
+func (p *Process) FoldersUnsearchedForHardLinks() []string {
 	if p.containment == nil {
 		return nil
 	}
-	return p.containment.UnsearchedFolders
+	return p.containment.HardLinkSearchIncompleteFolders
 }
 
 // run starts the process and waits for it on one OS thread, since the parent-death signal is bound to
@@ -105,16 +105,16 @@ func (p *Process) run(command func() *exec.Cmd, profile *contain.Profile, with c
 	}
 	subprocess.KillGroup(p.cmd)
 	if p.containment != nil {
-		p.containment.End()
+		p.containment.WaitForReportsAndCleanUp()
 	}
 	time.AfterFunc(childOutputGrace, func() { out.Close() }) // a child that left the process group can keep it open
 }
 
 // End ends the server: at once with hurry, otherwise after the time to exit by itself. It returns the
 // error of its exit status.
-func (p *Process) End(hurry bool) error {
-	_ = p.In.Close()
-	if hurry {
+func (p *Process) End(skipExitGrace bool) error {
+	_ = p.ToPeer.Close()
+	if skipExitGrace {
 		p.terminate()
 	}
 	<-p.done

@@ -17,7 +17,7 @@ import (
 
 func shell(t *testing.T, script string, errs io.Writer) *Process {
 	t.Helper()
-	p, err := Start("/bin/sh", []string{"sh", "-c", script}, os.Environ(), t.TempDir(), errs, nil, 0, nil)
+	p, err := StartServerProcess("/bin/sh", []string{"sh", "-c", script}, os.Environ(), t.TempDir(), errs, nil, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestProcessEnds(t *testing.T) {
 	t.Parallel()
 	p := shell(t, "sleep 600 & echo $!; cat; exit 3", io.Discard)
 	var b [32]byte
-	n, err := p.Out.Read(b[:])
+	n, err := p.FromPeer.Read(b[:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,13 +58,13 @@ func TestProcessIsHurried(t *testing.T) {
 	t.Parallel()
 	p := shell(t, `trap "" TERM INT HUP; echo up; while :; do sleep 1; done`, io.Discard)
 	var b [3]byte
-	if _, err := io.ReadFull(p.Out, b[:]); err != nil {
+	if _, err := io.ReadFull(p.FromPeer, b[:]); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.End(true); err == nil {
 		t.Error("it ends by itself")
 	}
-	if _, err := io.ReadAll(p.Out); err != nil && !errors.Is(err, os.ErrClosed) {
+	if _, err := io.ReadAll(p.FromPeer); err != nil && !errors.Is(err, os.ErrClosed) {
 		t.Error(err)
 	}
 }
@@ -84,7 +84,7 @@ func TestErrorsOfServerAreVisible(t *testing.T) {
 
 func TestProcessThatCannotStart(t *testing.T) {
 	t.Parallel()
-	if _, err := Start(filepath.Join(t.TempDir(), "none"), []string{"none"}, nil, "", io.Discard, nil, 0, nil); err == nil {
+	if _, err := StartServerProcess(filepath.Join(t.TempDir(), "none"), []string{"none"}, nil, "", io.Discard, nil, 0, nil); err == nil {
 		t.Error("it has started")
 	}
 }

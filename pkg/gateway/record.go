@@ -13,7 +13,7 @@ import (
 
 // A Recorder writes the actions of a connection as corpus rows for shield score: an allowed action is
 // labelled pass, any other stop. Secrets are removed. It is safe for concurrent use.
-type Recorder struct {
+type CorpusRowRecorder struct {
 	mu       sync.Mutex
 	w        io.Writer
 	redactor *redact.Redactor
@@ -21,11 +21,13 @@ type Recorder struct {
 	err      error
 }
 
-// NewRecorder returns a recorder that writes to w.
-func NewRecorder(w io.Writer, r *redact.Redactor) *Recorder { return &Recorder{w: w, redactor: r} }
+// NewCorpusRowRecorder returns a recorder that writes to w.
+func NewCorpusRowRecorder(w io.Writer, r *redact.Redactor) *CorpusRowRecorder {
+	return &CorpusRowRecorder{w: w, redactor: r}
+}
 
 // writeRow writes one action with its verdict. A nil Recorder writes nothing.
-func (r *Recorder) writeRow(server string, c *pendingCall, a *action.Action, v *verdict.Verdict) error {
+func (r *CorpusRowRecorder) writeRow(server string, c *pendingCall, a *action.Action, v *verdict.Verdict) error {
 	if r == nil {
 		return nil
 	}
@@ -33,7 +35,7 @@ func (r *Recorder) writeRow(server string, c *pendingCall, a *action.Action, v *
 	if v.Decision == verdict.Allow {
 		label = "pass"
 	}
-	act := object{"type": a.Type, "payload": r.redactor.Value(map[string]any(a.Payload), redact.MaxText)}
+	act := object{"type": a.Type, "payload": r.redactor.Value(map[string]any(a.Payload), redact.MaxScannedTextBytes)}
 	if a.CWD != "" {
 		act["cwd"] = a.CWD
 	}
@@ -44,7 +46,7 @@ func (r *Recorder) writeRow(server string, c *pendingCall, a *action.Action, v *
 	}
 	r.rowCount++
 	row := canonjson.AppendValue(nil, object{
-		"id": server + "-" + strconv.Itoa(r.rowCount), "source": "mcp " + server, "category": c.method + " " + c.subject,
+		"id": server + "-" + strconv.Itoa(r.rowCount), "source": "mcp " + server, "category": c.method + " " + c.requestTargetNameURIOrID,
 		"label": label, "action": act, "reasoning": v.Reasoning,
 	})
 	_, r.err = r.w.Write(append(row, '\n'))

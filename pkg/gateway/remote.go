@@ -16,9 +16,9 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// NewRemote returns an endpoint for an HTTP server at a URL. token, if not "", is shield's bearer
+// NewEndpointForHTTPServer returns an endpoint for an HTTP server at a URL. token, if not "", is shield's bearer
 // token for the server. Redirects are not followed, and proxy variables are ignored.
-func NewRemote(opts Options, url, token string) *Endpoint {
+func NewEndpointForHTTPServer(opts Options, url, token string) *Endpoint {
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -50,47 +50,47 @@ var forwardedHeaders = []string{"Accept", "Mcp-Session-Id", "Mcp-Protocol-Versio
 
 // A remoteRelay sends the messages of one client exchange to an HTTP server.
 type remoteRelay struct {
-	remote       *remoteServer
-	exchange     *exchange
-	ctx          context.Context
-	gateway      *Gateway
-	route        *route
-	hasSession   bool
-	requestID    []byte // ID of the client's request; nil if the exchange has none
-	pendingSends sync.WaitGroup
-	status       atomic.Int32 // HTTP status for a message that is not a request
+	remote               *remoteServer
+	exchange             *exchange
+	ctx                  context.Context
+	gateway              *Gateway
+	route                *route
+	hasSession           bool
+	requestID            []byte // ID of the client's request; nil if the exchange has none
+	pendingSends         sync.WaitGroup
+	nonRequestHTTPStatus atomic.Int32 // HTTP status for a message that is not a request
 }
 
-func (r *remoteServer) newRelay(ctx context.Context, x *exchange, s *session, begins bool) *remoteRelay {
+func (r *remoteServer) newRelay(ctx context.Context, x *exchange, s *session, beginsSession bool) *remoteRelay {
 	way := &remoteRelay{remote: r, exchange: x, ctx: ctx}
-	way.status.Store(http.StatusAccepted)
+	way.nonRequestHTTPStatus.Store(http.StatusAccepted)
 	if s != nil {
 		way.gateway, way.hasSession = s.gateway, true
 	} else {
-		way.gateway = x.endpoint.gatewayFor(x.client, begins)
+		way.gateway = x.endpoint.gatewayFor(x.clientName, beginsSession)
 	}
 	way.route = &route{client: x.stream, server: way, stream: x.stream}
 	return way
 }
 
 func (r *remoteServer) handlePost(x *exchange, s *session, m *message) {
-	ctx, over := x.graceContext()
+	ctx, over := x.contextOutlivingExchange()
 	defer over()
 	way := r.newRelay(ctx, x, s, m.method == "initialize")
 	if m.isRequest() {
 		way.requestID = m.id
 	}
-	way.gateway.clientMessage(ctx, way.route, m)
+	way.gateway.handleClientMessage(ctx, way.route, m)
 	if !m.isRequest() {
 		way.pendingSends.Wait()
-		x.writer.WriteHeader(int(way.status.Load()))
+		x.writer.WriteHeader(int(way.nonRequestHTTPStatus.Load()))
 		return
 	}
-	x.waitForEnd()
+	x.waitForResponseOrDisconnect()
 }
 
-// put sends a message to the server, and handles its response as it arrives.
-func (w *remoteRelay) put(raw []byte, _ bool) bool {
+// acceptFrame sends a message to the server, and handles its response as it arrives.
+func (w *remoteRelay) acceptFrame(raw []byte, _ bool) bool {
 	m, err := parseMessage(raw)
 	if err != nil {
 		return false
@@ -130,7 +130,7 @@ func (r *remoteServer) newRequest(ctx context.Context, method string, from http.
 	if from.Get("Mcp-Method") != "" && m.method != "" {
 		req.Header.Set("Mcp-Method", m.method)
 	}
-	if name := messageSubject(m); from.Get("Mcp-Name") != "" && name != "" {
+	if name := mcpNameHeaderValue(m); from.Get("Mcp-Name") != "" && name != "" {
 		req.Header.Set("Mcp-Name", encodeHeader(name))
 	}
 	return req, nil
@@ -153,7 +153,7 @@ func (w *remoteRelay) send(m *message) error {
 	}
 	defer resp.Body.Close()
 	if !m.isRequest() {
-		w.status.Store(int32(resp.StatusCode))
+		w.nonRequestHTTPStatus.Store(int32(resp.StatusCode))
 		return nil
 	}
 	asked := bytes.Equal(m.id, w.requestID)
@@ -189,7 +189,7 @@ func (w *remoteRelay) send(m *message) error {
 		return err
 	}
 	if asked && resp.StatusCode >= 400 {
-		w.exchange.stream.setStatus(gatewayStatus(resp.StatusCode))
+		w.exchange.stream.setStatus(clientHTTPStatus(resp.StatusCode))
 	}
 	if answer.rpcError != nil && answer.id == nil { // an error without an id can only refer to this request
 		if answer, err = parseMessage(canonjson.AppendValue(nil, object{"jsonrpc": "2.0", "id": canonjson.Canonical(m.id), "error": answer.rpcError})); err != nil {
@@ -199,7 +199,7 @@ func (w *remoteRelay) send(m *message) error {
 	if !bytes.Equal(answer.id, m.id) || answer.method != "" {
 		return errors.New("the server's answer is neither JSON nor an event stream; check its url in mcp.servers")
 	}
-	return w.gateway.serverMessage(w.route, answer)
+	return w.gateway.handleServerMessage(w.route, answer)
 }
 
 // addArgumentHeaders adds the headers that repeat arguments of a call to the server request.
@@ -236,14 +236,14 @@ func (e statusError) Error() string {
 	return fmt.Sprintf("the server answers with HTTP status %d; check its url and token_file in mcp.servers", int(e))
 }
 
-// gatewayStatus returns the status for the client, given the server's. Authentication errors between
+// clientHTTPStatus returns the status for the client, given the server's. Authentication errors between
 // shield and the server become 502.
-func gatewayStatus(status int) int {
-	switch status {
+func clientHTTPStatus(serverStatus int) int {
+	switch serverStatus {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
 		return http.StatusBadGateway
 	}
-	return status
+	return serverStatus
 }
 
 // answerError sends an error as the response to a message that the server has not answered.
@@ -251,13 +251,13 @@ func (w *remoteRelay) answerError(m *message, err error) {
 	status, code := http.StatusBadGateway, codeInternalError
 	var s statusError
 	if errors.As(err, &s) && s >= 400 {
-		status = gatewayStatus(int(s))
+		status = clientHTTPStatus(int(s))
 	}
 	if errors.As(err, new(headerMismatchError)) {
 		status, code = http.StatusBadRequest, codeHeaderMismatch
 	}
 	if !m.isRequest() {
-		w.status.Store(int32(status))
+		w.nonRequestHTTPStatus.Store(int32(status))
 		return
 	}
 	c := w.gateway.takeCall(m.id)
@@ -266,8 +266,8 @@ func (w *remoteRelay) answerError(m *message, err error) {
 		return
 	}
 	defer w.gateway.finishCall(c)
-	if c.ownResponse != nil {
-		c.ownResponse <- nil
+	if c.gatewayRequestResponse != nil {
+		c.gatewayRequestResponse <- nil
 		return
 	}
 	w.route.setStatus(status)
@@ -289,9 +289,9 @@ func (w *remoteRelay) storeSession(h http.Header) error {
 	switch {
 	case id == "":
 		return nil
-	case !isValidID(id) || len(h.Values("Mcp-Session-Id")) > 1:
+	case !isValidSessionOrEventID(id) || len(h.Values("Mcp-Session-Id")) > 1:
 		return errors.New("the server sent an invalid Mcp-Session-Id; check its url in mcp.servers")
-	case !w.exchange.endpoint.storeSession(&session{id: id, client: w.exchange.client, gateway: w.gateway}):
+	case !w.exchange.endpoint.storeSession(&session{id: id, client: w.exchange.clientName, gateway: w.gateway}):
 		return errors.New("too many sessions are open, or the server reused a session ID; end a session with DELETE")
 	}
 	w.exchange.stream.setHeader("Mcp-Session-Id", id)
@@ -300,7 +300,7 @@ func (w *remoteRelay) storeSession(h http.Header) error {
 
 // relayEvents handles the events of a response while the client reads it; asked says that the response is
 // to a request of the client. resumable reports whether the client can request the rest.
-func (w *remoteRelay) relayEvents(body io.Reader, asked bool) (resumable bool, err error) {
+func (w *remoteRelay) relayEvents(body io.Reader, answersClientRequest bool) (resumable bool, err error) {
 	in := newEventReader(body, maxFrameBytes)
 	for !w.route.stream.ended() {
 		ev, err := in.next()
@@ -310,7 +310,7 @@ func (w *remoteRelay) relayEvents(body io.Reader, asked bool) (resumable bool, e
 		if err != nil {
 			return resumable, nil
 		}
-		if asked {
+		if answersClientRequest {
 			w.exchange.stream.forwardEventFields(ev)
 			resumable = resumable || ev.id != "" && w.hasSession
 		}
@@ -324,7 +324,7 @@ func (w *remoteRelay) relayEvents(body io.Reader, asked bool) (resumable bool, e
 			}
 			continue
 		}
-		if err := w.gateway.serverMessage(w.route, m); err != nil {
+		if err := w.gateway.handleServerMessage(w.route, m); err != nil {
 			return false, err
 		}
 	}
@@ -332,7 +332,7 @@ func (w *remoteRelay) relayEvents(body io.Reader, asked bool) (resumable bool, e
 }
 
 func (r *remoteServer) handleGet(x *exchange, s *session) {
-	ctx, over := x.graceContext()
+	ctx, over := x.contextOutlivingExchange()
 	defer over()
 	way := r.newRelay(ctx, x, s, false)
 	req, err := r.newRequest(ctx, http.MethodGet, x.req.Header, nil)
@@ -349,7 +349,7 @@ func (r *remoteServer) handleGet(x *exchange, s *session) {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if media != "text/event-stream" || resp.StatusCode != http.StatusOK {
 		status := max(resp.StatusCode, http.StatusBadRequest)
-		refuseHTTP(x.writer, gatewayStatus(status), nil, codeInternalError, statusError(resp.StatusCode).Error())
+		refuseHTTP(x.writer, clientHTTPStatus(status), nil, codeInternalError, statusError(resp.StatusCode).Error())
 		return
 	}
 	x.stream.beginEvents()
@@ -359,7 +359,7 @@ func (r *remoteServer) handleGet(x *exchange, s *session) {
 			x.endpoint.dropSession(s)
 		}
 	}()
-	x.waitForEnd()
+	x.waitForResponseOrDisconnect()
 }
 
 func (r *remoteServer) handleDelete(x *exchange, s *session) {
@@ -371,7 +371,7 @@ func (r *remoteServer) handleDelete(x *exchange, s *session) {
 			if resp.StatusCode < 300 {
 				x.endpoint.dropSession(s)
 			}
-			x.writer.WriteHeader(gatewayStatus(resp.StatusCode))
+			x.writer.WriteHeader(clientHTTPStatus(resp.StatusCode))
 			return
 		}
 	}

@@ -48,7 +48,7 @@ func TestMisfit(t *testing.T) {
 
 func readObject(t *testing.T, text string) object {
 	t.Helper()
-	v, err := canonjson.Value([]byte(text), maxDepth)
+	v, err := canonjson.ParseValue([]byte(text), maxFrameJSONDepth)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// fromServer handles the server's frames in order until they end. Results are examined concurrently;
+// handleServerFrames handles the server's frames in order until they end. Results are examined concurrently;
 // all are finished when it returns.
-func (g *Gateway) fromServer(r *route, in *frameReader) error {
-	r.asyncExaminer = newAsyncExaminer(g.maxQueue)
+func (g *Gateway) handleServerFrames(r *route, in *frameReader) error {
+	r.asyncExaminer = newAsyncExaminer(g.queuedByteLimit)
 	defer r.asyncExaminer.waitForAll()
 	for {
 		f, err := in.next()
@@ -33,25 +33,25 @@ func (g *Gateway) fromServer(r *route, in *frameReader) error {
 			}
 			continue
 		}
-		if err := g.serverMessage(r, m); err != nil {
+		if err := g.handleServerMessage(r, m); err != nil {
 			return err
 		}
 	}
 }
 
-// serverMessage handles a message from the server on route r. It returns an error after too many
+// handleServerMessage handles a message from the server on route r. It returns an error after too many
 // invalid messages.
-func (g *Gateway) serverMessage(r *route, m *message) error {
+func (g *Gateway) handleServerMessage(r *route, m *message) error {
 	var err error
 	switch {
 	case m.isRequest():
-		err = g.serverRequest(r, m)
+		err = g.handleServerRequest(r, m)
 	case m.isNotice() && r.asyncExaminer != nil && !refersToPendingRequest(m.method):
-		err = r.asyncExaminer.forwardNotice(len(m.raw), func() error { return g.serverNotice(r, m) })
+		err = r.asyncExaminer.forwardNotice(len(m.raw), func() error { return g.handleServerNotification(r, m) })
 	case m.isNotice():
-		err = g.serverNotice(r, m)
+		err = g.handleServerNotification(r, m)
 	default:
-		err = g.serverAnswer(r, m)
+		err = g.handleServerResponse(r, m)
 	}
 	if err != nil && g.countDroppedFrame("%v", err) {
 		return fmt.Errorf("the connection was closed: the server sent more than %d messages that shield dropped; update the server", maxDroppedFrames)
@@ -67,8 +67,8 @@ func refersToPendingRequest(method string) bool {
 
 // withholdResponse answers a client request with an error, since the server's response cannot be forwarded.
 func (g *Gateway) withholdResponse(c *pendingCall, why string) {
-	if c.ownResponse != nil {
-		c.ownResponse <- nil
+	if c.gatewayRequestResponse != nil {
+		c.gatewayRequestResponse <- nil
 		return
 	}
 	reason := "shield: the server's answer is withheld: " + why
@@ -79,8 +79,8 @@ func (g *Gateway) withholdResponse(c *pendingCall, why string) {
 	c.route.answer(errorResponse(c.id, codeInternalError, reason))
 }
 
-// serverAnswer examines a response and forwards it, if the client has sent the request.
-func (g *Gateway) serverAnswer(r *route, m *message) error {
+// handleServerResponse examines a response and forwards it, if the client has sent the request.
+func (g *Gateway) handleServerResponse(r *route, m *message) error {
 	c := g.takeCall(m.id)
 	if m.id == nil || c == nil {
 		g.mu.Lock()
@@ -105,8 +105,8 @@ func (g *Gateway) forwardResponse(r *route, c *pendingCall, m *message) {
 	if r.stream != nil && c.route.stream.ended() {
 		c.route = r // the client has resumed an interrupted stream
 	}
-	if c.ownResponse != nil {
-		c.ownResponse <- m
+	if c.gatewayRequestResponse != nil {
+		c.gatewayRequestResponse <- m
 		return
 	}
 	if m.rpcError != nil {
@@ -141,7 +141,7 @@ func (g *Gateway) forwardResponse(r *route, c *pendingCall, m *message) {
 // examineAndForward forwards a response after its examination.
 func (g *Gateway) examineAndForward(c *pendingCall, m *message, name string, value object) {
 	out, findings, changed := g.examineTexts(value, c)
-	g.notifyFindings(c.method+" "+c.subject, findings)
+	g.notifyFindings(c.method+" "+c.requestTargetNameURIOrID, findings)
 	if g.opts.OnResult != nil && c.action != nil {
 		if err := g.opts.OnResult(context.Background(), c.action, value, findings); err != nil {
 			g.withholdResponse(c, err.Error())
@@ -175,8 +175,8 @@ func replaceMember(m *message, name string, value object) []byte {
 	return append(b, '}')
 }
 
-// serverRequest handles a server request to the client.
-func (g *Gateway) serverRequest(r *route, m *message) error {
+// handleServerRequest handles a server request to the client.
+func (g *Gateway) handleServerRequest(r *route, m *message) error {
 	why := ""
 	switch m.method {
 	case "ping", "roots/list":
@@ -225,8 +225,8 @@ func (g *Gateway) serverRequest(r *route, m *message) error {
 	return fmt.Errorf("refused the server's request %s: %s", canonjson.Quote(m.method), why)
 }
 
-// serverNotice handles a notification from the server.
-func (g *Gateway) serverNotice(r *route, m *message) error {
+// handleServerNotification handles a notification from the server.
+func (g *Gateway) handleServerNotification(r *route, m *message) error {
 	drop := ""
 	switch m.method {
 	case "notifications/progress":
@@ -246,7 +246,7 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 		delete(g.serverRequests, key)
 		g.mu.Unlock()
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
-		if g.wasToldOfListChange(m.method) {
+		if g.wasClientToldOfListChange(m.method) {
 			return nil
 		}
 	default:
@@ -270,14 +270,14 @@ func (g *Gateway) serverNotice(r *route, m *message) error {
 	return nil
 }
 
-// wasToldOfListChange reports whether the client was already told that a list has changed and has not
+// wasClientToldOfListChange reports whether the client was already told that a list has changed and has not
 // requested it since, and records that it is told.
-func (g *Gateway) wasToldOfListChange(method string) bool {
+func (g *Gateway) wasClientToldOfListChange(method string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	of := listName(method)
-	known := g.changedLists[of]
-	g.changedLists[of] = true
+	of := listNameOfMethod(method)
+	known := g.listsWithUnreadChange[of]
+	g.listsWithUnreadChange[of] = true
 	return known
 }
 
@@ -285,11 +285,11 @@ func (g *Gateway) wasToldOfListChange(method string) bool {
 func (g *Gateway) recordListRequest(method string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.changedLists, listName(method))
+	delete(g.listsWithUnreadChange, listNameOfMethod(method))
 }
 
-// listName returns which list a method concerns, such as "tools".
-func listName(method string) string {
+// listNameOfMethod returns which list a method concerns, such as "tools".
+func listNameOfMethod(method string) string {
 	of, _, _ := strings.Cut(strings.TrimPrefix(method, "notifications/"), "/")
 	return of
 }

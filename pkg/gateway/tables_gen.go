@@ -2,7 +2,7 @@
 
 package gateway
 
-var poisonRules = [...]rule{
+var poisonRules = [...]forbiddenTextRule{
 	{"GW-001", "a tag that poses as a part of the prompt", "<\\s*/?\\s*(?:important|system|secret|critical|instructions?|hidden|admin|assistant|user_query|override|reminder|system-reminder)\\b[^>]{0,80}>|\\[(?:system|inst|important|hidden)\\]|<<sys>>|<\\|im_start\\|>"},
 	{"GW-002", "a demand to keep something from the user", "\\b(?:do not|don'?t|never|must not|should not|shouldn'?t|without|avoid|no need to|refrain from) (?:ever )?(?:tell|mention|inform|notify|reveal|disclose|show|alert|report|explain|ask|warn|telling|mentioning|informing|notifying|revealing|disclosing|showing|alerting|reporting|asking|warning)\\b.{0,60}\\b(?:the user|the human|users?|your user|anyone|them|this step|these instructions|this instruction)\\b"},
 	{"GW-003", "a request for credentials or for the settings of agents", "\\b(?:read|cat|open|load|fetch|include|pass|provide|send|attach|append|copy|paste|put|contents?)\\b.{0,80}(?:~/\\.(?:ssh|aws|gnupg|config|cursor|kube|docker|netrc|npmrc)|\\bid_(?:rsa|ed25519|ecdsa)\\b|\\.cursor/mcp\\.json|\\bmcp\\.json\\b|claude_desktop_config|/etc/(?:passwd|shadow)|\\.aws/credentials|\\b(?:private|ssh|api|access) keys?\\b.{0,40}\\b(?:file|content|in|as|into)\\b|\\benvironment variables?\\b.{0,40}\\b(?:in|as|into|to) (?:the|this|a)\\b)"},
@@ -11,7 +11,7 @@ var poisonRules = [...]rule{
 	{"GW-006", "an address that everything is to be sent to", "\\b(?:bcc|cc|forward|redirect|send|upload|post|exfiltrate|copy|deliver|report)\\b.{0,60}\\b(?:all|every|each|any|the (?:result|results|output|content|contents|data|recipient))\\b.{0,60}\\b(?:to|at|with)\\b.{0,10}(?:https?://|[\\w.+-]+@[\\w-]+\\.[a-z])"},
 }
 
-var askedRules = [...]rule{
+var askedRules = [...]forbiddenTextRule{
 	{"", "a password, key or token", "\\b(?:pass ?(?:word|code|phrase|wd)s?|secrets?|api ?keys?|access ?keys?|private ?keys?|(?:access|auth|api|bearer|refresh|session|id) ?tokens?|tokens?|credentials?|recovery (?:code|phrase)s?|seed phrases?|mnemonic|otp|one time (?:code|password)s?|2fa|mfa|verification codes?|pins? (?:code|number)s?|pin)\\b"},
 	{"", "a code that proves who somebody is", "\\b(?:(?:log ?in|sign ?in|security|authenticator|authentication|confirmation|sms|access|\\d+ digit) codes?|maiden name|(?:wallet|secret|backup|12|24|twelve|twenty four) (?:seeds?|words?))\\b"},
 	{"", "a password, key or token, in another language", "(?:\\b(?:passwort|kennwort|zugangsdaten|geheimzahl|contrase[nñ]a|clave (?:de acceso|secreta|privada|api)|mot de passe|code secret|cl[eé] (?:d )?api|identifiants de connexion|senhas?|palavra passe|parola d ordine|credenziali|wachtwoord|has[lł]o|heslo|l[oö]senord|adgangskode|passord|salasana|sifre|jelsz[oó]|parol[aă]|m[aậ]t kh[aẩ]u|kata sandi|kreditkarte|tarjeta de cr[eé]dito|carte (?:bancaire|de cr[eé]dit)|num[eé]ro de carte|cart[aã]o de cr[eé]dito)|şifre|парол|пин[ -]?код|секретн|密码|密碼|口令|パスワード|暗証番号|비밀번호|كلمة المرور|كلمة السر|סיסמה|รหัสผ่าน|पासवर्ड)"},
@@ -182,7 +182,7 @@ var Clients = [...]Client{
 	}},
 }
 
-var shippedClasses = [...]shipped{
+var shippedClasses = [...]packageToolClasses{
 	{[]string{"@modelcontextprotocol/server-filesystem"}, map[string]string{
 		"read_file":                 "reads",
 		"read_text_file":            "reads",
@@ -229,7 +229,7 @@ var shippedClasses = [...]shipped{
 
 var starters = []string{"npx", "bunx", "uvx", "node", "bun", "deno", "python", "python3", "pipx", "uv", "npm", "pnpm", "yarn", "docker", "podman", "sh", "bash", "env", "cmd", "tsx"}
 
-var shapes = [...]shape{
+var shapes = [...]toolParameterShape{
 	{"execute_command", [][]string{[]string{"command", "cmd", "command_line", "shell_command"}}, []string{"cwd", "workdir", "working_dir", "working_directory", "workingdirectory", "directory", "timeout", "timeout_ms", "timeoutms", "timeout_seconds", "description", "explanation", "env"}},
 	{"move_file", [][]string{[]string{"source", "src", "source_path", "from_path", "old_path"}, []string{"destination", "dst", "dest", "destination_path", "dest_path", "to_path", "new_path"}}, []string{"overwrite"}},
 	{"write_file", [][]string{[]string{"path", "file_path", "filepath", "filename"}, []string{"content", "contents", "text", "file_text", "data"}}, []string{"encoding", "mode", "overwrite", "append", "create_dirs", "description"}},

@@ -27,18 +27,18 @@ type tool struct {
 	findings   Findings
 }
 
-// toolName matches valid tool names: characters that a model can write and a terminal does not
+// validToolNamePattern matches valid tool names: characters that a model can write and a terminal does not
 // interpret.
-var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.\-/]{1,128}$`) })
+var validToolNamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.\-/]{1,128}$`) })
 
-// instructionsName is the pin name for the server's instructions to the model. No tool can have it.
-const instructionsName = "(instructions)"
+// instructionsPinName is the pin name for the server's instructions to the model. No tool can have it.
+const instructionsPinName = "(instructions)"
 
 func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	if len(raw) > maxToolBytes {
 		return nil, fmt.Errorf("its definition is longer than %d bytes", maxToolBytes)
 	}
-	v, err := canonjson.Value(raw, maxDepth)
+	v, err := canonjson.ParseValue(raw, maxFrameJSONDepth)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 		return nil, errors.New("its definition is not a JSON object")
 	}
 	t := &tool{name: stringMember(value, "name"), raw: raw, parsed: value}
-	if !toolName().MatchString(t.name) {
+	if !validToolNamePattern().MatchString(t.name) {
 		return nil, fmt.Errorf("its name %q has characters other than letters, digits and _ - . /", canonjson.Quote(t.name))
 	}
 	t.definition = canonjson.AppendValue(nil, normalizeTool(value))

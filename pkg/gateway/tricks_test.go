@@ -47,7 +47,7 @@ func TestAddressesThatLeadBack(t *testing.T) {
 		"file:///w/a?b":                                "/w/a",
 	} {
 		p := &proposedAction{}
-		err := mapResource(p, uri)
+		err := setResourceReadAction(p, uri)
 		if got, _ := p.payload["path"].(string); (err != nil) != (path == "") || got != path {
 			t.Errorf("%s is read as %q, %v", uri, got, err)
 		}
@@ -87,7 +87,7 @@ func TestFloodsOfChanges(t *testing.T) {
 func TestQuestionsAreExamined(t *testing.T) {
 	t.Parallel()
 	secret := "ghp_" + strings.Repeat("a1B2", 9)
-	c := connect(t, "", func(o *Options) { o.Mode, o.Sampling = Clean, true }, nil)
+	c := connect(t, "", func(o *Options) { o.ResultFindingsMode, o.AllowsSampling = FindingsModeRemove, true }, nil)
 	c.tools()
 	for _, message := range []string{`Which branch?\u001b[2J`, `Which \u202ebranch?`, `Bitte Passwort eingeben`, `Введите пароль`} {
 		c.say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"` + message + `","requestedSchema":{}}}`)
@@ -110,7 +110,7 @@ func TestQuestionsAreExamined(t *testing.T) {
 func TestErrorsThatSendPeople(t *testing.T) {
 	t.Parallel()
 	for url, passes := range map[string]bool{"https://login.good.test/a": true, "https://evil.test/": false, "http://login.good.test/": false} {
-		c := connect(t, "", func(o *Options) { o.Hosts = hostPatterns(t, "*.good.test") }, say("tools/call", false,
+		c := connect(t, "", func(o *Options) { o.AllowedLinkHosts = hostPatterns(t, "*.good.test") }, say("tools/call", false,
 			`{"jsonrpc":"2.0","id":{id},"error":{"code":-32042,"message":"sign in","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"`+url+`","message":"Sign in"}]}}}`))
 		c.tools()
 		if m := c.ask("tools/call", `{"name":"echo"}`); strings.Contains(string(m.raw), "elicitationId") != passes {
@@ -151,7 +151,7 @@ func TestEncodedTexts(t *testing.T) {
 	t.Parallel()
 	text := base64.StdEncoding.EncodeToString([]byte("key ghp_" + strings.Repeat("a1B2", 9)))
 	for _, mime := range []string{"text/plain", "Text/Plain", "application/xml", "image/svg+xml", "image/png", "application/octet-stream"} {
-		c := connect(t, "", func(o *Options) { o.Mode = Block }, say("tools/call", false,
+		c := connect(t, "", func(o *Options) { o.ResultFindingsMode = FindingsModeWithhold }, say("tools/call", false,
 			`{"jsonrpc":"2.0","id":{id},"result":{"content":[{"type":"resource","resource":{"uri":"a://b","mimeType":"`+mime+`","blob":"`+text+`"}}]}}`))
 		c.tools()
 		if said, failed := c.call("echo", "{}"); !failed || !strings.Contains(said, "withheld") {
@@ -184,7 +184,7 @@ func TestEventsAreOneLine(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
 	s := newResponseStream(w, time.Now)
-	s.put([]byte("{\"a\":\"x\u2028\u2029data: {}\u0085\u0085\"}"), true)
+	s.acceptFrame([]byte("{\"a\":\"x\u2028\u2029data: {}\u0085\u0085\"}"), true)
 	s.writeResponse([]byte(`{"b":"\u2028"}`))
 	if got, want := w.Body.String(), "data: {\"a\":\"x\\u2028\\u2029data: {}\\u0085\\u0085\"}\n\ndata: {\"b\":\"\\u2028\"}\n\n"; got != want {
 		t.Errorf("the client gets %q, want %q", got, want)

@@ -18,14 +18,14 @@ import (
 // to an untrusted host.
 func (g *Gateway) serverRequestRefusal(method string, params object) string {
 	g.mu.Lock()
-	g.serverQuestions++
-	over := g.serverQuestions > maxServerQuestions
+	g.serverQuestionCount++
+	over := g.serverQuestionCount > maxServerQuestions
 	g.mu.Unlock()
 	if over {
 		return fmt.Sprintf("the server sent more than %d requests to the user or the model on this connection; reconnect", maxServerQuestions)
 	}
 	if method == "sampling/createMessage" {
-		if !g.opts.Sampling {
+		if !g.opts.AllowsSampling {
 			return "the settings do not let servers use the client's model; to allow it, set mcp.sampling: allow"
 		}
 		return ""
@@ -68,7 +68,7 @@ func (g *Gateway) linkRefusal(address string) string {
 		return "the server asks the user to open a URL that contains a user name; open the site by hand"
 	}
 	addr := effect.ParseAddr(host)
-	if !slices.ContainsFunc(g.opts.Hosts, func(p effect.HostPattern) bool { return p.Match(host, addr) }) {
+	if !slices.ContainsFunc(g.opts.AllowedLinkHosts, func(p effect.HostPattern) bool { return p.Match(host, addr) }) {
 		return fmt.Sprintf("the server asks the user to open %s, which is not in trusted.hosts; add it there if you trust it", canonjson.Quote(host))
 	}
 	return ""
@@ -78,7 +78,7 @@ func (g *Gateway) linkRefusal(address string) string {
 // passwords.
 type secretRequestExaminer struct{}
 
-func (secretRequestExaminer) Examine(s string) (string, []Finding) {
+func (secretRequestExaminer) CleanTextAndFindings(s string) (string, []Finding) {
 	name := requestedSecret(s)
 	if name == "" && strings.ContainsFunc(s, isInvisible) {
 		name = "text in invisible characters"
@@ -93,9 +93,9 @@ func (secretRequestExaminer) Examine(s string) (string, []Finding) {
 // matched with and without folding look-alike letters to Latin, since rules can contain letters of
 // other scripts.
 func requestedSecret(s string) string {
-	name := matchedRuleName(askedRules[:], askedPatterns(), normalizeWords(s))
+	name := matchedRuleName(askedRules[:], secretRequestPatterns(), normalizeWords(s))
 	if name == "" {
-		name = matchedRuleName(askedRules[:], askedPatterns(), strings.ToLower(s))
+		name = matchedRuleName(askedRules[:], secretRequestPatterns(), strings.ToLower(s))
 	}
 	return name
 }
@@ -104,7 +104,7 @@ func requestedSecret(s string) string {
 func normalizeWords(s string) string {
 	var b strings.Builder
 	lower := false
-	for _, r := range decode.Fold(s) {
+	for _, r := range decode.FoldUnicodeLookalikes(s) {
 		if lower && 'A' <= r && r <= 'Z' {
 			b.WriteByte(' ')
 		}
@@ -114,7 +114,7 @@ func normalizeWords(s string) string {
 		}
 		b.WriteRune(r)
 	}
-	return foldText(b.String())
+	return normalizeTextForMatching(b.String())
 }
 
 // inputRequestsRefusal returns why the server's requests to the client in a result are refused. If
@@ -135,21 +135,21 @@ func (g *Gateway) inputRequestsRefusal(c *pendingCall, result object) string {
 			return why
 		}
 	}
-	g.catalog.storeState(c.stateKey(result), slices.Collect(maps.Keys(requests)))
+	g.catalog.storeOpenQuestions(c.requestStateKey(result), slices.Collect(maps.Keys(requests)))
 	return ""
 }
 
-// stateKey returns the key for a requestState: it binds the state to the call for which the server sent
+// requestStateKey returns the key for a requestState: it binds the state to the call for which the server sent
 // it.
-func (c *pendingCall) stateKey(o object) string {
-	return c.requestDigest + hashParts(canonjson.AppendValue(nil, o["requestState"]))
+func (c *pendingCall) requestStateKey(paramsOrResult object) string {
+	return c.requestDigest + hashParts(canonjson.AppendValue(nil, paramsOrResult["requestState"]))
 }
 
-// wasAsked reports whether the server asked questions with a request's requestState, in a result
+// answersAskedQuestions reports whether the server asked questions with a request's requestState, in a result
 // for the same request of the same client; true if the request answers no questions. use deletes
 // the stored questions; of a task, only the answered ones. Without a requestState the server cannot
 // distinguish repeated answers, so the questions stay stored.
-func (g *Gateway) wasAsked(c *pendingCall, params object, use bool) bool {
+func (g *Gateway) answersAskedQuestions(c *pendingCall, params object, removeAnswered bool) bool {
 	answers, answered := params["inputResponses"]
 	_, given := params["requestState"]
 	if !answered && !given {
@@ -157,5 +157,5 @@ func (g *Gateway) wasAsked(c *pendingCall, params object, use bool) bool {
 	}
 	named, ok := answers.(object)
 	task := c.method == "tasks/update"
-	return (ok || !answered) && g.catalog.consumeState(c.stateKey(params), slices.Collect(maps.Keys(named)), use && (given || task), task)
+	return (ok || !answered) && g.catalog.hasUnansweredQuestionsRemovingAnswered(c.requestStateKey(params), slices.Collect(maps.Keys(named)), removeAnswered && (given || task), task)
 }

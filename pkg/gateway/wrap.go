@@ -16,23 +16,23 @@ type Client struct {
 
 // A ClientFile is a settings file with a server list.
 type ClientFile struct {
-	Scope  string // user: below the home folder; project: below the project folder
-	System string // as in GOOS; "" for all
-	Path   string // relative, with slashes
+	Scope      string // user: below the home folder; project: below the project folder
+	OnlyOnGOOS string // as in GOOS; "" for all
+	Path       string // relative, with slashes
 }
 
-// Wrap returns the command line that starts a server behind shield, whose executable is program; name
+// WrapServerCommand returns the command line that starts a server behind shield, whose executable is program; name
 // is the client's name for the server. It reports false if the server is behind shield already.
-func Wrap(program, name string, argv []string) ([]string, bool) {
-	if _, wrapped := Unwrap(argv); wrapped {
+func WrapServerCommand(shieldPath, serverName string, argv []string) ([]string, bool) {
+	if _, wrapped := UnwrapServerCommand(argv); wrapped {
 		return argv, false
 	}
-	return append([]string{program, "mcp", "--name", sanitizeName(name), "--"}, argv...), true
+	return append([]string{shieldPath, "mcp", "--name", sanitizeName(serverName), "--"}, argv...), true
 }
 
-// Unwrap returns the command line of a server without shield, and whether the server was behind shield
-// (by [Wrap] or by hand).
-func Unwrap(argv []string) ([]string, bool) {
+// UnwrapServerCommand returns the command line of a server without shield, and whether the server was behind shield
+// (by [WrapServerCommand] or by hand).
+func UnwrapServerCommand(argv []string) ([]string, bool) {
 	at := slices.Index(argv, "--")
 	if len(argv) < 3 || argv[1] != "mcp" || at < 0 || at+1 == len(argv) {
 		return argv, false
@@ -44,8 +44,8 @@ func Unwrap(argv []string) ([]string, bool) {
 	return argv[at+1:], true
 }
 
-// IsWrapped reports whether argv looks like a result of [Wrap] for a server, apart from flags added since.
-func IsWrapped(name string, argv []string) bool {
-	_, wrapped := Unwrap(argv)
-	return wrapped && argv[2] == "--name" && argv[3] == sanitizeName(name)
+// IsWrappedServerCommand reports whether argv looks like a result of [WrapServerCommand] for a server, apart from flags added since.
+func IsWrappedServerCommand(serverName string, argv []string) bool {
+	_, wrapped := UnwrapServerCommand(argv)
+	return wrapped && argv[2] == "--name" && argv[3] == sanitizeName(serverName)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/grounding"
 )
 
-func ExampleExtract() {
-	named, _ := grounding.Extract("Delete the branch fix-retries, but do not delete the branch release-2.", 10)
+func ExampleExtractObjectsAndNames() {
+	named, _ := grounding.ExtractObjectsAndNames("Delete the branch fix-retries, but do not delete the branch release-2.", 10)
 	for _, n := range named {
 		fmt.Println(n.Name, n.Operations == grounding.Delete, n.Forbidden)
 	}

@@ -24,7 +24,7 @@ const (
 
 // A NamedObject is an object named in a prompt.
 type NamedObject struct {
-	Name       string     `json:"name"`           // canonical name, see [Canonical]; in storage, a keyed hash of it
+	Name       string     `json:"name"`           // canonical name, see [CanonicalObjectName]; in storage, a keyed hash of it
 	Noun       string     `json:"noun,omitempty"` // the noun the user gives for it: branch, bucket, …; "" if the name needs none
 	Operations Operations `json:"does"`
 	Forbidden  bool       `json:"not,omitempty"` // the user does not want the operation
@@ -36,48 +36,48 @@ const AllObjects = "*"
 
 // Limits of a prompt.
 const (
-	maxPromptBytes      = 8 << 10 // bytes that are read; of a longer prompt only the first line counts
-	maxWholePromptRunes = 600     // maximum characters of a prompt that counts as a whole
-	maxWholePromptLines = 8
-	maxNamedObjects     = 32
-	maxNameBytes        = 200
-	maxQuoteBytes       = 80
+	maxPromptBytes          = 8 << 10 // bytes that are read; of a longer prompt only the first line counts
+	maxFullyReadPromptRunes = 600     // maximum characters of a prompt that counts as a whole
+	maxFullyReadPromptLines = 8
+	maxNamedObjects         = 32
+	maxNameBytes            = 200
+	maxQuoteBytes           = 80
 )
 
-// Extract returns the objects that a prompt names together with a verb, each with the operation,
+// ExtractObjectsAndNames returns the objects that a prompt names together with a verb, each with the operation,
 // and also all names of any kind. The parameter most limits the number of names.
-func Extract(prompt string, most int) (out []NamedObject, names []string) {
+func ExtractObjectsAndNames(prompt string, maxNames int) (objects []NamedObject, allNames []string) {
 	if len(prompt) > maxPromptBytes {
 		prompt = prompt[:maxPromptBytes]
 	}
 	text := userWrittenText(prompt)
-	names, _ = Names(text, most)
+	allNames, _ = NamesInText(text, maxNames)
 	var about []NamedObject // objects of the last sentence that had any
 	reported := false       // the next sentences report somebody else's words, which can forbid but not request
 	for _, sentence := range splitSentences(text) {
 		taken := retraction().MatchString(sentence)
 		if taken { // a retraction also covers names in the same sentence before it
-			out = slices.DeleteFunc(out, func(n NamedObject) bool { return !n.Forbidden || n.Name == AllObjects })
-			out = slices.Insert(out, 0, NamedObject{Name: AllObjects, Forbidden: true})
+			objects = slices.DeleteFunc(objects, func(n NamedObject) bool { return !n.Forbidden || n.Name == AllObjects })
+			objects = slices.Insert(objects, 0, NamedObject{Name: AllObjects, Forbidden: true})
 		}
 		for _, n := range sentenceObjects(sentence, &about) {
 			if (taken || reported) && !n.Forbidden {
 				continue
 			}
-			if len(out) == maxNamedObjects {
-				return out, names
+			if len(objects) == maxNamedObjects {
+				return objects, allNames
 			}
-			if !slices.Contains(out, n) {
-				out = append(out, n)
+			if !slices.Contains(objects, n) {
+				objects = append(objects, n)
 			}
 		}
 		reported = reported || strings.HasSuffix(sentence, ":") && slices.ContainsFunc(lowerWords(splitWords(sentence)), func(w string) bool { return quoteIntroductions(w) })
 	}
-	return out, names
+	return objects, allNames
 }
 
-// Canonical returns a name in the form in which names are compared; "" for a name that is not compared.
-func Canonical(name string) string {
+// CanonicalObjectName returns a name in the form in which names are compared; "" for a name that is not compared.
+func CanonicalObjectName(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	if len(name) > 1 {
 		name = strings.TrimRight(name, "/")
@@ -101,7 +101,7 @@ var (
 // lines; of a long prompt the first line.
 func userWrittenText(prompt string) string {
 	prompt = strings.ReplaceAll(prompt, "\r\n", "\n")
-	long := len([]rune(prompt)) > maxWholePromptRunes || strings.Count(strings.TrimSpace(prompt), "\n") >= maxWholePromptLines
+	long := len([]rune(prompt)) > maxFullyReadPromptRunes || strings.Count(strings.TrimSpace(prompt), "\n") >= maxFullyReadPromptLines
 	if markupTag().MatchString(prompt) && strings.HasPrefix(strings.TrimSpace(prompt), "<") {
 		return "" // output of another program
 	}
@@ -217,7 +217,7 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 		case foreignWords(w):
 			return nil
 		case pastParticiples()[w] != 0 && i > 0 && lower[i-1] == "be" && !governed: // … must be deleted
-			from, not := subjectStart(lower, i)
+			from, not := participleSubjectStart(lower, i)
 			if !not && !negated && (!obligationModals(lower[max(i-2, 0)]) || i+1 < len(lower) && lower[i+1] == "by" || slices.ContainsFunc(lower[:i], func(w string) bool { return reportedSpeechWords(w) && w != "that" || w == "that" && lower[0] != "that" })) {
 				does, fresh = 0, false
 				continue
@@ -237,7 +237,7 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 			if here := mentionedNames(list[:i], lower[:i]); len(here) > 0 {
 				of = here
 			}
-			if noun := objectNouns()[w]; noun != "" && !isSingleMention(of) {
+			if noun := objectNouns()[w]; noun != "" && !areNamesOfOneMention(of) {
 				of = slices.DeleteFunc(slices.Clone(of), func(n NamedObject) bool {
 					return n.Noun != noun && (n.Noun != "" || strings.Contains(n.Name, ".") != (noun == "host"))
 				})
@@ -245,7 +245,7 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 			if telling := slices.DeleteFunc(slices.Clone(of), func(n NamedObject) bool { return !isCertainlyName(n.Name) }); len(telling) > 0 && !negated {
 				of = telling
 			}
-			if isSingleMention(of) || negated {
+			if areNamesOfOneMention(of) || negated {
 				for _, n := range of {
 					out = append(out, NamedObject{Name: n.Name, Noun: n.Noun, Operations: does, Forbidden: negated, Quote: said})
 				}
@@ -273,7 +273,7 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 		case discussionVerbs(w) && fresh:
 			governed, ends, does, fresh = true, false, 0, false
 			continue
-		case otherWorkVerbs(w) && fresh:
+		case codingTaskVerbs(w) && fresh:
 			governed, ends, does, fresh = true, true, 0, false
 			continue
 		}
@@ -288,7 +288,7 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 			if !governed || lower[max(i-1, 0)] == "then" {
 				does, governed, first = d, false, true
 			}
-			if i+1 == len(lower) && i == 0 && !governed && isSingleMention(before) { // …: delete
+			if i+1 == len(lower) && i == 0 && !governed && areNamesOfOneMention(before) { // …: delete
 				for _, n := range before {
 					out = append(out, NamedObject{Name: n.Name, Noun: n.Noun, Operations: does, Forbidden: negated, Quote: said})
 				}
@@ -308,7 +308,7 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 		if does == 0 || governed {
 			continue
 		}
-		name, noun, ok := nameAt(list, lower, i, negated && first && !apart)
+		name, noun, ok := objectNameAt(list, lower, i, negated && first && !apart)
 		first = first && objectNouns()[w] != ""
 		if !ok {
 			continue
@@ -326,7 +326,7 @@ func sentenceObjects(sentence string, about *[]NamedObject) (out []NamedObject) 
 			}
 		}
 	}
-	return addScaleToZero(lower, out)
+	return markZeroScalingAsDelete(lower, out)
 }
 
 // parenthesizedText matches text in parentheses.
@@ -345,52 +345,52 @@ func refersBack(lower []string, i int) bool {
 	return objectNouns()[lower[i]] != "" && i > 0 && (lower[i-1] == "that" || lower[i-1] == "this" || lower[i-1] == "the" && (i+1 == len(lower) || lower[i+1] == ","))
 }
 
-// addScaleToZero adds Delete to the objects of a sentence that asks to scale them to zero.
-func addScaleToZero(lower []string, out []NamedObject) []NamedObject {
-	at := slices.Index(lower, "scale")
-	for i := max(at, 0); at >= 0 && i+1 < len(lower); i++ {
-		if lower[i] == "to" && (lower[i+1] == "zero" || lower[i+1] == "0") {
-			for k := range out {
-				out[k].Operations |= Delete
+// markZeroScalingAsDelete adds Delete to the objects of a sentence that asks to scale them to zero.
+func markZeroScalingAsDelete(lowerWords []string, objects []NamedObject) []NamedObject {
+	at := slices.Index(lowerWords, "scale")
+	for i := max(at, 0); at >= 0 && i+1 < len(lowerWords); i++ {
+		if lowerWords[i] == "to" && (lowerWords[i+1] == "zero" || lowerWords[i+1] == "0") {
+			for k := range objects {
+				objects[k].Operations |= Delete
 			}
 		}
 	}
-	return out
+	return objects
 }
 
 // articles are words before nouns. A verb after one is a noun: the push to main-1 fails.
 var articles = wordSet("the a an this that every each our my your their its last first previous")
 
-// isSingleMention reports whether all names come from one mention of an object.
-func isSingleMention(list []NamedObject) bool {
+// areNamesOfOneMention reports whether all names come from one mention of an object.
+func areNamesOfOneMention(list []NamedObject) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(n NamedObject) bool { return n.Quote != list[0].Quote })
 }
 
-// subjectStart returns the index at which the subject of a participle begins, and whether the participle is
+// participleSubjectStart returns the index at which the subject of a participle begins, and whether the participle is
 // negated.
-func subjectStart(lower []string, i int) (from int, not bool) {
+func participleSubjectStart(lower []string, participleIndex int) (from int, isNegated bool) {
 	modal := false
-	for from = i - 1; from > 0; from-- {
+	for from = participleIndex - 1; from > 0; from-- {
 		switch w := lower[from]; {
 		case negationWords(w) || strings.HasSuffix(w, "n't") || w == "cannot":
-			not, modal = true, true
+			isNegated, modal = true, true
 		case modalVerbs(w):
 			modal = true
 		case modal && (w == "," || w == "and" || w == "so" || w == "means" || w == "because" || w == "since" || w == "but"):
-			return from + 1, not
+			return from + 1, isNegated
 		}
 	}
 	if !modal {
-		return i, false
+		return participleIndex, false
 	}
-	return from, not
+	return from, isNegated
 }
 
 // mentionedNames returns the names in a sentence to which a pronoun may refer. Names from the same
 // mention have the same Quote.
 func mentionedNames(list, lower []string) (out []NamedObject) {
 	for i := range lower {
-		if name, noun, ok := nameAt(list, lower, i, false); ok && !fillerWords(lower[i]) && !commandPrograms(lower[i]) && Operations(0) == requestVerbs()[lower[i]] {
+		if name, noun, ok := objectNameAt(list, lower, i, false); ok && !fillerWords(lower[i]) && !commandPrograms(lower[i]) && Operations(0) == requestVerbs()[lower[i]] {
 			for _, n := range nameVariants(name, Delete|Change|Send|Fetch) {
 				out = append(out, NamedObject{Name: n.Name, Noun: noun, Quote: list[i]})
 			}
@@ -403,7 +403,7 @@ func mentionedNames(list, lower []string) (out []NamedObject) {
 // scheme, its host, and its path.
 func nameVariants(name string, does Operations) (out []NamedObject) {
 	add := func(name string, does Operations) {
-		if name = Canonical(name); name != "" && does != 0 && !slices.ContainsFunc(out, func(n NamedObject) bool { return n.Name == name }) {
+		if name = CanonicalObjectName(name); name != "" && does != 0 && !slices.ContainsFunc(out, func(n NamedObject) bool { return n.Name == name }) {
 			out = append(out, NamedObject{Name: name, Operations: does})
 		}
 	}
@@ -460,35 +460,35 @@ func negatesFollowing(lower []string, i int) bool {
 		w == "hands" && i+1 < len(lower) && lower[i+1] == "off" || w == "other" && i+1 < len(lower) && lower[i+1] == "than" || w == "rather" && i+1 < len(lower) && lower[i+1] == "than"
 }
 
-// nameAt returns the name of the object at word i, and the noun the user gives for it. With bare, words of the
+// objectNameAt returns the name of the object at word i, and the noun the user gives for it. With bare, words of the
 // dictionary are accepted as names too.
-func nameAt(list, lower []string, i int, bare bool) (name, noun string, ok bool) {
-	w := list[i]
-	if lower[i] == "," || objectNouns()[lower[i]] != "" || neverNames(lower[i]) {
+func objectNameAt(words, lowerWords []string, i int, acceptsDictionaryWords bool) (name, noun string, ok bool) {
+	w := words[i]
+	if lowerWords[i] == "," || objectNouns()[lowerWords[i]] != "" || nonNameWords(lowerWords[i]) {
 		return "", "", false
 	}
-	if !bare && serviceNames(lower[i]) && i+1 < len(lower) && objectNouns()[lower[i+1]] != "" {
+	if !acceptsDictionaryWords && serviceNames(lowerWords[i]) && i+1 < len(lowerWords) && objectNouns()[lowerWords[i+1]] != "" {
 		return "", "", false
 	}
 	for _, k := range [...]int{i - 1, i + 1} { // the branch main, the main branch
-		if k >= 0 && k < len(lower) && objectNouns()[lower[k]] != "" && noun == "" {
-			noun = objectNouns()[lower[k]]
+		if k >= 0 && k < len(lowerWords) && objectNouns()[lowerWords[k]] != "" && noun == "" {
+			noun = objectNouns()[lowerWords[k]]
 		}
 	}
-	if i >= 2 && lower[i-1] == "called" || i >= 2 && lower[i-1] == "named" {
-		noun = objectNouns()[lower[i-2]]
+	if i >= 2 && lowerWords[i-1] == "called" || i >= 2 && lowerWords[i-1] == "named" {
+		noun = objectNouns()[lowerWords[i-2]]
 	}
 	if strings.HasPrefix(w, "@") && strings.Contains(w, "/") && strings.Contains(w, ".") && !strings.Contains(w[1:], "@") {
 		w = w[1:] // @file: a reference to a file
 	}
-	name = Canonical(w)
+	name = CanonicalObjectName(w)
 	if name == "" || !plainName().MatchString(name) {
 		return "", "", false
 	}
 	if scheme, rest, isURL := strings.Cut(name, "://"); isURL {
 		return name, noun, scheme != "" && rest != ""
 	}
-	if noun == "" && !isCertainlyName(name) && !(bare && len(name) > 2) {
+	if noun == "" && !isCertainlyName(name) && !(acceptsDictionaryWords && len(name) > 2) {
 		return "", "", false
 	}
 	return name, noun, true

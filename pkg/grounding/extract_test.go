@@ -30,7 +30,7 @@ func told(list []NamedObject) string {
 }
 
 func extract(prompt string) []NamedObject {
-	list, _ := Extract(prompt, 0)
+	list, _ := ExtractObjectsAndNames(prompt, 0)
 	return list
 }
 
@@ -127,7 +127,7 @@ func TestExtract(t *testing.T) {
 func TestExtractBounds(t *testing.T) {
 	t.Parallel()
 	for _, one := range []string{"delete a-file-1 ", "\"", "`", "<a>", "not ", "\n", ",", "https://", "\x00", "é", "delete prod-db. "} {
-		list, names := Extract(strings.Repeat(one, (1<<20)/len(one)), 10)
+		list, names := ExtractObjectsAndNames(strings.Repeat(one, (1<<20)/len(one)), 10)
 		if len(list) > maxNamedObjects || len(names) > 10 {
 			t.Errorf("%q: %d objects, %d names", one, len(list), len(names))
 		}
@@ -143,12 +143,12 @@ func TestNames(t *testing.T) {
 		"ann@example.com.":                                 "ann@example.com|ann|example.com",
 		"a":                                                "",
 	} {
-		names, all := Names(text, 100)
+		names, all := NamesInText(text, 100)
 		if got := strings.Join(names, "|"); got != want || !all {
 			t.Errorf("%q: %q, %v", text, got, all)
 		}
 	}
-	if names, all := Names("one two three four", 2); len(names) != 2 || all {
+	if names, all := NamesInText("one two three four", 2); len(names) != 2 || all {
 		t.Errorf("more than two: %q, %v", names, all)
 	}
 }

@@ -11,24 +11,24 @@ var nameCandidate = prefilter.Lazy(`[A-Za-z0-9~./_@][A-Za-z0-9~./_@:+=-]{1,199}`
 // minNameBytes is the minimum length in bytes of a name that is compared.
 const minNameBytes = 3
 
-// Names returns the names in a text, including the parts that an action can use alone: of a URL the
+// NamesInText returns the names in a text, including the parts that an action can use alone: of a URL the
 // host, the host with its first folders, and these folders. all is false if the text has more names
 // than the parameter most allows.
-func Names(text string, most int) (names []string, all bool) {
+func NamesInText(text string, maxNames int) (names []string, isComplete bool) {
 	seen := map[string]bool{}
-	all = true
+	isComplete = true
 	add := func(name string) {
-		name = Canonical(strings.Trim(name, ".,:;="))
+		name = CanonicalObjectName(strings.Trim(name, ".,:;="))
 		switch {
 		case len(name) < minNameBytes || seen[name]:
-		case len(seen) == most:
-			all = false
+		case len(seen) == maxNames:
+			isComplete = false
 		default:
 			seen[name] = true
 			names = append(names, name)
 		}
 	}
-	for rest := text; all; {
+	for rest := text; isComplete; {
 		at := nameCandidate().FindStringIndex(rest)
 		if at == nil {
 			break
@@ -44,7 +44,7 @@ func Names(text string, most int) (names []string, all bool) {
 			w = scp[strings.LastIndexByte(scp, '@')+1:] + "/" + path
 		}
 		w = strings.TrimSuffix(w, ".git")
-		for i, n := 0, 0; i < len(w) && n < maxFolders; i++ {
+		for i, n := 0, 0; i < len(w) && n < maxFolderNamesPerPath; i++ {
 			if w[i] == '/' && i > 0 {
 				add(w[:i])
 				n++
@@ -59,9 +59,9 @@ func Names(text string, most int) (names []string, all bool) {
 			add(part)
 		}
 	}
-	return names, all
+	return names, isComplete
 }
 
-// maxFolders is the maximum number of leading parts of a path, such as a and a/b of a/b/c, that
-// [Names] returns as names.
-const maxFolders = 3
+// maxFolderNamesPerPath is the maximum number of leading parts of a path, such as a and a/b of a/b/c, that
+// [NamesInText] returns as names.
+const maxFolderNamesPerPath = 3

@@ -21,7 +21,7 @@ func IsPlainStatement(line string) bool {
 	list := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("'-_./", r)
 	})
-	if len(list) == 0 || instructionVerbs(list[0]) || requestVerbs()[list[0]] != 0 || otherWorkVerbs(list[0]) || discussionVerbs(list[0]) {
+	if len(list) == 0 || instructionVerbs(list[0]) || requestVerbs()[list[0]] != 0 || codingTaskVerbs(list[0]) || discussionVerbs(list[0]) {
 		return false
 	}
 	states := false

@@ -56,9 +56,9 @@ var objectNouns = sync.OnceValue(func() map[string]string {
 })
 
 // ClassifyWord reports whether a word of a command names a kind of object (noun) or an operation (deed).
-func ClassifyWord(w string) (noun, deed, is bool) {
-	noun, deed = objectNouns()[w] != "", requestVerbs()[w] != 0
-	return noun, deed, noun || deed || commandOnlyNouns(w)
+func ClassifyWord(w string) (isNoun, isOperation, isKnown bool) {
+	isNoun, isOperation = objectNouns()[w] != "", requestVerbs()[w] != 0
+	return isNoun, isOperation, isNoun || isOperation || commandOnlyNouns(w)
 }
 
 // commandOnlyNouns are words for kinds of objects that only occur in commands.
@@ -157,11 +157,11 @@ var (
 	discussionVerbs = wordSet("explain describe document show tell-me discuss review plan simulate draft figure list why how what whether consider think understand summarize summarise compare translate " +
 		"pretend imagine suppose research say quote print echo propose suggest ask")
 
-	// otherWorkVerbs are verbs for work other than the operations of requestVerbs. A request verb
+	// codingTaskVerbs are verbs for work other than the operations of requestVerbs. A request verb
 	// in their scope does not count. The scope ends with the clause, unless one of relativeWords
 	// extends it to the rest of the sentence.
-	otherWorkVerbs = wordSet("fix implement create build generate make find investigate analyze analyse debug refactor run finish complete add install bump lint format")
-	relativeWords  = wordSet("that which who to how when for whose so")
+	codingTaskVerbs = wordSet("fix implement create build generate make find investigate analyze analyse debug refactor run finish complete add install bump lint format")
+	relativeWords   = wordSet("that which who to how when for whose so")
 
 	// conditionStarts begin clauses about what is not requested.
 	conditionStarts = wordSet("if when whenever unless suppose assuming once while after before until because since although though why how what who which where whether should does did is are was were has had would")
@@ -176,8 +176,8 @@ var (
 	// serviceNames are names of services, as in: the GitHub release v1.0.
 	serviceNames = wordSet("github gitlab bitbucket aws amazon azure gcp google cloud digitalocean heroku vercel netlify cloudflare dockerhub npm pypi s3 gcs sql postgres postgresql mysql mongodb mongo redis dynamodb rds gke eks aks kafka k8s kubernetes docker helm blob sqs sns lambda ")
 
-	// neverNames are words that never name an object.
-	neverNames = wordSet("it them this that these those anything everything something nothing the a an my our your all any to on in into from at for of with and or then so please yet now again as under over by if about there here called named ever even unless until without first me us him her you i we is are be do does")
+	// nonNameWords are words that never name an object.
+	nonNameWords = wordSet("it them this that these those anything everything something nothing the a an my our your all any to on in into from at for of with and or then so please yet now again as under over by if about there here called named ever even unless until without first me us him her you i we is are be do does")
 
 	// negationWords are words that negate what follows.
 	negationWords = wordSet("minus bar barring sparing spare omit omitting forget nothing nobody none not never no don't dont doesn't cannot can't without avoid except excluding skip ignore keep nor neither unless besides forbid forbidden prohibited refrain untouched dnt donot")

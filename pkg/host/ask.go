@@ -11,28 +11,28 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// CanAsk returns nil if, in tests, at least one version and mode of the host waited for its user's
+// CheckSomeVersionWaitsForUser returns nil if, in tests, at least one version and mode of the host waited for its user's
 // answer when a hook asked a question.
-func (h *Host) CanAsk() error {
-	if h.form.Ask.Answer == "" {
+func (h *Host) CheckSomeVersionWaitsForUser() error {
+	if h.description.Ask.AskResponseJQ == "" {
 		return fmt.Errorf("in tests, %s did not wait for its user when a hook asked a question", h.Title())
 	}
 	return nil
 }
 
-// CheckAsks returns nil if the host that sent an event waits for its user's answer when a hook answers
+// CheckSendingHostWaitsForUserAnswer returns nil if the host that sent an event waits for its user's answer when a hook answers
 // "ask", judged by its version and permission mode; otherwise the reason. in is the hook's input;
 // running is nil if the host's process is unknown. The version is "" if it does not matter.
-func (h *Host) CheckAsks(ctx context.Context, in []byte, getenv func(string) string, running *HostProcess) (version string, err error) {
-	ask := h.form.Ask
-	if err := h.CanAsk(); err != nil {
+func (h *Host) CheckSendingHostWaitsForUserAnswer(ctx context.Context, in []byte, getenv func(string) string, running *HostProcess) (version string, err error) {
+	ask := h.description.Ask
+	if err := h.CheckSomeVersionWaitsForUser(); err != nil {
 		return "", err
 	}
 	v, err := decode(in)
 	if err != nil {
 		return "", err
 	}
-	out, err := h.runForOne(ctx, ask.Seen, map[string]any{"input": v, "env": h.askEnvironment(getenv), "process": running.jqValue()})
+	out, err := h.runJQForOneResult(ctx, ask.VersionAndModeJQ, map[string]any{"input": v, "env": h.envVariablesReadByJQ(getenv), "process": running.jqValue()})
 	if err != nil {
 		return "", fmt.Errorf("the version or the permission mode of %s cannot be read; update shield", h.Title())
 	}
@@ -41,23 +41,23 @@ func (h *Host) CheckAsks(ctx context.Context, in []byte, getenv func(string) str
 	mode, _ := seen["mode"].(string)
 	switch {
 	case seen == nil:
-		return "", fmt.Errorf("this session of %s has no user, or a permission mode without questions; start an interactive session in the mode %s", h.Title(), strings.Join(ask.Modes, " or "))
-	case !slices.Contains(ask.Modes, mode):
-		return "", fmt.Errorf("in tests, %s did not wait for its user in mode %.40q; use the mode %s", h.Title(), mode, strings.Join(ask.Modes, ", "))
+		return "", fmt.Errorf("this session of %s has no user, or a permission mode without questions; start an interactive session in the mode %s", h.Title(), strings.Join(ask.PermissionModesAwaitingUserAnswer, " or "))
+	case !slices.Contains(ask.PermissionModesAwaitingUserAnswer, mode):
+		return "", fmt.Errorf("in tests, %s did not wait for its user in mode %.40q; use the mode %s", h.Title(), mode, strings.Join(ask.PermissionModesAwaitingUserAnswer, ", "))
 	}
-	return version, h.CheckVersionAsks(version)
+	return version, h.CheckVersionWaitsForUser(version)
 }
 
-// CheckVersionAsks returns nil if a version of the host waits for its user's answer: the version, or an earlier
+// CheckVersionWaitsForUser returns nil if a version of the host waits for its user's answer: the version, or an earlier
 // one of the same major version, waited in tests, and it is not among the failed ones.
-func (h *Host) CheckVersionAsks(version string) error {
-	ask := h.form.Ask
-	if err := h.CanAsk(); err != nil || ask.From == "" {
+func (h *Host) CheckVersionWaitsForUser(version string) error {
+	ask := h.description.Ask
+	if err := h.CheckSomeVersionWaitsForUser(); err != nil || ask.FirstVersionAwaitingUserAnswer == "" {
 		return err
 	}
-	got, from := versionNumbers(version), versionNumbers(ask.From)
-	if got == nil || slices.Compare(got, from) < 0 || got[0] != from[0] || slices.Contains(ask.Failed, version) {
-		return fmt.Errorf("in tests, version %.40q of %s did not wait for its user; use %[3]s or later", version, h.Title(), ask.From)
+	got, from := versionNumbers(version), versionNumbers(ask.FirstVersionAwaitingUserAnswer)
+	if got == nil || slices.Compare(got, from) < 0 || got[0] != from[0] || slices.Contains(ask.VersionsNotAwaitingUserAnswer, version) {
+		return fmt.Errorf("in tests, version %.40q of %s did not wait for its user; use %[3]s or later", version, h.Title(), ask.FirstVersionAwaitingUserAnswer)
 	}
 	return nil
 }
@@ -80,33 +80,33 @@ func versionNumbers(version string) (out []int) {
 	return out
 }
 
-// Ask returns the answer that makes the host ask its user about an event, one JSON text. It is for events
-// for which [Host.CheckAsks] returns nil.
-func (h *Host) Ask(ctx context.Context, e Event, reason string) ([]byte, error) {
-	if h.form.Ask.Answer == "" || reason == "" {
+// AskUserResponse returns the answer that makes the host ask its user about an event, one JSON text. It is for events
+// for which [Host.CheckSendingHostWaitsForUserAnswer] returns nil.
+func (h *Host) AskUserResponse(ctx context.Context, e Event, reason string) ([]byte, error) {
+	if h.description.Ask.AskResponseJQ == "" || reason == "" {
 		return nil, errors.New("hooks of this host cannot ask its user; set approval.channels: auto")
 	}
-	out, err := h.runForOne(ctx, h.form.Ask.Answer, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
+	out, err := h.runJQForOneResult(ctx, h.description.Ask.AskResponseJQ, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
 	return encode(out)
 }
 
-// AskSources returns the environment variables that [Host.CheckAsks] reads, and the files in which a project
+// VersionAndPermissionModeSources returns the environment variables that [Host.CheckSendingHostWaitsForUserAnswer] reads, and the files in which a project
 // could set them, or install a hook that answers for the user. A variable that such a file names is not
 // trusted.
-func (h *Host) AskSources() (variables []string, files []Place) {
-	for _, f := range h.form.Ask.Sources {
-		files = append(files, Place{Place: f, host: h})
+func (h *Host) VersionAndPermissionModeSources() (envVariables []string, settingsFiles []HostSettingsFile) {
+	for _, f := range h.description.Ask.EnvAndHookFiles {
+		settingsFiles = append(settingsFiles, HostSettingsFile{SettingsFile: f, host: h})
 	}
-	return h.form.Ask.Variables, files
+	return h.description.Ask.VersionAndModeEnvVariables, settingsFiles
 }
 
-// HasAnsweringHook reports whether a file of [Host.AskSources] has a hook of another program that can answer for
+// HasHookAnsweringForUser reports whether a file of [Host.VersionAndPermissionModeSources] has a hook of another program that can answer for
 // the user. An error means that shield cannot tell.
-func (p *Place) HasAnsweringHook(ctx context.Context, doc []byte) (bool, error) {
-	if p.host.form.Ask.Answered == "" {
+func (p *HostSettingsFile) HasHookAnsweringForUser(ctx context.Context, doc []byte) (bool, error) {
+	if p.host.description.Ask.HasAnsweringHookJQ == "" {
 		return false, nil
 	}
 	var v any = string(doc)
@@ -116,7 +116,7 @@ func (p *Place) HasAnsweringHook(ctx context.Context, doc []byte) (bool, error) 
 			return false, err
 		}
 	}
-	out, err := p.host.runForOne(ctx, p.host.form.Ask.Answered, map[string]any{"doc": v})
+	out, err := p.host.runJQForOneResult(ctx, p.host.description.Ask.HasAnsweringHookJQ, map[string]any{"doc": v})
 	if err != nil {
 		return false, err
 	}
@@ -130,17 +130,17 @@ func (p *Place) HasAnsweringHook(ctx context.Context, doc []byte) (bool, error) 
 // Headless reports whether a session of the host may have no user: it certainly has none, or shield
 // cannot tell. It is false for a host whose description in folder hosts contains no test for this.
 func (h *Host) Headless(ctx context.Context, getenv func(string) string, running *HostProcess) bool {
-	if h.form.Headless == "" {
+	if h.description.SessionHasNoUserJQ == "" {
 		return false
 	}
-	out, err := h.runForOne(ctx, h.form.Headless, map[string]any{"env": h.askEnvironment(getenv), "process": running.jqValue()})
+	out, err := h.runJQForOneResult(ctx, h.description.SessionHasNoUserJQ, map[string]any{"env": h.envVariablesReadByJQ(getenv), "process": running.jqValue()})
 	return err != nil || out != false
 }
 
-// askEnvironment returns the environment variables that the host's jq programs for questions read.
-func (h *Host) askEnvironment(getenv func(string) string) map[string]any {
+// envVariablesReadByJQ returns the environment variables that the host's jq programs for questions read.
+func (h *Host) envVariablesReadByJQ(getenv func(string) string) map[string]any {
 	env := map[string]any{}
-	for _, name := range h.form.Ask.Variables {
+	for _, name := range h.description.Ask.VersionAndModeEnvVariables {
 		env[name] = getenv(name)
 	}
 	return env

@@ -24,7 +24,7 @@ func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, i
 	switch {
 	case c.Tool == "":
 		return nil, false, errors.New("the hook's input names no tool; check the host's version with 'shield hook list'")
-	case slices.Contains(h.form.Internal, c.Tool):
+	case slices.Contains(h.description.InternalTools, c.Tool):
 		return nil, true, nil
 	}
 	if len(c.Input) == 0 || c.Input.Kind() == 'n' {
@@ -38,7 +38,7 @@ func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, i
 	if !isObject {
 		return nil, false, errors.New("the tool's input is not a JSON object; update shield")
 	}
-	if err := checkUnambiguous(input); err != nil {
+	if err := rejectKeysDifferingInCase(input); err != nil {
 		return nil, false, err
 	}
 	read := map[string]any{}
@@ -55,18 +55,18 @@ func (h *Host) Actions(ctx context.Context, c Call) (actions []jsontext.Value, i
 }
 
 // encodedActions returns the actions of a tool call, encoded; read is the output of the host's Read program.
-func (h *Host) encodedActions(ctx context.Context, tool string, input, read map[string]any) (out []jsontext.Value, err error) {
-	actions, err := h.mapActions(ctx, tool, input, read["cwd"])
+func (h *Host) encodedActions(ctx context.Context, tool string, input, eventFields map[string]any) (out []jsontext.Value, err error) {
+	actions, err := h.mapActions(ctx, tool, input, eventFields["cwd"])
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range actions {
 		for member, from := range map[string]string{"cwd": "cwd", "session": "session", "id": "id"} {
-			if v := read[from]; v != nil && a[member] == nil {
+			if v := eventFields[from]; v != nil && a[member] == nil {
 				a[member] = v
 			}
 		}
-		if a["cwd"], err = joinFolders(read["cwd"], a["cwd"]); err != nil {
+		if a["cwd"], err = toolWorkingDir(eventFields["cwd"], a["cwd"]); err != nil {
 			return nil, err
 		}
 		if a["cwd"] == nil {
@@ -81,12 +81,12 @@ func (h *Host) encodedActions(ctx context.Context, tool string, input, read map[
 	return out, nil
 }
 
-// Folder returns the host's configuration folder below the home folder, and the environment variable
+// ConfigFolder returns the host's configuration folder below the home folder, and the environment variable
 // that can name another, optionally followed by a relative path; "" if there is none.
-func (h *Host) Folder() (folder, variable string) {
-	for _, p := range h.form.Places {
+func (h *Host) ConfigFolder() (folder, overrideVariable string) {
+	for _, p := range h.description.SettingsFiles {
 		if p.Scope == "user" {
-			return p.Folder, p.Variable
+			return p.Folder, p.FolderVariable
 		}
 	}
 	return "", ""

@@ -11,20 +11,20 @@ import (
 )
 
 // A Definition is the definition of an MCP server in a client's settings.
-type Definition struct {
-	Path    []string // keys that lead to the definition; the last is the server's name
-	Text    []byte   // the definition as canonical JSON
-	Command string
-	Args    []string
-	URL     string
+type MCPServerDefinition struct {
+	KeyPath       []string // keys that lead to the definition; the last is the server's name
+	CanonicalJSON []byte   // the definition as canonical JSON
+	Command       string
+	Args          []string
+	URL           string
 }
 
 // maxDefinitionDepth is the maximum nesting of a definition.
 const maxDefinitionDepth = 32
 
-// Definitions returns the definitions of MCP servers in doc, the text of a client's settings file.
+// MCPServerDefinitions returns the definitions of MCP servers in doc, the text of a client's settings file.
 // Each of paths is a key path to an object that contains servers by name; "*" matches every key.
-func Definitions(doc []byte, isTOML bool, paths [][]string) (all []Definition, err error) {
+func MCPServerDefinitions(doc []byte, isTOML bool, keyPaths [][]string) (all []MCPServerDefinition, err error) {
 	if len(bytes.TrimSpace(doc)) == 0 {
 		return nil, nil
 	}
@@ -42,25 +42,25 @@ func Definitions(doc []byte, isTOML bool, paths [][]string) (all []Definition, e
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range paths {
-		if err := addDefinitions(text, top, nil, path, &all); err != nil {
+	for _, path := range keyPaths {
+		if err := appendServerDefinitions(text, top, nil, path, &all); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// addDefinitions adds the definitions at a key path.
-func addDefinitions(text []byte, at span, before, path []string, all *[]Definition) error {
-	list, err := members(text, at)
+// appendServerDefinitions adds the definitions at a key path.
+func appendServerDefinitions(text []byte, objectSpan span, parentKeys, remainingKeys []string, definitions *[]MCPServerDefinition) error {
+	list, err := members(text, objectSpan)
 	if err != nil {
 		return err
 	}
 	for _, m := range list {
-		here := append(before[:len(before):len(before)], m.name)
+		here := append(parentKeys[:len(parentKeys):len(parentKeys)], m.name)
 		switch {
-		case len(path) == 0:
-			d := Definition{Path: here}
+		case len(remainingKeys) == 0:
+			d := MCPServerDefinition{KeyPath: here}
 			var said struct {
 				Command string   `json:"command"`
 				Args    []string `json:"args"`
@@ -71,18 +71,18 @@ func addDefinitions(text []byte, at span, before, path []string, all *[]Definiti
 			if err := json.Unmarshal(raw, &said); err != nil {
 				return err
 			}
-			if d.Text, err = canonjson.Append(nil, jsontext.Value(raw), maxDefinitionDepth); err != nil {
+			if d.CanonicalJSON, err = canonjson.Append(nil, jsontext.Value(raw), maxDefinitionDepth); err != nil {
 				return err
 			}
 			if d.Command, d.Args, d.URL = said.Command, said.Args, said.URL; said.HTTPURL != "" {
 				d.URL = said.HTTPURL
 			}
-			*all = append(*all, d)
-		case path[0] == "*" || path[0] == m.name:
+			*definitions = append(*definitions, d)
+		case remainingKeys[0] == "*" || remainingKeys[0] == m.name:
 			if text[m.start] != '{' {
 				continue
 			}
-			if err := addDefinitions(text, m.span, here, path[1:], all); err != nil {
+			if err := appendServerDefinitions(text, m.span, here, remainingKeys[1:], definitions); err != nil {
 				return err
 			}
 		}

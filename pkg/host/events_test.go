@@ -49,7 +49,7 @@ func TestEvents(t *testing.T) {
 			}
 			if r := e.ToolResult; r != nil {
 				result, err := encode(r.Result)
-				fmt.Fprintf(&b, "  returned %s, files %q, agent %q, %v\n", result, r.Files, r.Agent, err)
+				fmt.Fprintf(&b, "  returned %s, files %q, agent %q, %v\n", result, r.ChangedFiles, r.SubAgentID, err)
 			}
 		}
 		golden := filepath.Join("testdata", name+".txt")

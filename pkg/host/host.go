@@ -29,26 +29,26 @@ import (
 
 //go:generate go run ./gen
 
-// MaxBytes is the maximum size of a hook's input, in bytes.
-const MaxBytes = 4 << 20
+// MaxHookInputBytes is the maximum size of a hook's input, in bytes.
+const MaxHookInputBytes = 4 << 20
 
-// maxProgramTime bounds one run of a jq program of a host.
-const maxProgramTime = 2 * time.Second
+// maxJQRunTime bounds one run of a jq program of a host.
+const maxJQRunTime = 2 * time.Second
 
-// maxActions is how many actions one event may propose.
-const maxActions = 256
+// maxActionsPerEvent is how many actions one event may propose.
+const maxActionsPerEvent = 256
 
 //go:embed hosts/shared.jq
-var sharedFilters string
+var sharedJQFiltersSource string
 
 // Names returns the names of all supported hosts.
 func Names() []string { return slices.Clone(hosts) }
 
 // A Host is one agent program.
 type Host struct {
-	Name          string
-	form          *form.Host
-	forPermission bool // the host has only the event before its permission prompt, see [Host.Permission]
+	Name                   string
+	description            *form.Host
+	hooksPermissionPrompts bool // the host has only the event before its permission prompt, see [Host.ForPermissionPromptEvents]
 }
 
 // Named returns a host by its name.
@@ -57,58 +57,62 @@ func Named(name string) (*Host, error) {
 	if f == nil {
 		return nil, fmt.Errorf("unknown host %q; use %s", name, strings.Join(hosts, ", "))
 	}
-	return &Host{Name: name, form: f}, nil
+	return &Host{Name: name, description: f}, nil
 }
 
 // Title returns the host's name as people know it. VerifiedVersion returns the version that was
 // tested with the real program. If VerifiedVersion is "", Source returns where the formats of the
 // host's events are documented.
-func (h *Host) Title() string           { return h.form.Title }
-func (h *Host) VerifiedVersion() string { return h.form.Verified }
-func (h *Host) Source() string          { return h.form.Source }
+func (h *Host) Title() string                   { return h.description.Title }
+func (h *Host) VerifiedVersion() string         { return h.description.VerifiedVersion }
+func (h *Host) EventFormatCitationText() string { return h.description.EventFormatCitationText }
 
-// Limits are sentences about what no hook of this host can prevent.
-func (h *Host) Limits() []string { return h.form.Limits }
+// HookLimitationTexts are sentences about what no hook of this host can prevent.
+func (h *Host) HookLimitationTexts() []string { return h.description.HookLimitationTexts }
 
-// NeedsSilentHook reports whether a hook must print nothing on standard output. The method
-// UserShell reports whether the host runs command lines in the user's own shell.
-func (h *Host) NeedsSilentHook() bool { return h.form.Silent }
-func (h *Host) UserShell() bool       { return h.form.UserShell }
+// RequiresEmptyHookStdout reports whether a hook must print nothing on standard output. The method
+// RunsHooksInUserShell reports whether the host runs command lines in the user's own shell.
+func (h *Host) RequiresEmptyHookStdout() bool { return h.description.RequiresEmptyHookStdout }
+func (h *Host) RunsHooksInUserShell() bool    { return h.description.RunsHooksInUserShell }
 
-// DenialStatus is the exit status of a hook that denies a call: usually 2, but 0 if the host would
+// DenialExitStatus is the exit status of a hook that denies a call: usually 2, but 0 if the host would
 // allow the call, or hide the reason, after any other status.
-func (h *Host) DenialStatus() int {
-	if h.form.ZeroStatus {
+func (h *Host) DenialExitStatus() int {
+	if h.description.DenialMustExitZero {
 		return 0
 	}
 	return 2
 }
 
-// Found returns the program names, and the folders below the home folder, that show that the host is
+// InstallationIndicators returns the program names, and the folders below the home folder, that show that the host is
 // installed.
-func (h *Host) Found() (programs, folders []string) { return h.form.Programs, h.form.Folders }
+func (h *Host) InstallationIndicators() (programs, folders []string) {
+	return h.description.ProgramNames, h.description.DetectionFolders
+}
 
 // Events returns the names of the events that shield handles: before a tool runs, after it, and for a
 // prompt of the user.
 func (h *Host) Events() []string {
-	all := slices.Concat(h.form.Before, h.form.After)
-	if h.form.Prompt.Event != "" {
-		all = append(all, h.form.Prompt.Event)
+	all := slices.Concat(h.description.BeforeToolEvents, h.description.AfterToolEvents)
+	if h.description.Prompt.Event != "" {
+		all = append(all, h.description.Prompt.Event)
 	}
 	return all
 }
 
 // Tools returns the host's names of the tools that its file maps to actions.
 func (h *Host) Tools() []string {
-	return sorted.Keys(h.form.Tools)
+	return sorted.Keys(h.description.Tools)
 }
 
 // InternalTools returns the host's names of the tools that change nothing outside the host.
-func (h *Host) InternalTools() []string { return slices.Clone(h.form.Internal) }
+func (h *Host) InternalTools() []string { return slices.Clone(h.description.InternalTools) }
 
-// UntypedTools returns the host's names of known tools that no action type describes; they are judged by name
+// ToolsWithoutActionType returns the host's names of known tools that no action type describes; they are judged by name
 // and input alone.
-func (h *Host) UntypedTools() []string { return slices.Clone(h.form.Asked) }
+func (h *Host) ToolsWithoutActionType() []string {
+	return slices.Clone(h.description.ToolsWithoutActionType)
+}
 
 // An Event is one request of a host to its hook.
 type Event struct {
@@ -124,17 +128,17 @@ type Event struct {
 
 // ToolResult is the result of a tool.
 type ToolResult struct {
-	Result any      // a string or a JSON value; nil if the host does not report it
-	Files  []string // files that the tool changed, as the host reports
-	Agent  string   // the sub-agent that called the tool; "" for the session's main agent, or if unknown
-	tool   string
+	Result       any      // a string or a JSON value; nil if the host does not report it
+	ChangedFiles []string // files that the tool changed, as the host reports
+	SubAgentID   string   // the sub-agent that called the tool; "" for the session's main agent, or if unknown
+	tool         string
 }
 
 // Event parses a hook's input. Input that the host's file does not describe is an error; the returned
 // event then has only Host set.
 func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 	v, err := decodeEvent(in)
-	if err == nil && !h.forPermission {
+	if err == nil && !h.hooksPermissionPrompts {
 		h, err = h.detectSender(ctx, v)
 	}
 	var e Event
@@ -154,9 +158,9 @@ func (h *Host) detectSender(ctx context.Context, v any) (*Host, error) {
 	for _, name := range borrowers {
 		other := h
 		if name != h.Name {
-			other = &Host{Name: name, form: formOf(name)}
+			other = &Host{Name: name, description: formOf(name)}
 		}
-		mine, err := other.runForOne(ctx, other.form.Borrows, v)
+		mine, err := other.runJQForOneResult(ctx, other.description.SentByThisHostJQ, v)
 		if err != nil {
 			return h, err
 		}
@@ -168,7 +172,7 @@ func (h *Host) detectSender(ctx context.Context, v any) (*Host, error) {
 }
 
 func (h *Host) parseEvent(ctx context.Context, v any) (Event, error) {
-	out, err := h.runForOne(ctx, h.form.Read, v)
+	out, err := h.runJQForOneResult(ctx, h.description.ReadEventJQ, v)
 	if err != nil {
 		return Event{}, err
 	}
@@ -179,32 +183,32 @@ func (h *Host) parseEvent(ctx context.Context, v any) (Event, error) {
 	id, _ := read["id"].(string)
 	parent, _ := read["parent"].(string)
 	e := Event{Name: name, ID: id, ParentSession: parent}
-	if name != "" && name == h.form.Prompt.Event && tool == "" {
+	if name != "" && name == h.description.Prompt.Event && tool == "" {
 		e.Prompt, err = h.parsePrompt(ctx, v)
 		return e, err
 	}
-	after := slices.Contains(h.form.After, name)
+	after := slices.Contains(h.description.AfterToolEvents, name)
 	if after && tool != "" {
 		if e.ToolResult, err = h.parseResult(ctx, tool, v); err != nil {
 			return Event{}, err
 		}
 	}
 	switch session, _ := read["session"].(string); {
-	case tool == "" && session != "" && slices.Contains(h.form.End, name):
+	case tool == "" && session != "" && slices.Contains(h.description.AgentStopEvents, name):
 		e.EndedSession = session
 		return e, nil
 	case tool == "":
 		return Event{}, errors.New("the input is not an event of this host; check the HOST in the hook's command")
 	case after && !isObject:
 		return e, nil
-	case !after && !slices.Contains(h.form.Before, name):
+	case !after && !slices.Contains(h.description.BeforeToolEvents, name):
 		return Event{}, errors.New("the hook event is unknown; update shield")
 	case !isObject:
 		return Event{}, errors.New("the tool's input is not a JSON object; update shield")
-	case slices.Contains(h.form.Internal, tool):
+	case slices.Contains(h.description.InternalTools, tool):
 		return e, nil
 	case !after:
-		if err := checkUnambiguous(input); err != nil {
+		if err := rejectKeysDifferingInCase(input); err != nil {
 			return Event{}, err
 		}
 	}
@@ -215,19 +219,19 @@ func (h *Host) parseEvent(ctx context.Context, v any) (Event, error) {
 	return e, nil
 }
 
-// joinFolders returns the working folder of a tool, which can be relative to the session's folder.
-func joinFolders(session, tool any) (any, error) {
-	if tool == nil {
-		return session, nil
+// toolWorkingDir returns the working folder of a tool, which can be relative to the session's folder.
+func toolWorkingDir(sessionDir, toolDir any) (any, error) {
+	if toolDir == nil {
+		return sessionDir, nil
 	}
-	dir, ok := tool.(string)
+	dir, ok := toolDir.(string)
 	if !ok {
 		return nil, errors.New("the working folder of the tool is not a string; update shield")
 	}
-	base, _ := session.(string)
+	base, _ := sessionDir.(string)
 	switch {
 	case dir == "":
-		return session, nil
+		return sessionDir, nil
 	case base == "" || strings.HasPrefix(dir, "/") || strings.HasPrefix(dir, "~") || strings.Contains(dir, `\`) || strings.Contains(dir, ":"):
 		return dir, nil
 	}
@@ -238,7 +242,7 @@ func joinFolders(session, tool any) (any, error) {
 // and input. If the name equals one of shield's action types, it is prefixed with the host's name,
 // since the tool can be a different one.
 func (h *Host) mapActions(ctx context.Context, name string, input map[string]any, cwd any) ([]map[string]any, error) {
-	tool, known := h.form.Tools[name]
+	tool, known := h.description.Tools[name]
 	if !known {
 		if action.CanonicalType(name) != "" && !strings.HasPrefix(name, "mcp__") {
 			name = h.Name + ":" + name
@@ -246,20 +250,20 @@ func (h *Host) mapActions(ctx context.Context, name string, input map[string]any
 		return []map[string]any{{"type": name, "payload": input}}, nil
 	}
 	var folder any
-	if tool.Folder != "" {
+	if tool.WorkingDirJQ != "" {
 		var err error
-		if folder, err = h.runForOne(ctx, tool.Folder, input); err != nil {
+		if folder, err = h.runJQForOneResult(ctx, tool.WorkingDirJQ, input); err != nil {
 			return nil, err
 		}
 	}
-	payloads, err := h.runProgram(ctx, tool.Payload, input)
+	payloads, err := h.runProgram(ctx, tool.ActionPayloadsJQ, input)
 	if err != nil {
 		return nil, err
 	}
 	var actions []map[string]any
 	for _, p := range payloads {
-		a := map[string]any{"type": tool.Type, "payload": p}
-		if tool.Type == "" {
+		a := map[string]any{"type": tool.ActionType, "payload": p}
+		if tool.ActionType == "" {
 			var ok bool
 			if a, ok = p.(map[string]any); !ok {
 				return nil, errors.New("the tool call cannot be parsed; update shield")
@@ -274,7 +278,7 @@ func (h *Host) mapActions(ctx context.Context, name string, input map[string]any
 	if len(actions) == 0 {
 		return nil, errors.New("the tool call has an unknown form; update shield")
 	}
-	if left := unmappedPaths(input, append(payloads, folder, cwd)); left != nil {
+	if left := unmappedFilePathsAndAddresses(input, append(payloads, folder, cwd)); left != nil {
 		if payload, ok := actions[0]["payload"].(map[string]any); ok {
 			payload = maps.Clone(payload)
 			payload[UnmappedField], actions[0]["payload"] = left, payload
@@ -286,19 +290,19 @@ func (h *Host) mapActions(ctx context.Context, name string, input map[string]any
 // UnmappedField is the action field for the paths and addresses in a tool's input that its mapping did not use.
 const UnmappedField = "left"
 
-// unmappedPaths returns the parts of a tool's input that look like a path or address and occur in no text
+// unmappedFilePathsAndAddresses returns the parts of a tool's input that look like a path or address and occur in no text
 // of the mapped actions; nil if there are none.
-func unmappedPaths(input any, made []any) any {
+func unmappedFilePathsAndAddresses(input any, mappedValues []any) any {
 	switch v := input.(type) {
 	case string:
-		if !looksLikePath(v) || slices.ContainsFunc(made, func(m any) bool { return containsText(m, v) }) {
+		if !looksLikePath(v) || slices.ContainsFunc(mappedValues, func(m any) bool { return containsText(m, v) }) {
 			return nil
 		}
 		return v
 	case []any:
 		var left []any
 		for _, item := range v {
-			if one := unmappedPaths(item, made); one != nil {
+			if one := unmappedFilePathsAndAddresses(item, mappedValues); one != nil {
 				left = append(left, one)
 			}
 		}
@@ -308,7 +312,7 @@ func unmappedPaths(input any, made []any) any {
 	case map[string]any:
 		var left map[string]any
 		for name, item := range v {
-			if one := unmappedPaths(item, made); one != nil {
+			if one := unmappedFilePathsAndAddresses(item, mappedValues); one != nil {
 				if left == nil {
 					left = map[string]any{}
 				}
@@ -349,24 +353,24 @@ func containsText(v any, text string) bool {
 // a host with its own permissions, the response leaves the decision to them if the event has no
 // actions or if delegate is true.
 func (h *Host) Answer(ctx context.Context, e Event, delegate bool, reason string) ([]byte, error) {
-	form := h.form.Neutral
-	if len(e.Actions) > 0 && e.ToolResult == nil && !delegate && h.form.Allow != "" {
-		form = h.form.Allow
+	form := h.description.NeutralResponseJQ
+	if len(e.Actions) > 0 && e.ToolResult == nil && !delegate && h.description.AllowResponseJQ != "" {
+		form = h.description.AllowResponseJQ
 	}
 	if form == "" {
 		return nil, nil
 	}
-	out, err := h.runForOne(ctx, form, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
+	out, err := h.runJQForOneResult(ctx, form, map[string]any{"event": e.Name, "id": e.ID, "reason": reason})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
 	return encode(out)
 }
 
-// Say returns the response that makes the host show a text to its user when a session ends, one JSON
+// ShowUserTextResponse returns the response that makes the host show a text to its user when a session ends, one JSON
 // text.
-func (h *Host) Say(ctx context.Context, e Event, text string) ([]byte, error) {
-	out, err := h.runForOne(ctx, h.form.Said, map[string]any{"event": e.Name, "text": text})
+func (h *Host) ShowUserTextResponse(ctx context.Context, e Event, text string) ([]byte, error) {
+	out, err := h.runJQForOneResult(ctx, h.description.ShowTextResponseJQ, map[string]any{"event": e.Name, "text": text})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
@@ -380,15 +384,15 @@ func (h *Host) Deny(ctx context.Context, reason, user string) ([]byte, error) {
 	if reason == "" {
 		return nil, errors.New("internal error: a denial has no reason; please report this")
 	}
-	out, err := h.runForOne(ctx, h.form.Deny, map[string]any{"reason": reason, "user": user})
+	out, err := h.runJQForOneResult(ctx, h.description.DenyResponseJQ, map[string]any{"reason": reason, "user": user})
 	if err != nil {
 		return nil, fmt.Errorf("%s hook: %w", h.Name, err)
 	}
 	return encode(out)
 }
 
-// runForOne runs a jq program on a value and returns its one result.
-func (h *Host) runForOne(ctx context.Context, program string, v any) (any, error) {
+// runJQForOneResult runs a jq program on a value and returns its one result.
+func (h *Host) runJQForOneResult(ctx context.Context, program string, v any) (any, error) {
 	out, err := h.runProgram(ctx, program, v)
 	if err == nil && len(out) != 1 {
 		err = fmt.Errorf("internal error: %d answers instead of one; please report this", len(out))
@@ -406,7 +410,7 @@ func (h *Host) runProgram(ctx context.Context, program string, v any) ([]any, er
 	if err != nil {
 		return nil, fmt.Errorf("%s.yaml: %w", h.Name, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxProgramTime)
+	ctx, cancel := context.WithTimeout(ctx, maxJQRunTime)
 	defer cancel()
 	var results []any
 	for it := code.RunWithContext(ctx, v); ; {
@@ -417,8 +421,8 @@ func (h *Host) runProgram(ctx context.Context, program string, v any) ([]any, er
 		if err, failed := out.(error); failed {
 			return nil, err
 		}
-		if results = append(results, out); len(results) > maxActions {
-			return nil, fmt.Errorf("internal error: more than %d answers; please report this", maxActions)
+		if results = append(results, out); len(results) > maxActionsPerEvent {
+			return nil, fmt.Errorf("internal error: more than %d answers; please report this", maxActionsPerEvent)
 		}
 	}
 }
@@ -431,7 +435,7 @@ func compileProgram(program string) (*gojq.Code, error) {
 	if code, ok := compiledPrograms.Load(program); ok {
 		return code.(*gojq.Code), nil
 	}
-	query, err := gojq.Parse(neededDefinitions(sharedFilters, program) + "\n" + program)
+	query, err := gojq.Parse(neededJQFunctionsSource(sharedJQFiltersSource, program) + "\n" + program)
 	if err != nil {
 		return nil, err
 	}
@@ -451,12 +455,12 @@ func sha256Filter(v any, _ []any) any {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 }
 
-// neededDefinitions returns the definitions that a jq program uses, directly or through other definitions. Each
+// neededJQFunctionsSource returns the definitions that a jq program uses, directly or through other definitions. Each
 // definition starts on its own line and uses only earlier ones and itself.
-func neededDefinitions(text, program string) string {
+func neededJQFunctionsSource(sharedSource, jqProgram string) string {
 	const begin = "\ndef "
-	defs := strings.Split(text, begin)
-	named := program
+	defs := strings.Split(sharedSource, begin)
+	named := jqProgram
 	for i := len(defs) - 1; i > 0; i-- {
 		name := defs[i][:max(strings.IndexAny(defs[i], "(:"), 0)]
 		if !strings.Contains(named, name) {

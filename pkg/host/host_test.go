@@ -30,8 +30,8 @@ func named(t testing.TB, name string) *Host {
 func TestEveryToolHasAPayload(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
-		f := named(t, name).form
-		for _, tool := range slices.Concat(slices.Collect(maps.Keys(f.Tools)), f.Internal, f.Asked) {
+		f := named(t, name).description
+		for _, tool := range slices.Concat(slices.Collect(maps.Keys(f.Tools)), f.InternalTools, f.ToolsWithoutActionType) {
 			if _, err := os.Stat("../../testdata/hosts/" + name + "/" + tool + ".json"); err != nil {
 				t.Errorf("%s: %s: %v", name, tool, err)
 			}
@@ -46,7 +46,7 @@ func TestEveryEventIsRecorded(t *testing.T) {
 	for _, name := range Names() {
 		h := named(t, name)
 		readers, events := []*Host{h}, h.Events()
-		if asks, err := h.Permission(); err == nil {
+		if asks, err := h.ForPermissionPromptEvents(); err == nil {
 			readers, events = append(readers, asks), append(events, asks.Events()...)
 		}
 		files, err := filepath.Glob("../../testdata/hosts/" + name + "/*.json")
@@ -100,7 +100,7 @@ func TestEveryHostDenies(t *testing.T) {
 		if got, err := h.Deny(t.Context(), "", ""); err == nil {
 			t.Errorf("%s: %s, without a reason", name, got)
 		}
-		s, err := h.Settings(t.Context(), HookCommands{BeforeTool: "x", AfterTool: "y"}, 60, "/w", "linux")
+		s, err := h.HookSettings(t.Context(), HookCommands{BeforeTool: "x", AfterTool: "y"}, 60, "/w", "linux")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestHostileInputIsAnError(t *testing.T) {
 		"half pairs twice":  `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls","\ud800":1,"\ud801":2}}`,
 		"a half and U+FFFD": `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"\ud800":"ls","\ufffd":"rm"}}`,
 		"too deep":          strings.Repeat("[", 100_000),
-		"too large":         `{"x":"` + strings.Repeat("x", MaxBytes) + `"}`,
+		"too large":         `{"x":"` + strings.Repeat("x", MaxHookInputBytes) + `"}`,
 		"edits no list":     `{"hook_event_name":"PreToolUse","tool_name":"MultiEdit","tool_input":{"file_path":"a","edits":7}}`,
 	} {
 		if e, err := h.Event(t.Context(), []byte(in)); err == nil {
@@ -159,7 +159,7 @@ func TestWhatHostsReallyWrite(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
 		h := named(t, name)
-		s, err := h.Settings(t.Context(), HookCommands{BeforeTool: "x", AfterTool: "y"}, 60, "/w", "linux")
+		s, err := h.HookSettings(t.Context(), HookCommands{BeforeTool: "x", AfterTool: "y"}, 60, "/w", "linux")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestHostThatRunsHooksOfOthers(t *testing.T) {
 			continue
 		}
 		for _, other := range Names() {
-			s, err := named(t, other).Settings(t.Context(), HookCommands{BeforeTool: "x"}, 60, "/w", "linux")
+			s, err := named(t, other).HookSettings(t.Context(), HookCommands{BeforeTool: "x"}, 60, "/w", "linux")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +209,7 @@ func TestHostThatRunsHooksOfOthers(t *testing.T) {
 	if e, err := named(t, "claude-code").Event(t.Context(), []byte(forged)); err != nil || e.Host.Name != "claude-code" {
 		t.Errorf("%s: %+v, %v", forged, e, err)
 	}
-	asks, err := named(t, "claude-code").Permission()
+	asks, err := named(t, "claude-code").ForPermissionPromptEvents()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,11 +263,11 @@ func strict(doc []byte) []byte {
 }
 
 // userPlace returns the place of the user's settings file.
-func (s *Settings) userPlace() *Place { return &s.Places[0] }
+func (s *Settings) userPlace() *HostSettingsFile { return &s.Places[0] }
 
 func settings(t *testing.T) *Settings {
 	t.Helper()
-	s, err := named(t, "claude-code").Settings(t.Context(), HookCommands{BeforeTool: "/usr/local/bin/shield hook claude-code --timeout 50s", AfterTool: "/usr/local/bin/shield hook claude-code --timeout 50s # after"}, 60, "/w", "linux")
+	s, err := named(t, "claude-code").HookSettings(t.Context(), HookCommands{BeforeTool: "/usr/local/bin/shield hook claude-code --timeout 50s", AfterTool: "/usr/local/bin/shield hook claude-code --timeout 50s # after"}, 60, "/w", "linux")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -456,10 +456,10 @@ func FuzzEvent(f *testing.F) {
 		for _, name := range Names() {
 			h := named(t, name)
 			e, err := h.Event(context.Background(), in)
-			if err != nil || len(e.Actions) > 0 || slices.Contains(h.form.After, e.Name) || e.Prompt != nil && e.Name == h.form.Prompt.Event {
+			if err != nil || len(e.Actions) > 0 || slices.Contains(h.description.AfterToolEvents, e.Name) || e.Prompt != nil && e.Name == h.description.Prompt.Event {
 				continue
 			}
-			if read, err := h.runForOne(context.Background(), h.form.Read, mustDecode(in)); err != nil || !slices.Contains(h.form.Internal, read.(map[string]any)["tool"].(string)) {
+			if read, err := h.runJQForOneResult(context.Background(), h.description.ReadEventJQ, mustDecode(in)); err != nil || !slices.Contains(h.description.InternalTools, read.(map[string]any)["tool"].(string)) {
 				t.Errorf("%s: %q proposes nothing", name, in)
 			}
 		}
@@ -478,7 +478,7 @@ func FuzzInstall(f *testing.F) {
 	f.Add([]byte(`{"hooks":{"PreToolUse":[{"matcher":"Bash"}]}}`))
 	f.Add([]byte("{\n\t\"a\": [1, {}],\n\t\"hooks\": {}\n}\n"))
 	f.Add([]byte("\ufeff{ // c\r\n \"hooks\": {\"PreToolUse\": [1, /* , */ ],},\r\n}"))
-	all, err := named(f, "claude-code").Settings(context.Background(), HookCommands{BeforeTool: "shield hook claude-code", AfterTool: "shield hook claude-code # after"}, 60, "/w", "linux")
+	all, err := named(f, "claude-code").HookSettings(context.Background(), HookCommands{BeforeTool: "shield hook claude-code", AfterTool: "shield hook claude-code # after"}, 60, "/w", "linux")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -525,7 +525,7 @@ func TestNeeded(t *testing.T) {
 		"three": "# a comment\ndef three: 3;\n",
 		".":     "# a comment",
 	} {
-		if got := neededDefinitions(text, filter); got != want {
+		if got := neededJQFunctionsSource(text, filter); got != want {
 			t.Errorf("needed(%q) = %q, want %q", filter, got, want)
 		}
 	}
@@ -535,9 +535,9 @@ func TestNeeded(t *testing.T) {
 // one, also where the host's file says the action as it is.
 func TestConstantsOfPrograms(t *testing.T) {
 	t.Parallel()
-	f := *named(t, "claude-code").form
-	f.Tools = map[string]form.Tool{"Constant": {Payload: `{type: "read_file", payload: {path: "a"}}`}}
-	h := &Host{Name: "claude-code", form: &f}
+	f := *named(t, "claude-code").description
+	f.Tools = map[string]form.ToolActionMapping{"Constant": {ActionPayloadsJQ: `{type: "read_file", payload: {path: "a"}}`}}
+	h := &Host{Name: "claude-code", description: &f}
 	for _, session := range []string{"one", "two"} {
 		e, err := h.Event(t.Context(), []byte(`{"hook_event_name":"PreToolUse","session_id":"`+session+`","cwd":"/`+session+`","tool_name":"Constant","tool_input":{}}`))
 		if err != nil {

@@ -13,11 +13,11 @@ import (
 
 // An Inspection is how a host reads one of its settings files.
 type Inspection struct {
-	IgnoredReasons    []string `json:"ignored"` // why the host does not read the file, each with the fix
-	DisablingSettings []string `json:"stops"`   // settings in the file that disable the hooks of every file
-	Hooks             []Hook   `json:"hooks"`   // shield's hooks that run before a tool
-	ResultHooks       []Hook   `json:"results"` // shield's hooks that get the result of a tool
-	PermissionHooks   []Hook   `json:"permits"` // shield's hooks that run before the host shows its permission prompt
+	FileIgnoredReasons []string `json:"ignored"` // why the host does not read the file, each with the fix
+	DisablingSettings  []string `json:"stops"`   // settings in the file that disable the hooks of every file
+	Hooks              []Hook   `json:"hooks"`   // shield's hooks that run before a tool
+	ResultHooks        []Hook   `json:"results"` // shield's hooks that get the result of a tool
+	PermissionHooks    []Hook   `json:"permits"` // shield's hooks that run before the host shows its permission prompt
 }
 
 // A Hook is one hook of shield in a settings file.
@@ -28,38 +28,38 @@ type Hook struct {
 	UserSteps []string `json:"todo"`     // what the user must still do before the host runs the hook
 }
 
-// UserDocuments are the user's settings files by their names in the host's file, which [Place.Inspect] can
+// UserSettingsByFileName are the user's settings files by their names in the host's file, which [Place.Inspect] can
 // need in addition to the inspected file.
-type UserDocuments map[string]any
+type UserSettingsByFileName map[string]any
 
 // Add adds a settings file of the user, if it can be parsed.
-func (d UserDocuments) Add(p *Place, doc []byte) {
+func (d UserSettingsByFileName) Add(p *HostSettingsFile, doc []byte) {
 	if v, err := p.parseStructured(doc); err == nil && p.Scope == "user" {
 		d[p.File] = v
 	}
 }
 
 // Inspect returns how the host reads a settings file, which is at a path.
-func (p *Place) Inspect(ctx context.Context, path string, doc []byte, user UserDocuments) Inspection {
-	if p.Text != "" {
+func (p *HostSettingsFile) Inspect(ctx context.Context, path string, doc []byte, user UserSettingsByFileName) Inspection {
+	if p.ShieldOwnedFileTemplate != "" {
 		return p.inspectTemplateFile(doc, p.fileTemplate)
 	}
 	in, err := p.inspectDocument(ctx, path, doc, user)
-	if err != nil && p.host.form.JSON5 {
+	if err != nil && p.host.description.AllowsJSON5SettingsFiles {
 		return Inspection{DisablingSettings: []string{err.Error()}}
 	}
 	if err != nil {
-		return Inspection{IgnoredReasons: []string{err.Error()}}
+		return Inspection{FileIgnoredReasons: []string{err.Error()}}
 	}
 	return in
 }
 
-func (p *Place) inspectDocument(ctx context.Context, path string, doc []byte, user UserDocuments) (in Inspection, err error) {
+func (p *HostSettingsFile) inspectDocument(ctx context.Context, path string, doc []byte, user UserSettingsByFileName) (in Inspection, err error) {
 	v, err := p.parseStructured(doc)
 	if err != nil {
 		return in, err
 	}
-	out, err := p.host.runForOne(ctx, p.host.form.Inspect, map[string]any{"scope": p.Scope, "file": p.File, "path": path, "doc": v, "user": map[string]any(user)})
+	out, err := p.host.runJQForOneResult(ctx, p.host.description.InspectSettingsFileJQ, map[string]any{"scope": p.Scope, "file": p.File, "path": path, "doc": v, "user": map[string]any(user)})
 	if err != nil {
 		return in, fmt.Errorf("cannot be read (%w), so the host may ignore it; correct the file", err)
 	}
@@ -67,7 +67,7 @@ func (p *Place) inspectDocument(ctx context.Context, path string, doc []byte, us
 	if err != nil {
 		return in, err
 	}
-	if err := json.Unmarshal(raw, &in); err != nil || p.Block == "" {
+	if err := json.Unmarshal(raw, &in); err != nil || p.AppendedLines == "" {
 		return in, err
 	}
 	_, blocks, err := p.cutBlocks(doc)
@@ -79,10 +79,10 @@ func (p *Place) inspectDocument(ctx context.Context, path string, doc []byte, us
 }
 
 // inspectTemplateFile returns how the host reads a file whose whole text shield installed from a template.
-func (p *Place) inspectTemplateFile(doc []byte, form template) Inspection {
+func (p *HostSettingsFile) inspectTemplateFile(doc []byte, form template) Inspection {
 	f, err := form.parseFile(doc)
 	switch {
-	case p.IsCompanionFile():
+	case p.IsFileWithoutHookCommand():
 	case err == nil:
 		var in Inspection
 		timeout := f.timeout / float64(p.host.timeoutUnitsPerSecond())
@@ -96,13 +96,13 @@ func (p *Place) inspectTemplateFile(doc []byte, form template) Inspection {
 	case p.host.mentionsHook(doc) && p.OnlyHandlesResults():
 		return Inspection{ResultHooks: []Hook{{Problems: []string{err.Error() + "; run 'shield hook install' again"}}}}
 	case p.host.mentionsHook(doc):
-		return Inspection{IgnoredReasons: []string{err.Error() + ", so the host may not call shield; run 'shield hook install' again"}}
+		return Inspection{FileIgnoredReasons: []string{err.Error() + ", so the host may not call shield; run 'shield hook install' again"}}
 	}
 	return Inspection{}
 }
 
 // parseStructured parses a settings file as strictly as the host does.
-func (p *Place) parseStructured(doc []byte) (any, error) {
+func (p *HostSettingsFile) parseStructured(doc []byte) (any, error) {
 	if strings.HasSuffix(p.File, ".toml") {
 		var v map[string]any
 		if err := toml.Unmarshal(doc, &v); err != nil {
@@ -121,15 +121,15 @@ func (p *Place) parseStructured(doc []byte) (any, error) {
 	text, commas := toStrictJSON(doc)
 	loose, looseErr := decode(text)
 	switch {
-	case p.host.form.JSON5 && looseErr != nil:
+	case p.host.description.AllowsJSON5SettingsFiles && looseErr != nil:
 		return nil, errors.New("is not JSON with comments, so shield cannot check whether it disables hooks; write it as JSON")
-	case p.host.form.JSON5:
+	case p.host.description.AllowsJSON5SettingsFiles:
 		return loose, nil
 	case looseErr != nil:
 		return nil, errors.New("is not valid JSON, so the host ignores it; correct the file")
-	case p.host.form.Comments && !commas:
+	case p.host.description.AllowsJSONComments && !commas:
 		return loose, nil
-	case p.host.form.Comments:
+	case p.host.description.AllowsJSONComments:
 		return nil, errors.New("has a comma before a closing bracket, so the host ignores it; remove the comma")
 	}
 	return nil, errors.New("contains comments or trailing commas, so the host ignores it; remove them")

@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/internal/canonjson"
 )
 
-// maxDepth is the maximum nesting of a hook's input: 64 levels of an action plus the envelope.
-const maxDepth = 80
+// maxHookInputDepth is the maximum nesting of a hook's input: 64 levels of an action plus the envelope.
+const maxHookInputDepth = 80
 
 // decodeEvent parses a hook's input as [decode] does, but accepts two defects that real hosts produce:
 // a byte order mark, and the escape of an unpaired surrogate (from truncated text), which becomes
@@ -32,8 +32,8 @@ var errNotJSON = errors.New("the input is not one valid JSON object; check that 
 
 // decode reads one JSON text strictly: no duplicate keys, no invalid UTF-8.
 func decode(in []byte, opts ...json.Options) (any, error) {
-	if len(in) > MaxBytes {
-		return nil, fmt.Errorf("the input is larger than %d MiB; split it", MaxBytes>>20)
+	if len(in) > MaxHookInputBytes {
+		return nil, fmt.Errorf("the input is larger than %d MiB; split it", MaxHookInputBytes>>20)
 	}
 	if err := checkDepth(in); err != nil {
 		return nil, err
@@ -45,14 +45,14 @@ func decode(in []byte, opts ...json.Options) (any, error) {
 	return v, nil
 }
 
-// checkUnambiguous rejects an input with keys that differ only in case: a tool written in Go uses the last
+// rejectKeysDifferingInCase rejects an input with keys that differ only in case: a tool written in Go uses the last
 // one, which can differ from the judged one.
-func checkUnambiguous(input map[string]any) error {
+func rejectKeysDifferingInCase(input map[string]any) error {
 	raw, err := encode(input)
 	if err != nil {
 		return err
 	}
-	if _, err := canonjson.Value(raw, maxDepth); err != nil {
+	if _, err := canonjson.ParseValue(raw, maxHookInputDepth); err != nil {
 		return fmt.Errorf("the tool's input is not valid JSON: %w; update the host", err)
 	}
 	return nil
@@ -73,8 +73,8 @@ func checkDepth(in []byte) error {
 		case c == '"':
 			inString = true
 		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return fmt.Errorf("the input is nested deeper than %d levels; flatten it", maxDepth)
+			if depth++; depth > maxHookInputDepth {
+				return fmt.Errorf("the input is nested deeper than %d levels; flatten it", maxHookInputDepth)
 			}
 		case c == '}' || c == ']':
 			depth--

@@ -10,43 +10,43 @@ import (
 	"github.com/shieldcli/shield/pkg/host/internal/form"
 )
 
-// ErrNoPermission is the error for a host that has no hook event before its permission prompt.
-var ErrNoPermission = errors.New("this host has no hook before its permission prompt")
+// ErrNoPermissionPromptHook is the error for a host that has no hook event before its permission prompt.
+var ErrNoPermissionPromptHook = errors.New("this host has no hook before its permission prompt")
 
-// Permission returns the host with only its event before the permission prompt: events, denials and
+// ForPermissionPromptEvents returns the host with only its event before the permission prompt: events, denials and
 // answers are those of that event.
-func (h *Host) Permission() (*Host, error) {
-	p := h.form.Permission
+func (h *Host) ForPermissionPromptEvents() (*Host, error) {
+	p := h.description.Permission
 	if p.Event == "" {
-		return nil, fmt.Errorf("%s: %w", h.Name, ErrNoPermission)
+		return nil, fmt.Errorf("%s: %w", h.Name, ErrNoPermissionPromptHook)
 	}
-	f := *h.form
-	f.Before, f.After, f.Deny, f.Allow = []string{p.Event}, nil, p.Deny, p.Allow
-	return &Host{Name: h.Name, form: &f, forPermission: true}, nil
+	f := *h.description
+	f.BeforeToolEvents, f.AfterToolEvents, f.DenyResponseJQ, f.AllowResponseJQ = []string{p.Event}, nil, p.DenyResponseJQ, p.AllowResponseJQ
+	return &Host{Name: h.Name, description: &f, hooksPermissionPrompts: true}, nil
 }
 
-// PermissionRules returns where the user's permission rules of a host are: command-line options that
+// PermissionRuleSources returns where the user's permission rules of a host are: command-line options that
 // add rules, the environment variable with the project folder, and the settings files.
-func (h *Host) PermissionRules() (options []string, project string, files []Place) {
-	for _, f := range h.form.Permission.Rules {
-		files = append(files, Place{Place: f, host: h})
+func (h *Host) PermissionRuleSources() (ruleAddingOptions []string, projectDirVariable string, settingsFiles []HostSettingsFile) {
+	for _, f := range h.description.Permission.PermissionRuleFiles {
+		settingsFiles = append(settingsFiles, HostSettingsFile{SettingsFile: f, host: h})
 	}
-	return h.form.Permission.Options, h.form.Permission.Project, files
+	return h.description.Permission.RuleAddingOptions, h.description.Permission.ProjectDirVariable, settingsFiles
 }
 
-// HasPermissionHook reports whether the hook for [Host.Permission] is installed in a file.
-func (p *Place) HasPermissionHook() bool {
-	return slices.ContainsFunc(p.Entries, func(e form.Entry) bool { return e.Permission })
+// HasPermissionHook reports whether the hook for [Host.ForPermissionPromptEvents] is installed in a file.
+func (p *HostSettingsFile) HasPermissionHook() bool {
+	return slices.ContainsFunc(p.ListEntries, func(e form.SettingsListEntry) bool { return e.IsForPermissionEvent })
 }
 
 // HasAskRule reports whether a settings file has a rule by which the host must ask the user about a call,
 // or deny it. in is the hook's input. An error means that this is unknown.
-func (p *Place) HasAskRule(ctx context.Context, in, doc []byte) (bool, error) {
+func (p *HostSettingsFile) HasAskRule(ctx context.Context, in, doc []byte) (bool, error) {
 	v, err := decodeEvent(in)
 	if err != nil {
 		return false, err
 	}
-	read, err := p.host.runForOne(ctx, p.host.form.Read, v)
+	read, err := p.host.runJQForOneResult(ctx, p.host.description.ReadEventJQ, v)
 	if err != nil {
 		return false, err
 	}
@@ -60,7 +60,7 @@ func (p *Place) HasAskRule(ctx context.Context, in, doc []byte) (bool, error) {
 			return false, err
 		}
 	}
-	out, err := p.host.runForOne(ctx, p.host.form.Permission.Asked, map[string]any{"tool": call["tool"], "input": call["input"], "doc": rules})
+	out, err := p.host.runJQForOneResult(ctx, p.host.description.Permission.HasAskOrDenyRuleJQ, map[string]any{"tool": call["tool"], "input": call["input"], "doc": rules})
 	if err != nil {
 		return false, err
 	}

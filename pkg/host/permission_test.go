@@ -14,7 +14,7 @@ func TestPermission(t *testing.T) {
 	const proposes = `{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"},"cwd":"/w"}`
 	for _, name := range []string{"claude-code", "codex"} {
 		h := named(t, name)
-		p, err := h.Permission()
+		p, err := h.ForPermissionPromptEvents()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestPermission(t *testing.T) {
 			}
 		}
 	}
-	if _, err := named(t, "gemini-cli").Permission(); !errors.Is(err, ErrNoPermission) {
+	if _, err := named(t, "gemini-cli").ForPermissionPromptEvents(); !errors.Is(err, ErrNoPermissionPromptHook) {
 		t.Errorf("a host without the event: %v", err)
 	}
 }
@@ -56,7 +56,7 @@ func asked(t *testing.T, name, tool, input, rules string) (bool, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, files := named(t, name).PermissionRules()
+	_, _, files := named(t, name).PermissionRuleSources()
 	return files[0].HasAskRule(t.Context(), in, []byte(rules))
 }
 

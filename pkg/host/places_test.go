@@ -12,16 +12,16 @@ import (
 const line = `o=$(SHIELD_CONFIG= '/opt/it'\''s/shield' hook NAME --timeout 50s); printf '%s\n' "$o"`
 
 // every calls f with each place that can be edited of each host.
-func every(t *testing.T, f func(t *testing.T, s *Settings, p *Place)) {
+func every(t *testing.T, f func(t *testing.T, s *Settings, p *HostSettingsFile)) {
 	t.Helper()
 	for _, name := range Names() {
 		for _, system := range []string{"linux", "darwin", "windows"} {
-			s, err := named(t, name).Settings(t.Context(), HookCommands{BeforeTool: strings.ReplaceAll(line, "NAME", name), AfterTool: strings.ReplaceAll(line, "NAME", name) + " # after"}, 60, "/w", system)
+			s, err := named(t, name).HookSettings(t.Context(), HookCommands{BeforeTool: strings.ReplaceAll(line, "NAME", name), AfterTool: strings.ReplaceAll(line, "NAME", name) + " # after"}, 60, "/w", system)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range s.Places {
-				if p := &s.Places[i]; p.IsInstallable() && (system == "linux" || p.System == system) {
+				if p := &s.Places[i]; p.IsInstallable() && (system == "linux" || p.OnlyOnGOOS == system) {
 					t.Run(name+" "+system+" "+p.Scope+" "+p.File, func(t *testing.T) { f(t, s, p) })
 				}
 			}
@@ -33,13 +33,13 @@ func every(t *testing.T, f func(t *testing.T, s *Settings, p *Place)) {
 // however often, seen by the inspection, and gone byte for byte.
 func TestEveryPlace(t *testing.T) {
 	t.Parallel()
-	every(t, func(t *testing.T, s *Settings, p *Place) {
+	every(t, func(t *testing.T, s *Settings, p *HostSettingsFile) {
 		ctx := context.Background()
 		befores := []string{""}
 		switch {
-		case len(p.Entries) > 0:
+		case len(p.ListEntries) > 0:
 			befores = append(befores, "{}", "{\n  // mine\n  \"model\": \"x\"\n}\n", "{\r\n\t\"hooks\": {}\r\n}\r\n", `{"hooks": {"Other": [{"command": "lint"}]}, "version": 1}`, `{"lint": {"PreToolUse": []}, "hooks": {}}`)
-		case p.Block != "":
+		case p.AppendedLines != "":
 			befores = append(befores, "a = 1", "a = 1\n[b]\nc = \"x\"\n# end\n")
 		}
 		for _, before := range befores {
@@ -60,17 +60,17 @@ func TestEveryPlace(t *testing.T) {
 			if _, err := p.Uninstall(ctx, []byte(before), nil); err == nil {
 				t.Errorf("%q: uninstalled what is not there", before)
 			}
-			if strings.Contains(before, "//") && !p.host.form.Comments {
+			if strings.Contains(before, "//") && !p.host.description.AllowsJSONComments {
 				continue // the host would not read it
 			}
-			if p.Start != "" && before != "" && !strings.Contains(before, "version") {
+			if p.InitialJSON != "" && before != "" && !strings.Contains(before, "version") {
 				continue // nor this
 			}
 			if p.host.Name == "antigravity" && strings.Contains(before, `"version"`) || p.host.Name != "antigravity" && strings.Contains(before, `"lint": {`) {
 				continue // another host's form
 			}
 			in := p.Inspect(ctx, "/f", after, nil)
-			if len(in.IgnoredReasons)+len(in.DisablingSettings) > 0 || p.HasToolHook() != (len(in.Hooks) > 0) || p.HasResultHook() != (len(in.ResultHooks) > 0) {
+			if len(in.FileIgnoredReasons)+len(in.DisablingSettings) > 0 || p.HasToolHook() != (len(in.Hooks) > 0) || p.HasResultHook() != (len(in.ResultHooks) > 0) {
 				t.Errorf("%q: %+v", after, in)
 			}
 			for _, h := range in.Hooks {
@@ -91,7 +91,7 @@ func TestEveryPlace(t *testing.T) {
 // results is seen as one, is made whole by another, and is gone byte for byte.
 func TestOlderInstallations(t *testing.T) {
 	t.Parallel()
-	every(t, func(t *testing.T, s *Settings, p *Place) {
+	every(t, func(t *testing.T, s *Settings, p *HostSettingsFile) {
 		ctx := context.Background()
 		if !p.HasResultHook() || !p.HasToolHook() {
 			return
@@ -103,16 +103,16 @@ func TestOlderInstallations(t *testing.T) {
 		})
 		optional := regexp.MustCompile(`(?s)@\[.*?@\]`)
 		befores := []string{""}
-		if text := optional.ReplaceAllString(p.Text, "") + strings.Join(p.Older, ""); text != "" {
+		if text := optional.ReplaceAllString(p.ShieldOwnedFileTemplate, "") + strings.Join(p.ObsoleteLines, ""); text != "" {
 			var err error
-			if old.installedText, err = newTemplate(text).fill(strings.ReplaceAll(line, "NAME", p.host.Name), "", 60*p.host.timeoutUnitsPerSecond()); err != nil {
+			if old.installedText, err = newTemplate(text).fillPlaceholders(strings.ReplaceAll(line, "NAME", p.host.Name), "", 60*p.host.timeoutUnitsPerSecond()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		switch {
-		case p.Block != "":
+		case p.AppendedLines != "":
 			befores = append(befores, "a = 1\n[b]\n")
-		case p.Text == "":
+		case p.ShieldOwnedFileTemplate == "":
 			befores = append(befores, "{}", "{\n  \"hooks\": {\n    \"Other\": [1]\n  },\n  \"version\": 1\n}\n")
 		}
 		for _, before := range befores {
@@ -133,7 +133,7 @@ func TestOlderInstallations(t *testing.T) {
 			if back, err := p.Uninstall(ctx, whole, []byte(before)); err != nil || string(back) != before {
 				t.Errorf("%q, installed twice, came back as %q, %v", before, back, err)
 			}
-			if p.Block == "" {
+			if p.AppendedLines == "" {
 				continue
 			}
 			// An installation that did not know the older one left both.
@@ -156,10 +156,10 @@ func TestOlderInstallations(t *testing.T) {
 // shield's.
 func TestForeignFiles(t *testing.T) {
 	t.Parallel()
-	every(t, func(t *testing.T, s *Settings, p *Place) {
+	every(t, func(t *testing.T, s *Settings, p *HostSettingsFile) {
 		ctx := context.Background()
 		for _, doc := range []string{"#!/bin/sh\nexit 0\n", "export default function () {}\n", `{"hooks": 7}`, "[]", "\x00"} {
-			foreign := p.Block == "" && (len(p.Entries) == 0 || p.Entries[0].Path[0] == "hooks" || doc[0] != '{')
+			foreign := p.AppendedLines == "" && (len(p.ListEntries) == 0 || p.ListEntries[0].ListKeyPath[0] == "hooks" || doc[0] != '{')
 			if got, err := p.Install(ctx, []byte(doc)); err == nil && foreign {
 				t.Errorf("%q became %q", doc, got)
 			}
@@ -167,14 +167,14 @@ func TestForeignFiles(t *testing.T) {
 				t.Errorf("%q has hooks: %+v", doc, in)
 			}
 		}
-		if p.Text == "" || p.IsCompanionFile() {
+		if p.ShieldOwnedFileTemplate == "" || p.IsFileWithoutHookCommand() {
 			return
 		}
 		changed := strings.Replace(p.installedText, "shield", "shield ", 1)
-		if p.Text != "" && strings.Contains(p.installedText, "ask(") {
+		if p.ShieldOwnedFileTemplate != "" && strings.Contains(p.installedText, "ask(") {
 			changed = strings.Replace(p.installedText, "await ask(", "void ask(", 1)
 		}
-		if in := p.Inspect(ctx, "/f", []byte(changed+"\nexit 0\n"), nil); len(in.Hooks) > 0 || p.HasToolHook() && len(in.IgnoredReasons) == 0 || p.OnlyHandlesResults() && len(in.ResultHooks[0].Problems) == 0 {
+		if in := p.Inspect(ctx, "/f", []byte(changed+"\nexit 0\n"), nil); len(in.Hooks) > 0 || p.HasToolHook() && len(in.FileIgnoredReasons) == 0 || p.OnlyHandlesResults() && len(in.ResultHooks[0].Problems) == 0 {
 			t.Errorf("a file that was changed is read as %+v", in)
 		}
 		if got, err := p.Uninstall(ctx, []byte(changed+"\nexit 0\n"), nil); err == nil {
@@ -208,12 +208,12 @@ func TestDocumented(t *testing.T) {
 	}
 	for _, name := range Names() {
 		h := named(t, name)
-		for _, limit := range h.Limits() {
+		for _, limit := range h.HookLimitationTexts() {
 			if !strings.Contains(string(doc), "- **"+h.Title()+"**: "+limit+"\n") {
 				t.Errorf("docs/hosts.md lacks a limit of %s: %s", name, limit)
 			}
 		}
-		if row := "| " + h.Title() + " | " + h.Source() + " |\n"; h.Source() != "" && !strings.Contains(string(doc), row) {
+		if row := "| " + h.Title() + " | " + h.EventFormatCitationText() + " |\n"; h.EventFormatCitationText() != "" && !strings.Contains(string(doc), row) {
 			t.Errorf("docs/hosts.md lacks %q", row)
 		}
 		version := h.VerifiedVersion()[strings.LastIndex(h.VerifiedVersion(), " ")+1:]

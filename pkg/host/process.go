@@ -14,9 +14,9 @@ import (
 func OfProcess(p *ancestry.Process) *Host {
 	names := programNames(p)
 	for _, name := range hosts {
-		h := &Host{Name: name, form: formOf(name)}
+		h := &Host{Name: name, description: formOf(name)}
 		for _, found := range names {
-			if found == name || slices.Contains(h.form.Programs, found) {
+			if found == name || slices.Contains(h.description.ProgramNames, found) {
 				return h
 			}
 		}
@@ -28,10 +28,10 @@ func OfProcess(p *ancestry.Process) *Host {
 // agent's commands; nil if there is none.
 func OfEnvironment(environ []string) *Host {
 	for _, name := range hosts {
-		h := &Host{Name: name, form: formOf(name)}
+		h := &Host{Name: name, description: formOf(name)}
 		for _, entry := range environ {
 			variable, value, _ := strings.Cut(entry, "=")
-			if value != "" && slices.Contains(h.form.Marks, variable) {
+			if value != "" && slices.Contains(h.description.AgentEnvVariables, variable) {
 				return h
 			}
 		}
@@ -86,9 +86,9 @@ func IsInterpreter(p *ancestry.Process) bool {
 
 // HostProcess is a host's process; unknown fields are zero.
 type HostProcess struct {
-	Args     []string // arguments after the program, or after the script of an interpreter
-	Terminal bool     // standard input and output are a terminal
-	Version  string   // version of the host's npm package; "" if unknown
+	Args            []string // arguments after the program, or after the script of an interpreter
+	IsStdioTerminal bool     // standard input and output are a terminal
+	Version         string   // version of the host's npm package; "" if unknown
 }
 
 // jqValue returns a process as the jq programs receive it.
@@ -100,7 +100,7 @@ func (r *HostProcess) jqValue() any {
 	for _, arg := range r.Args {
 		args = append(args, arg)
 	}
-	return map[string]any{"args": args, "terminal": r.Terminal, "version": r.Version}
+	return map[string]any{"args": args, "terminal": r.IsStdioTerminal, "version": r.Version}
 }
 
 // FindRunning returns the index of the host's nearest process among all, the arguments after its program
@@ -130,4 +130,4 @@ func (h *Host) FindRunning(all []ancestry.Process) (at int, args []string, file 
 
 // NPMPackage returns the npm package from which shield determines the version of the host's
 // program; "" if there is none.
-func (h *Host) NPMPackage() string { return h.form.Ask.Package }
+func (h *Host) NPMPackage() string { return h.description.Ask.NPMPackageName }

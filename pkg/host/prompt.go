@@ -15,12 +15,12 @@ type Prompt struct {
 
 // parsePrompt parses the event that reports a user prompt.
 func (h *Host) parsePrompt(ctx context.Context, in any) (*Prompt, error) {
-	out, err := h.runForOne(ctx, h.form.Prompt.Read, in)
+	out, err := h.runJQForOneResult(ctx, h.description.Prompt.ReadPromptJQ, in)
 	if err != nil {
 		return nil, err
 	}
 	read, _ := out.(map[string]any)
-	p := &Prompt{NeedsTranscript: h.form.Prompt.Row != ""}
+	p := &Prompt{NeedsTranscript: h.description.Prompt.ReadTranscriptRowJQ != ""}
 	p.Session, _ = read["session"].(string)
 	p.ID, _ = read["id"].(string)
 	p.Text, _ = read["text"].(string)
@@ -28,15 +28,15 @@ func (h *Host) parsePrompt(ctx context.Context, in any) (*Prompt, error) {
 }
 
 // ReportsPrompts reports whether the host has an event for user prompts.
-func (h *Host) ReportsPrompts() bool { return h.form.Prompt.Event != "" }
+func (h *Host) ReportsPrompts() bool { return h.description.Prompt.Event != "" }
 
 // HasTranscript reports whether the host's transcript shows who wrote a prompt.
-func (h *Host) HasTranscript() bool { return h.form.Prompt.Transcript != "" }
+func (h *Host) HasTranscript() bool { return h.description.Prompt.TranscriptPathJQ != "" }
 
-// Transcript returns the transcript path that an event names, the folder below the home folder that
+// TranscriptPathAndFolder returns the transcript path that an event names, the folder below the home folder that
 // must contain it, and the environment variable that can replace the first part of that folder; "" if
 // the host needs none.
-func (h *Host) Transcript(ctx context.Context, in []byte) (path, folder, variable string, err error) {
+func (h *Host) TranscriptPathAndFolder(ctx context.Context, in []byte) (transcriptPath, requiredFolder, folderEnvVariable string, err error) {
 	if !h.HasTranscript() {
 		return "", "", "", nil
 	}
@@ -44,27 +44,27 @@ func (h *Host) Transcript(ctx context.Context, in []byte) (path, folder, variabl
 	if err != nil {
 		return "", "", "", err
 	}
-	out, err := h.runForOne(ctx, h.form.Prompt.Transcript, v)
+	out, err := h.runJQForOneResult(ctx, h.description.Prompt.TranscriptPathJQ, v)
 	if err != nil {
 		return "", "", "", fmt.Errorf("%s hook: %w", h.Name, err)
 	}
-	path, _ = out.(string)
-	return path, h.form.Prompt.Folder, h.form.Prompt.Variable, nil
+	transcriptPath, _ = out.(string)
+	return transcriptPath, h.description.Prompt.TranscriptFolderBelowHome, h.description.Prompt.TranscriptFolderVariable, nil
 }
 
 // ParseTranscriptRow parses a row of the transcript. It returns the text for the prompt with an ID, and whether the
 // user wrote it; ok is false for a row of another prompt.
-func (h *Host) ParseTranscriptRow(ctx context.Context, row []byte, id string) (text string, written, ok bool) {
+func (h *Host) ParseTranscriptRow(ctx context.Context, row []byte, promptID string) (text string, writtenByUser, ok bool) {
 	v, err := decodeEvent(row)
 	if err != nil {
 		return "", false, false
 	}
-	out, err := h.runForOne(ctx, h.form.Prompt.Row, map[string]any{"row": v, "id": id})
+	out, err := h.runJQForOneResult(ctx, h.description.Prompt.ReadTranscriptRowJQ, map[string]any{"row": v, "id": promptID})
 	if err != nil {
 		return "", false, false
 	}
 	read, ok := out.(map[string]any)
 	text, _ = read["text"].(string)
-	written, _ = read["written"].(bool)
-	return text, written, ok
+	writtenByUser, _ = read["written"].(bool)
+	return text, writtenByUser, ok
 }

@@ -62,15 +62,15 @@ func TestReplace(t *testing.T) {
 		{"pi", "bash", []any{"a", "c"}, []any{"b", "c"}, `{"decision":"replace","id":"7","result":["b","c"]}`, `{"decision":"replace","id":"7","result":"why"}`},
 	} {
 		h, e := after(t, c.host, c.tool, c.result)
-		if got, err := h.Replace(t.Context(), e, c.now, ""); err != nil || string(got) != c.replaced {
+		if got, err := h.ReplaceResultResponse(t.Context(), e, c.now, ""); err != nil || string(got) != c.replaced {
 			t.Errorf("%s %s: %s, %v; want %s", c.host, c.tool, got, err, c.replaced)
 		}
-		if got, err := h.Replace(t.Context(), e, nil, "why"); err != nil || string(got) != c.denied {
+		if got, err := h.ReplaceResultResponse(t.Context(), e, nil, "why"); err != nil || string(got) != c.denied {
 			t.Errorf("%s %s, withheld: %s, %v; want %s", c.host, c.tool, got, err, c.denied)
 		}
 	}
 	h, e := after(t, "codex", "Bash", "a")
-	if got, err := h.Replace(t.Context(), Event{Name: e.Name}, "b", ""); err == nil {
+	if got, err := h.ReplaceResultResponse(t.Context(), Event{Name: e.Name}, "b", ""); err == nil {
 		t.Errorf("an event before a tool runs is answered with a result: %s", got)
 	}
 }
@@ -81,14 +81,14 @@ func TestLost(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
 		h := named(t, name)
-		got, err := h.UnexaminedResponse(t.Context(), "not examined")
+		got, err := h.UnexaminedResultResponse(t.Context(), "not examined")
 		if err != nil || strings.Contains(string(got), "'") {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 		if h.CanReplaceResult("") != strings.Contains(string(got), "not examined") {
 			t.Errorf("%s, which replaces results: %v, is told %s", name, h.CanReplaceResult(""), got)
 		}
-		if _, err := h.Replace(t.Context(), Event{ToolResult: &ToolResult{}}, "x", ""); (err == nil) != h.CanReplaceResult("") {
+		if _, err := h.ReplaceResultResponse(t.Context(), Event{ToolResult: &ToolResult{}}, "x", ""); (err == nil) != h.CanReplaceResult("") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -15,73 +15,73 @@ import (
 
 // Settings describe the configuration that makes a host call shield.
 type Settings struct {
-	Places             []Place
-	DisablingVariables []string // environment variables that disable the host's hooks
-	NextUserStep       string   // what the user must do before the host runs the hook
-	SampleEvent        []byte   // an event that must be denied
-	host               *Host
+	Places                    []HostSettingsFile
+	HookDisablingEnvVariables []string // environment variables that disable the host's hooks
+	NextUserStep              string   // what the user must do before the host runs the hook
+	SampleEvent               []byte   // an event that must be denied
+	host                      *Host
 }
 
 // A Place is one settings file of a host, or a pattern of files that are only read.
-type Place struct {
-	form.Place
-	host           *Host
-	listElements   []listElement
-	fileTemplate   template // template of the file content, from the field Text or Block
-	olderTemplates []template
-	installedText  string // the text including the command line
+type HostSettingsFile struct {
+	form.SettingsFile
+	host                       *Host
+	listElements               []listElement
+	fileTemplate               template // template of the file content, from the field Text or Block
+	obsoleteInstalledTemplates []template
+	installedText              string // the text including the command line
 }
 
 // A listElement is an element of the list at a key path.
 type listElement struct {
-	path        []string
-	value       any
-	onlyRemoved bool // not to be installed, only removed
+	path             []string
+	value            any
+	isOnlyForRemoval bool // not to be installed, only removed
 }
 
 // HookCommands are the command lines that a host runs as hooks.
 type HookCommands struct {
 	BeforeTool string // before a tool runs
 	AfterTool  string // after a tool has returned a result
-	Permission string // for the event of [Host.Permission]; "" for none
+	Permission string // for the event of [Host.ForPermissionPromptEvents]; "" for none
 	Prompt     string // for the event that tells what the user has written; "" for none
 }
 
-// Settings returns how to configure the host to run command lines as its hooks. timeout is in seconds;
+// HookSettings returns how to configure the host to run command lines as its hooks. timeout is in seconds;
 // system is the operating system, as in GOOS.
-func (h *Host) Settings(ctx context.Context, lines HookCommands, timeout int, cwd, system string) (*Settings, error) {
-	sample, err := h.runForOne(ctx, h.form.Sample, map[string]any{"cwd": cwd, "event": h.form.Before[0]})
+func (h *Host) HookSettings(ctx context.Context, hookCommands HookCommands, timeout int, cwd, goos string) (*Settings, error) {
+	sample, err := h.runJQForOneResult(ctx, h.description.SampleDeniedEventJQ, map[string]any{"cwd": cwd, "event": h.description.BeforeToolEvents[0]})
 	if err != nil {
 		return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 	}
-	s := &Settings{DisablingVariables: h.form.Off, NextUserStep: h.form.Next, host: h}
+	s := &Settings{HookDisablingEnvVariables: h.description.HookDisablingEnvVariables, NextUserStep: h.description.NextUserStep, host: h}
 	if s.SampleEvent, err = encode(sample); err != nil {
 		return nil, err
 	}
 	timeout *= h.timeoutUnitsPerSecond()
-	for _, f := range h.form.Places {
-		if f.System != "" && f.System != system {
+	for _, f := range h.description.SettingsFiles {
+		if f.OnlyOnGOOS != "" && f.OnlyOnGOOS != goos {
 			continue
 		}
-		p := Place{Place: f, host: h, fileTemplate: newTemplate(f.Text + f.Block)}
-		for _, text := range f.Older {
-			p.olderTemplates = append(p.olderTemplates, newTemplate(text))
+		p := HostSettingsFile{SettingsFile: f, host: h, fileTemplate: newTemplate(f.ShieldOwnedFileTemplate + f.AppendedLines)}
+		for _, text := range f.ObsoleteLines {
+			p.obsoleteInstalledTemplates = append(p.obsoleteInstalledTemplates, newTemplate(text))
 		}
-		for _, e := range f.Entries {
-			line := lines.BeforeTool
-			if e.Permission {
-				line = lines.Permission
+		for _, e := range f.ListEntries {
+			line := hookCommands.BeforeTool
+			if e.IsForPermissionEvent {
+				line = hookCommands.Permission
 			}
-			if e.Prompt {
-				line = lines.Prompt
+			if e.IsForPromptEvent {
+				line = hookCommands.Prompt
 			}
-			value, err := h.runForOne(ctx, e.Value, map[string]any{"command": line, "after": lines.AfterTool, "timeout": timeout})
+			value, err := h.runJQForOneResult(ctx, e.Value, map[string]any{"command": line, "after": hookCommands.AfterTool, "timeout": timeout})
 			if err != nil {
 				return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 			}
-			p.listElements = append(p.listElements, listElement{e.Path, value, line == "" || e.Older})
+			p.listElements = append(p.listElements, listElement{e.ListKeyPath, value, line == "" || e.IsObsolete})
 		}
-		if p.installedText, err = p.fileTemplate.fill(lines.BeforeTool, lines.AfterTool, timeout); err != nil {
+		if p.installedText, err = p.fileTemplate.fillPlaceholders(hookCommands.BeforeTool, hookCommands.AfterTool, timeout); err != nil {
 			return nil, fmt.Errorf("%s settings: %w", h.Name, err)
 		}
 		s.Places = append(s.Places, p)
@@ -91,7 +91,7 @@ func (h *Host) Settings(ctx context.Context, lines HookCommands, timeout int, cw
 
 // timeoutUnitsPerSecond returns how many of the host's timeout units make one second.
 func (h *Host) timeoutUnitsPerSecond() int {
-	if h.form.Unit == "ms" {
+	if h.description.TimeoutUnit == "ms" {
 		return 1000
 	}
 	return 1
@@ -99,20 +99,20 @@ func (h *Host) timeoutUnitsPerSecond() int {
 
 // Install returns a settings file's text with the hook added once. It replaces an earlier
 // installation.
-func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
+func (p *HostSettingsFile) Install(ctx context.Context, doc []byte) ([]byte, error) {
 	switch {
-	case p.Text != "" && len(bytes.TrimSpace(doc)) > 0 && !p.MatchesTemplate(doc) && !p.host.mentionsHook(doc):
-		return nil, ErrForeign
-	case p.Text != "":
+	case p.ShieldOwnedFileTemplate != "" && len(bytes.TrimSpace(doc)) > 0 && !p.MatchesTemplate(doc) && !p.host.mentionsHook(doc):
+		return nil, ErrFileOfOtherProgram
+	case p.ShieldOwnedFileTemplate != "":
 		return []byte(p.installedText), nil
-	case p.Block != "":
+	case p.AppendedLines != "":
 		rest, _, err := p.cutBlocks(doc)
 		if err != nil {
 			return nil, err
 		}
 		return p.appendBlock(rest, p.installedText), nil
-	case len(bytes.TrimSpace(doc)) == 0 && p.Start != "":
-		doc = []byte(p.Start)
+	case len(bytes.TrimSpace(doc)) == 0 && p.InitialJSON != "":
+		doc = []byte(p.InitialJSON)
 	default:
 		rest, gone, err := p.removeElements(ctx, doc)
 		switch {
@@ -130,8 +130,8 @@ func (p *Place) Install(ctx context.Context, doc []byte) ([]byte, error) {
 }
 
 // elementsToInstall returns the entries to install.
-func (p *Place) elementsToInstall() []listElement {
-	return slices.DeleteFunc(slices.Clone(p.listElements), func(e listElement) bool { return e.onlyRemoved })
+func (p *HostSettingsFile) elementsToInstall() []listElement {
+	return slices.DeleteFunc(slices.Clone(p.listElements), func(e listElement) bool { return e.isOnlyForRemoval })
 }
 
 // sameElements reports whether two lists have the same elements in the same order.
@@ -144,7 +144,7 @@ func sameElements(a, b []listElement) bool {
 }
 
 // appendBlock returns a text with a block added at its end.
-func (p *Place) appendBlock(doc []byte, block string) []byte {
+func (p *HostSettingsFile) appendBlock(doc []byte, block string) []byte {
 	if len(doc) > 0 && !bytes.HasSuffix(doc, []byte("\n")) {
 		doc = append(bytes.Clone(doc), '\n')
 	}
@@ -159,9 +159,9 @@ type installedBlock struct {
 
 // cutBlocks returns a file without shield's blocks, and the blocks: at most one of this version, and one of
 // each older version.
-func (p *Place) cutBlocks(doc []byte) (rest []byte, blocks []installedBlock, err error) {
+func (p *HostSettingsFile) cutBlocks(doc []byte) (rest []byte, blocks []installedBlock, err error) {
 	rest = doc
-	for _, form := range append([]template{p.fileTemplate}, p.olderTemplates...) {
+	for _, form := range append([]template{p.fileTemplate}, p.obsoleteInstalledTemplates...) {
 		var text string
 		if rest, text, err = form.cutText(rest); err != nil {
 			return nil, nil, err
@@ -184,7 +184,7 @@ func appendElements(doc []byte, entries []listElement) (out []byte, err error) {
 }
 
 // removeElements returns a JSON file without shield's entries, and the entries.
-func (p *Place) removeElements(ctx context.Context, doc []byte) (rest []byte, gone []listElement, err error) {
+func (p *HostSettingsFile) removeElements(ctx context.Context, doc []byte) (rest []byte, gone []listElement, err error) {
 	if rest = doc; len(bytes.TrimSpace(doc)) == 0 {
 		return rest, nil, nil
 	}
@@ -206,16 +206,16 @@ func (p *Place) removeElements(ctx context.Context, doc []byte) (rest []byte, go
 
 // Uninstall returns a settings file's text without shield's hook. If doc is exactly what Install
 // made of the original text before, it returns this original text.
-func (p *Place) Uninstall(ctx context.Context, doc, before []byte) ([]byte, error) {
+func (p *HostSettingsFile) Uninstall(ctx context.Context, doc, before []byte) ([]byte, error) {
 	switch {
-	case p.Text != "" && !p.MatchesTemplate(doc) && !p.host.mentionsHook(doc):
+	case p.ShieldOwnedFileTemplate != "" && !p.MatchesTemplate(doc) && !p.host.mentionsHook(doc):
 		return nil, ErrNotInstalled
-	case p.Text != "":
+	case p.ShieldOwnedFileTemplate != "":
 		if _, err := p.fileTemplate.parseFile(doc); err != nil {
 			return nil, errors.New("the file was changed after shield installed it; remove the hook by hand")
 		}
 		return before, nil
-	case p.Block != "":
+	case p.AppendedLines != "":
 		rest, blocks, err := p.cutBlocks(doc)
 		switch {
 		case err != nil:
@@ -235,20 +235,20 @@ func (p *Place) Uninstall(ctx context.Context, doc, before []byte) ([]byte, erro
 		return nil, ErrNotInstalled
 	}
 	start := before
-	if len(bytes.TrimSpace(before)) == 0 && p.Start != "" {
-		start = []byte(p.Start)
+	if len(bytes.TrimSpace(before)) == 0 && p.InitialJSON != "" {
+		start = []byte(p.InitialJSON)
 	}
 	if made, err := appendElements(start, gone[:min(len(gone), len(p.listElements))]); err == nil && bytes.Equal(made, doc) {
 		return before, nil
 	}
 	for _, e := range gone {
-		rest = removeEmpty(rest, e.path, before)
+		rest = removeEmptyAddedContainers(rest, e.path, before)
 	}
 	return rest, nil
 }
 
 // Installed reports whether a settings file contains shield's hook.
-func (p *Place) Installed(ctx context.Context, doc []byte) bool {
+func (p *HostSettingsFile) Installed(ctx context.Context, doc []byte) bool {
 	if len(p.listElements) == 0 {
 		return p.MatchesTemplate(doc) || p.host.mentionsHook(doc)
 	}
@@ -257,9 +257,9 @@ func (p *Place) Installed(ctx context.Context, doc []byte) bool {
 }
 
 // MatchesTemplate reports whether a text is a whole file that Install creates.
-func (p *Place) MatchesTemplate(doc []byte) bool {
+func (p *HostSettingsFile) MatchesTemplate(doc []byte) bool {
 	_, err := p.fileTemplate.parseFile(doc)
-	return p.Text != "" && err == nil
+	return p.ShieldOwnedFileTemplate != "" && err == nil
 }
 
 // DenialReason returns the reason in a hook's output, which must be the host's exact denial format. Other
@@ -271,31 +271,31 @@ func (s *Settings) DenialReason(ctx context.Context, out []byte) (reason string,
 	}
 	const marked, shown = "the reason", "the user's text"
 	for _, user := range []string{"", shown} {
-		want, err := s.host.runForOne(ctx, s.host.form.Deny, map[string]any{"reason": marked, "user": user})
+		want, err := s.host.runJQForOneResult(ctx, s.host.description.DenyResponseJQ, map[string]any{"reason": marked, "user": user})
 		if err != nil {
 			return "", err
 		}
-		if reason = extractMarkedText(want, got, marked, shown); reason != "" {
+		if reason = textReplacingPlaceholder(want, got, marked, shown); reason != "" {
 			return reason, nil
 		}
 	}
 	return "", errors.New("the hook's output is not a denial with a reason")
 }
 
-// extractMarkedText returns the text in got at the position where want contains marked. Where want
+// textReplacingPlaceholder returns the text in got at the position where want contains marked. Where want
 // contains shown, got can contain any text; elsewhere both must be equal. Otherwise the result is
 // "".
-func extractMarkedText(want, got any, marked, shown string) string {
+func textReplacingPlaceholder(expected, actual any, placeholder, ignoredPlaceholder string) string {
 	reason := ""
 	var fill func(want, got any) bool
 	fill = func(want, got any) bool {
 		switch want := want.(type) {
 		case string:
 			text, ok := got.(string)
-			if ok && want == shown {
+			if ok && want == ignoredPlaceholder {
 				return true
 			}
-			if ok && want == marked && (reason == "" || reason == text) {
+			if ok && want == placeholder && (reason == "" || reason == text) {
 				reason = text
 				return true
 			}
@@ -308,14 +308,14 @@ func extractMarkedText(want, got any, marked, shown string) string {
 		}
 		return reflect.DeepEqual(want, got)
 	}
-	if !fill(want, got) {
+	if !fill(expected, actual) {
 		return ""
 	}
 	return reason
 }
 
-// ErrForeign is the error for a file that belongs to another program.
-var ErrForeign = errors.New("the file belongs to another program, and the host reads only one such file; rename it, then install again")
+// ErrFileOfOtherProgram is the error for a file that belongs to another program.
+var ErrFileOfOtherProgram = errors.New("the file belongs to another program, and the host reads only one such file; rename it, then install again")
 
 // ErrNotInstalled is the error for a settings file without shield's hook.
 var ErrNotInstalled = errors.New("no hook of shield is installed")
@@ -327,7 +327,7 @@ func (h *Host) ownHookMatcher(ctx context.Context) func([]byte) bool {
 		if err != nil {
 			return false
 		}
-		out, err := h.runForOne(ctx, `[.. | objects | shields(`+strconv.Quote(h.Name)+`)] | length > 0`, element)
+		out, err := h.runJQForOneResult(ctx, `[.. | objects | shields(`+strconv.Quote(h.Name)+`)] | length > 0`, element)
 		return err == nil && out == true
 	}
 }

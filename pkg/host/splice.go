@@ -98,19 +98,19 @@ func removeElement(doc []byte, at span, parts []span, i int) []byte {
 	return append(doc[:from:from], doc[to:]...)
 }
 
-// removeEmpty returns the document doc without the list at a key path and without the objects
+// removeEmptyAddedContainers returns the document doc without the list at a key path and without the objects
 // around it, if they are empty and the original document before does not contain them.
-func removeEmpty(doc []byte, path []string, before []byte) []byte {
-	for n := len(path); n > 0; n-- {
-		_, known, err := spanAtPath(before, path[:n])
-		if known || err != nil && len(bytes.TrimSpace(before)) > 0 {
+func removeEmptyAddedContainers(doc []byte, keyPath []string, originalDoc []byte) []byte {
+	for n := len(keyPath); n > 0; n-- {
+		_, known, err := spanAtPath(originalDoc, keyPath[:n])
+		if known || err != nil && len(bytes.TrimSpace(originalDoc)) > 0 {
 			return doc
 		}
-		value, there, err := spanAtPath(doc, path[:n])
+		value, there, err := spanAtPath(doc, keyPath[:n])
 		if !there || err != nil || len(bytes.TrimSpace(doc[value.start+1:value.end-1])) > 0 {
 			return doc
 		}
-		parent, _, err := spanAtPath(doc, path[:n-1])
+		parent, _, err := spanAtPath(doc, keyPath[:n-1])
 		if err != nil {
 			return doc
 		}

@@ -36,20 +36,20 @@ func newTemplate(text string) template {
 	return template{text, regexp.MustCompile(form)}
 }
 
-// fill returns the text with the placeholders replaced.
-func (t template) fill(line, after string, timeout int) (string, error) {
-	if strings.ContainsAny(line+after, "\n\r\x00") {
+// fillPlaceholders returns the text with the placeholders replaced.
+func (t template) fillPlaceholders(beforeToolCommand, afterToolCommand string, timeout int) (string, error) {
+	if strings.ContainsAny(beforeToolCommand+afterToolCommand, "\n\r\x00") {
 		return "", errors.New("the command line of the hook contains a line break; remove it")
 	}
-	quoted, err := encode(line)
+	quoted, err := encode(beforeToolCommand)
 	if err != nil {
 		return "", err
 	}
-	quotedAfter, err := encode(after)
+	quotedAfter, err := encode(afterToolCommand)
 	if err != nil {
 		return "", err
 	}
-	return strings.NewReplacer("@LINE@", line, "@QUOTED@", string(quoted), "@AFTERLINE@", after, "@AFTER@", string(quotedAfter), "@TIMEOUT@", strconv.Itoa(timeout), "@[", "", "@]", "").Replace(t.text), nil
+	return strings.NewReplacer("@LINE@", beforeToolCommand, "@QUOTED@", string(quoted), "@AFTERLINE@", afterToolCommand, "@AFTER@", string(quotedAfter), "@TIMEOUT@", strconv.Itoa(timeout), "@[", "", "@]", "").Replace(t.text), nil
 }
 
 // A templateValues holds the values of the placeholders in a text.

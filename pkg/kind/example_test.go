@@ -10,14 +10,14 @@ import (
 	"github.com/shieldcli/shield/pkg/shell"
 )
 
-func ExampleOf() {
-	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
-	of := func(command string) (kind.Kind, error) {
+func ExampleOfAction() {
+	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
+	of := func(command string) (kind.ActionKind, error) {
 		a, err := action.Parse(fmt.Appendf(nil, `{"type":"execute_command","payload":{"command":%q}}`, command))
 		if err != nil {
-			return kind.Kind{}, err
+			return kind.ActionKind{}, err
 		}
-		return kind.Of(an.Case(a), nil, func(int) bool { return true })
+		return kind.OfAction(an.Case(a), nil, func(int) bool { return true })
 	}
 	answered, err := of("git push origin main")
 	if err != nil {

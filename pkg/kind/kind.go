@@ -23,7 +23,7 @@ import (
 )
 
 // A Kind describes a kind of action.
-type Kind = facts.Kind
+type ActionKind = facts.ActionKind
 
 // ModelFinding is the finding that a model suspects an action by its text. It does not carry over to other
 // actions of the kind.
@@ -31,16 +31,16 @@ const ModelFinding = "model"
 
 // alwaysAskedKinds are the kinds of effects about which a person is always asked.
 var alwaysAskedKinds = []effect.Kind{
-	effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.ChangeGuard, effect.RunDownload,
-	effect.RunDecoded, effect.RunInput, effect.RemoteShell, effect.Dynamic, effect.StopProcess, effect.ChangeSystem,
+	effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.TamperWithShield, effect.RunDownload,
+	effect.RunDecoded, effect.RunOtherCommandOutput, effect.RemoteShell, effect.UnknownEffect, effect.StopProcess, effect.ChangeSystem,
 }
 
-// Of returns the kind of an action, to which an approval for similar actions can apply. findings
+// OfAction returns the kind of an action, to which an approval for similar actions can apply. findings
 // are those of rules and classifiers; met(i) reports whether a rule asks about effect i. An error
 // says why only this single action can be allowed.
-func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error) {
-	if err := CheckReusable(c, findings); err != nil {
-		return Kind{}, err
+func OfAction(c *analysis.ActionCase, findings []string, asksAboutEffect func(i int) bool) (ActionKind, error) {
+	if err := CheckApprovalReusable(c, findings); err != nil {
+		return ActionKind{}, err
 	}
 	f := factCollector{c: c}
 	command := c.Action.Type == "execute_command"
@@ -49,11 +49,11 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if !met(i) && !c.IsNotable(e) {
+		if !asksAboutEffect(i) && !c.HasDoubtfulOrUnusualDangerLevel(e) {
 			continue
 		}
 		if err := f.addEffectFacts(e); err != nil {
-			return Kind{}, err
+			return ActionKind{}, err
 		}
 		if !command || e.Kind == effect.Execute {
 			continue
@@ -61,27 +61,27 @@ func Of(c *analysis.Case, findings []string, met func(i int) bool) (Kind, error)
 		by, carried := f.enclosingProgram(i)
 		switch {
 		case by == nil:
-			return Kind{}, errors.New("shield does not know the program that it runs")
+			return ActionKind{}, errors.New("shield does not know the program that it runs")
 		case carried != nil:
-			return Kind{}, fmt.Errorf("another program starts %s, so its command cannot be remembered", carried.Program)
+			return ActionKind{}, fmt.Errorf("another program starts %s, so its command cannot be remembered", carried.Program)
 		}
 		if err := f.addProgramFacts(by); err != nil {
-			return Kind{}, err
+			return ActionKind{}, err
 		}
 	}
 	if len(f.collected) == 0 || !command && len(f.collected) == 1 && len(c.Effects) == 0 {
-		return Kind{}, errors.New("no effect of the action is known")
+		return ActionKind{}, errors.New("no effect of the action is known")
 	}
 	sorted.Strings(f.collected)
 	findings = slices.Clone(findings)
 	sorted.Strings(findings)
-	return Kind{Facts: slices.Compact(f.collected), Findings: slices.Compact(findings)}, nil
+	return ActionKind{ActionFactTexts: slices.Compact(f.collected), Findings: slices.Compact(findings)}, nil
 }
 
-// CheckReusable returns why a person must approve each action of a kind, regardless of earlier answers; nil if
+// CheckApprovalReusable returns why a person must approve each action of a kind, regardless of earlier answers; nil if
 // that is not necessary.
-func CheckReusable(c *analysis.Case, findings []string) error {
-	if c.Unexamined != "" {
+func CheckApprovalReusable(c *analysis.ActionCase, findings []string) error {
+	if c.UnexaminedReason != "" {
 		return errors.New("part of the action was not read")
 	}
 	if slices.Contains(findings, ModelFinding) {
@@ -89,8 +89,8 @@ func CheckReusable(c *analysis.Case, findings []string) error {
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if slices.Contains(alwaysAskedKinds, e.RuleKind()) {
-			return fmt.Errorf("the user must approve each action with the effect %s", e.RuleKind())
+		if slices.Contains(alwaysAskedKinds, e.KindForPolicies()) {
+			return fmt.Errorf("the user must approve each action with the effect %s", e.KindForPolicies())
 		}
 		if e.Kind == effect.RunCode && len(e.Labels) > 0 {
 			return errors.New("the action runs code from outside the workspace")
@@ -107,33 +107,33 @@ func CheckReusable(c *analysis.Case, findings []string) error {
 
 // OfSingleAction returns the kind that covers only this action, with the current content of the files that it reads
 // and runs.
-func OfSingleAction(c *analysis.Case, findings []string) (Kind, error) {
+func OfSingleAction(c *analysis.ActionCase, findings []string) (ActionKind, error) {
 	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.RuleKind() {
-		case effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.ChangeGuard, effect.RunDownload, effect.RemoteShell:
-			return Kind{}, fmt.Errorf("the user must approve each action with the effect %s", e.RuleKind())
-		case effect.Dynamic, effect.RunInput, effect.RunDecoded:
+		switch e := &c.Effects[i]; e.KindForPolicies() {
+		case effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.TamperWithShield, effect.RunDownload, effect.RemoteShell:
+			return ActionKind{}, fmt.Errorf("the user must approve each action with the effect %s", e.KindForPolicies())
+		case effect.UnknownEffect, effect.RunOtherCommandOutput, effect.RunDecoded:
 			if e.Cause != effect.CauseUnreadScript && !c.IsUnknownToolEffect(e) {
-				return Kind{}, errors.New("the code that the action runs is unknown before it runs")
+				return ActionKind{}, errors.New("the code that the action runs is unknown before it runs")
 			}
 		}
 	}
-	files, err := c.InputsDigest()
+	files, err := c.InputFilesDigest()
 	if err != nil {
-		return Kind{}, err
+		return ActionKind{}, err
 	}
-	k := Kind{Facts: []string{"action " + c.Action.Hash, "folder " + c.Place().CWD}, Findings: slices.Clone(findings)}
+	k := ActionKind{ActionFactTexts: []string{"action " + c.Action.Hash, "folder " + c.ExecutionContext().CWD}, Findings: slices.Clone(findings)}
 	if files != "" {
-		k.Facts = append(k.Facts, "files "+files)
+		k.ActionFactTexts = append(k.ActionFactTexts, "files "+files)
 	}
-	sorted.Strings(k.Facts)
+	sorted.Strings(k.ActionFactTexts)
 	sorted.Strings(k.Findings)
 	return k, nil
 }
 
 // touchesSensitivePath reports whether an effect touches a path that must not be part of a kind.
 func touchesSensitivePath(e *effect.Effect) bool {
-	_, ok := sensitivePaths().Touches(e.Path, e.Pattern, e.Recursive)
+	_, ok := sensitivePaths().FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
 	return ok && e.Kind != effect.ListDirectory
 }
 
@@ -154,7 +154,7 @@ var sensitivePaths = sync.OnceValue(func() *effect.Globs {
 
 // A factCollector collects the facts of an action.
 type factCollector struct {
-	c         *analysis.Case
+	c         *analysis.ActionCase
 	collected []string
 }
 
@@ -171,8 +171,8 @@ func (f *factCollector) addEffectFacts(e *effect.Effect) error {
 			words = append(words, s)
 		}
 	}
-	add(string(e.RuleKind()))
-	if e.Pattern && e.Path == "" {
+	add(string(e.KindForPolicies()))
+	if e.PathIsPattern && e.Path == "" {
 		return errors.New("the changed files are unknown")
 	}
 	if e.Path != "" {
@@ -182,13 +182,13 @@ func (f *factCollector) addEffectFacts(e *effect.Effect) error {
 		}
 		add(object)
 	}
-	for _, s := range [...]string{e.Host, e.Service, e.Verb, e.Target, e.Variant()} {
+	for _, s := range [...]string{e.Host, e.RemoteServiceName, e.Verb, e.RemoteTargetName, e.CauseOrFirstHarm()} {
 		add(s)
 	}
 	for _, is := range [...]struct {
 		holds bool
 		word  string
-	}{{e.Destroys(), "destroys"}, {e.Recursive && e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory, "recursive"}, {e.Pattern, "pattern"}, {!e.Restorable && (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory), "lost"}, {e.Trusted, "trusted"}} {
+	}{{e.DestroysRemoteResource(), "destroys"}, {e.Recursive && e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory, "recursive"}, {e.PathIsPattern, "pattern"}, {!e.Restorable && (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory), "lost"}, {e.Trusted, "trusted"}} {
 		if is.holds {
 			words = append(words, is.word)
 		}
@@ -205,13 +205,13 @@ func (f *factCollector) addEffectFacts(e *effect.Effect) error {
 // objectFolder returns the folder that represents a path: the workspace or a hidden folder in it, the temporary
 // folder, or else the file's own folder.
 func (f *factCollector) objectFolder(e *effect.Effect) (string, error) {
-	place := f.c.Place()
-	if e.Pattern && !strings.HasPrefix(e.Path, "/") {
+	place := f.c.ExecutionContext()
+	if e.PathIsPattern && !strings.HasPrefix(e.Path, "/") {
 		return "", errors.New("the changed files are unknown")
 	}
 	for _, root := range place.Roots {
 		rest, ok := strings.CutPrefix(e.Path, root+"/")
-		if !ok && e.Path != root || !place.Inside(e.Path, e.Pattern, e.Tree) {
+		if !ok && e.Path != root || !place.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) {
 			continue
 		}
 		at := "workspace"
@@ -222,10 +222,10 @@ func (f *factCollector) objectFolder(e *effect.Effect) (string, error) {
 		}
 		return at, nil
 	}
-	if folder, rest := effect.SplitTemporary(e.Path); folder != "" && !(e.Pattern && strings.Contains(rest, "**")) {
+	if folder, rest := effect.SplitTemporary(e.Path); folder != "" && !(e.PathIsPattern && strings.Contains(rest, "**")) {
 		return folder, nil
 	}
-	if e.Pattern {
+	if e.PathIsPattern {
 		if e.Kind != effect.ReadFile && e.Kind != effect.ListDirectory {
 			return "", errors.New("the action changes files outside the workspace with a wildcard")
 		}
@@ -244,28 +244,28 @@ func (f *factCollector) objectFolder(e *effect.Effect) (string, error) {
 // enclosingProgram returns the program of an effect: the innermost whose text span contains the effect's, or the
 // last program before it. carrier is another program whose span contains that program's; nil if there is
 // none.
-func (f *factCollector) enclosingProgram(i int) (best, carrier *effect.Effect) {
-	all, from := f.c.Effects, f.c.Effects[i].Span
+func (f *factCollector) enclosingProgram(effectIndex int) (innermostProgram, outerProgram *effect.Effect) {
+	all, from := f.c.Effects, f.c.Effects[effectIndex].Span
 	for k := range all {
 		e := &all[k]
 		if e.Kind != effect.Execute || e.Span.Start > from.Start || e.Span.End < from.End {
 			continue
 		}
 		switch {
-		case best == nil:
-			best = e
-		case e.Span.End-e.Span.Start <= best.Span.End-best.Span.Start:
-			best, carrier = e, best
+		case innermostProgram == nil:
+			innermostProgram = e
+		case e.Span.End-e.Span.Start <= innermostProgram.Span.End-innermostProgram.Span.Start:
+			innermostProgram, outerProgram = e, innermostProgram
 		default:
-			carrier = e
+			outerProgram = e
 		}
 	}
-	for k := i - 1; best == nil && k >= 0; k-- {
+	for k := effectIndex - 1; innermostProgram == nil && k >= 0; k-- {
 		if all[k].Kind == effect.Execute {
-			best = &all[k]
+			innermostProgram = &all[k]
 		}
 	}
-	return best, carrier
+	return innermostProgram, outerProgram
 }
 
 // addProgramFacts adds the facts of a program that a question is about: its subcommands, options, and operands that
@@ -277,7 +277,7 @@ func (f *factCollector) addProgramFacts(e *effect.Effect) error {
 		return nil
 	case e.Class == effect.UnknownClass || e.Class == effect.Privileged:
 		return fmt.Errorf("the effects of %s are unknown", e.Program)
-	case command.InterpreterLanguage(e.Program) != "" || command.Compilers[e.Program] || command.Placers[e.Program] || e.Program != "git" && len(command.Loaders(e.Program, e.Args)) > 0:
+	case command.InterpreterLanguage(e.Program) != "" || command.Compilers[e.Program] || command.Placers[e.Program] || e.Program != "git" && len(command.CodeFileLoaders(e.Program, e.Args)) > 0:
 		return fmt.Errorf("the code that %s runs can change", e.Program)
 	}
 	subs := command.Subcommands(e.Program, e.Args)
@@ -321,7 +321,7 @@ func (f *factCollector) addProgramFacts(e *effect.Effect) error {
 			continue
 		}
 		operands++
-		if (command.FreeNames[id] || command.LaterNames[id] && operands > 1) && replaceableName().MatchString(w) && !strings.Contains(w, "..") && !command.MainBranches[w] {
+		if (command.FreeNames[id] || command.LaterNames[id] && operands > 1) && generalizableOperandPattern().MatchString(w) && !strings.Contains(w, "..") && !command.MainBranches[w] {
 			w = "NAME"
 		} else {
 			w = f.operandFact(e, w)
@@ -336,8 +336,8 @@ func (f *factCollector) addProgramFacts(e *effect.Effect) error {
 }
 
 var (
-	replaceableName = prefilter.Lazy(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
-	numericSegment  = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
+	generalizableOperandPattern = prefilter.Lazy(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+	numericSegment              = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
 )
 
 // operandFact returns the fact for an operand: the folder for a path of an effect, the host for a URL, and # for
@@ -347,9 +347,9 @@ func (f *factCollector) operandFact(by *effect.Effect, w string) string {
 		host, _, _ := strings.Cut(rest, "/")
 		return scheme + "://" + host
 	}
-	at, pattern := f.c.Place().Path(w, false)
+	at, pattern := f.c.ExecutionContext().Path(w, false)
 	for i := range f.c.Effects {
-		if e := &f.c.Effects[i]; e.Path != "" && e.Path == at && e.Pattern == pattern {
+		if e := &f.c.Effects[i]; e.Path != "" && e.Path == at && e.PathIsPattern == pattern {
 			if object, err := f.objectFolder(e); err == nil {
 				return "FILE:" + object
 			}

@@ -7,10 +7,10 @@ const maxVariableNameBytes = 255
 
 // VariableNames are parts of names of environment variables that hold credentials, in upper case.
 type VariableNames struct {
-	Words   []string // parts of a name
-	Endings []string // ends of a name
-	Whole   []string // names
-	Public  []string // parts of names of variables without credentials, although the other lists match
+	Words              []string // parts of a name
+	Endings            []string // ends of a name
+	WholeNames         []string `yaml:"whole"`  // names
+	NonSecretNameParts []string `yaml:"public"` // parts of names of variables without credentials, although the other lists match
 }
 
 // SecretVariable reports whether an environment variable with that name probably holds a credential. It
@@ -20,18 +20,18 @@ func SecretVariable(name string) bool {
 		return true
 	}
 	name = strings.ToUpper(name)
-	return !anyPartMatches(SecretVariables.Public, name, strings.Contains) && SecretWord(name)
+	return !anyPartMatches(SecretVariables.NonSecretNameParts, name, strings.Contains) && IsNameOfSecret(name)
 }
 
-// SecretWord is like SecretVariable for a word that a program is asked to print, but ignores Public.
-func SecretWord(name string) bool {
+// IsNameOfSecret is like SecretVariable for a word that a program is asked to print, but ignores Public.
+func IsNameOfSecret(name string) bool {
 	if len(name) > maxVariableNameBytes {
 		return true
 	}
 	name = strings.ToUpper(name)
 	n := &SecretVariables
 	return anyPartMatches(n.Words, name, strings.Contains) || anyPartMatches(n.Endings, name, strings.HasSuffix) ||
-		anyPartMatches(n.Whole, name, func(name, whole string) bool { return name == whole })
+		anyPartMatches(n.WholeNames, name, func(name, whole string) bool { return name == whole })
 }
 
 func anyPartMatches(parts []string, name string, has func(name, part string) bool) bool {
@@ -82,11 +82,11 @@ func HostListNames() []string {
 	return names
 }
 
-// A LaterClass is a class of files that run code later, such as shell startup files and hooks.
-type LaterClass struct {
-	Name     string
-	Everyday bool     // its files are written in everyday work
-	Globs    []string // in the syntax of effect.Globs
+// A LaterExecutedFileClass is a class of files that run code later, such as shell startup files and hooks.
+type LaterExecutedFileClass struct {
+	ClassName      string
+	IsOftenWritten bool     // its files are written in everyday work
+	Globs          []string // in the syntax of effect.Globs
 }
 
 // A HostList is a named list of names and addresses of hosts.

@@ -422,8 +422,8 @@ var PathLists = [...]PathList{
 }
 
 // LaterClasses are the classes of files that run code later, the most severe first.
-var LaterClasses = [...]LaterClass{
-	{Name: "loader", Everyday: false, Globs: []string{
+var LaterClasses = [...]LaterExecutedFileClass{
+	{ClassName: "loader", IsOftenWritten: false, Globs: []string{
 		"/etc/ld.so.preload",
 		"/etc/ld.so.conf",
 		"/etc/ld.so.conf.d/**",
@@ -440,7 +440,7 @@ var LaterClasses = [...]LaterClass{
 		"/etc/initramfs-tools/**",
 		"/etc/grub.d/**",
 	}},
-	{Name: "privilege", Everyday: false, Globs: []string{
+	{ClassName: "privilege", IsOftenWritten: false, Globs: []string{
 		"/etc/sudoers",
 		"/etc/sudoers.d/**",
 		"/etc/doas.conf",
@@ -453,7 +453,7 @@ var LaterClasses = [...]LaterClass{
 		"/etc/shadow",
 		"/etc/group",
 	}},
-	{Name: "ssh", Everyday: false, Globs: []string{
+	{ClassName: "ssh", IsOftenWritten: false, Globs: []string{
 		"~/.ssh/authorized_keys*",
 		"~/.ssh/rc",
 		"~/.ssh/environment",
@@ -461,7 +461,7 @@ var LaterClasses = [...]LaterClass{
 		"/etc/ssh/**",
 		"?:/programdata/ssh/**",
 	}},
-	{Name: "shell_startup", Everyday: false, Globs: []string{
+	{ClassName: "shell_startup", IsOftenWritten: false, Globs: []string{
 		"~/.bashrc",
 		"~/.bash_profile",
 		"~/.bash_login",
@@ -507,7 +507,7 @@ var LaterClasses = [...]LaterClass{
 		"?:/windows/system32/windowspowershell/**/profile.ps1",
 		"**/*profile.ps1",
 	}},
-	{Name: "schedule", Everyday: false, Globs: []string{
+	{ClassName: "schedule", IsOftenWritten: false, Globs: []string{
 		"/etc/crontab",
 		"/etc/cron.*/**",
 		"/etc/cron.allow",
@@ -523,7 +523,7 @@ var LaterClasses = [...]LaterClass{
 		"?:/windows/system32/tasks/**",
 		"?:/windows/tasks/**",
 	}},
-	{Name: "service", Everyday: false, Globs: []string{
+	{ClassName: "service", IsOftenWritten: false, Globs: []string{
 		"/etc/systemd/**",
 		"/usr/lib/systemd/**",
 		"/lib/systemd/**",
@@ -559,7 +559,7 @@ var LaterClasses = [...]LaterClass{
 		"/etc/emond.d/**",
 		"/etc/launchd.conf",
 	}},
-	{Name: "autostart", Everyday: false, Globs: []string{
+	{ClassName: "autostart", IsOftenWritten: false, Globs: []string{
 		"~/.config/autostart/**",
 		"/etc/xdg/autostart/**",
 		"~/.config/i3/**",
@@ -580,7 +580,7 @@ var LaterClasses = [...]LaterClass{
 		"~/Library/Input Methods/**",
 		"/Library/Security/SecurityAgentPlugins/**",
 	}},
-	{Name: "path_program", Everyday: false, Globs: []string{
+	{ClassName: "path_program", IsOftenWritten: false, Globs: []string{
 		"/bin/**",
 		"/sbin/**",
 		"/usr/bin/**",
@@ -609,7 +609,7 @@ var LaterClasses = [...]LaterClass{
 		"?:/programdata/chocolatey/bin/**",
 		"~/scoop/shims/**",
 	}},
-	{Name: "git_hook", Everyday: false, Globs: []string{
+	{ClassName: "git_hook", IsOftenWritten: false, Globs: []string{
 		"**/.git/hooks/**",
 		"**/.git/config",
 		"**/.git/config.worktree",
@@ -628,7 +628,7 @@ var LaterClasses = [...]LaterClass{
 		"**/.hg/hgrc",
 		"**/.jj/repo/config.toml",
 	}},
-	{Name: "program_config", Everyday: false, Globs: []string{
+	{ClassName: "program_config", IsOftenWritten: false, Globs: []string{
 		"~/.vimrc",
 		"~/.vim/**",
 		"~/.config/nvim/**",
@@ -686,7 +686,7 @@ var LaterClasses = [...]LaterClass{
 		"**/site-packages/*.pth",
 		"**/dist-packages/*.pth",
 	}},
-	{Name: "directory_env", Everyday: false, Globs: []string{
+	{ClassName: "directory_env", IsOftenWritten: false, Globs: []string{
 		"**/.envrc",
 		"**/.mise.toml",
 		"**/mise.toml",
@@ -695,7 +695,7 @@ var LaterClasses = [...]LaterClass{
 		"**/.devcontainer/**",
 		"**/.devcontainer.json",
 	}},
-	{Name: "agent_config", Everyday: false, Globs: []string{
+	{ClassName: "agent_config", IsOftenWritten: false, Globs: []string{
 		"~/.claude/{settings.json,settings.local.json,hooks/**,plugins/**}",
 		"~/.claude.json",
 		"**/.claude/{settings.json,settings.local.json,hooks/**}",
@@ -783,7 +783,7 @@ var LaterClasses = [...]LaterClass{
 		"**/IDENTITY.md",
 		"**/.openparallax/**",
 	}},
-	{Name: "editor", Everyday: true, Globs: []string{
+	{ClassName: "editor", IsOftenWritten: true, Globs: []string{
 		"**/.vscode/**",
 		"**/.idea/**",
 		"**/*.code-workspace",
@@ -798,7 +798,7 @@ var LaterClasses = [...]LaterClass{
 		"~/.config/zed/**",
 		"~/.vscode/extensions/**",
 	}},
-	{Name: "ci", Everyday: true, Globs: []string{
+	{ClassName: "ci", IsOftenWritten: true, Globs: []string{
 		"**/.github/workflows/**",
 		"**/.github/actions/**",
 		"**/action.yml",
@@ -827,7 +827,7 @@ var LaterClasses = [...]LaterClass{
 		"**/lefthook.y*ml",
 		"**/renovate.json",
 	}},
-	{Name: "build_script", Everyday: true, Globs: []string{
+	{ClassName: "build_script", IsOftenWritten: true, Globs: []string{
 		"**/package.json",
 		"**/Makefile",
 		"**/GNUmakefile",
@@ -886,4 +886,4 @@ var LaterClasses = [...]LaterClass{
 var TemplateWords = []string{"example", "sample", "template", "dist", "defaults", ".schema"}
 
 // SecretVariables are the names of variables that hold credentials.
-var SecretVariables = VariableNames{Words: []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL", "AUTH_KEY", "ENCRYPTION_KEY", "DATABASE_URL", "CONNECTION_STRING", "WEBHOOK"}, Endings: []string{"_PAT", "_PASS", "_PWD"}, Whole: []string{"PGPASS", "MYSQL_PWD", "PASS"}, Public: []string{"SSH_AUTH_SOCK", "PUBLIC", "KEYBOARD", "TOKENIZER", "TOKENS", "PASSWD_FILE", "KEYWORD"}}
+var SecretVariables = VariableNames{Words: []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL", "AUTH_KEY", "ENCRYPTION_KEY", "DATABASE_URL", "CONNECTION_STRING", "WEBHOOK"}, Endings: []string{"_PAT", "_PASS", "_PWD"}, WholeNames: []string{"PGPASS", "MYSQL_PWD", "PASS"}, NonSecretNameParts: []string{"SSH_AUTH_SOCK", "PUBLIC", "KEYBOARD", "TOKENIZER", "TOKENS", "PASSWD_FILE", "KEYWORD"}}

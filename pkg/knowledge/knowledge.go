@@ -10,42 +10,42 @@ package knowledge
 
 // A SecretForm describes the text of one kind of credential.
 type SecretForm struct {
-	ID       string
-	Literals []string // in lower case, at least 3 bytes each; every match of Pattern contains one of them, in any case
-	Pattern  string   // RE2; the first group that matched is the secret, or else the whole match
-	Narrow   int      // every match has a run of this many letters, digits, "_" and "-"
-	Wide     int      // every match has a run of this many letters, digits and characters of "_-+/=.~%"
-	Bytes    string   // ASCII characters that every match contains
-	Line     bool     // a match is within one line and does not depend on other lines
-	Entropy  float64  // minimum Shannon entropy of the secret, in bits per byte
-	Not      []string // RE2; a text in which one of these matches is not a secret
+	ID                 string
+	Literals           []string // in lower case, at least 3 bytes each; every match of Pattern contains one of them, in any case
+	Pattern            string   // RE2; the first group that matched is the secret, or else the whole match
+	MinWordRunLength   int      // every match has a run of this many letters, digits, "_" and "-"
+	MinTokenRunLength  int      // every match has a run of this many letters, digits and characters of "_-+/=.~%"
+	RequiredASCIIChars string   // ASCII characters that every match contains
+	IsWithinLine       bool     // a match is within one line and does not depend on other lines
+	Entropy            float64  // minimum Shannon entropy of the secret, in bits per byte
+	NotSecretPatterns  []string // RE2; a text in which one of these matches is not a secret
 }
 
-// Names are the words in the name of a field, variable or option that show that
+// SecretNameWords are the words in the name of a field, variable or option that show that
 // its value is secret, all in lower case.
-type Names struct {
-	Passwords []string // words after which any value is secret
-	Endings   []string // endings of words in a name that make any value secret, as in PGPASSWORD
-	Last      []string // like Passwords, but only as the last word of a name
-	Keys      []string // words after which a value that looks random is secret
-	Owners    []string // words that make a following "key" one of Keys
-	Public    []string // words that show that the value is not secret
-	Verbs     []string // first words of the PowerShell commands that compute a value
-	About     []string // last words of names for properties of a secret, which are not secret
+type SecretNameWords struct {
+	Passwords                 []string // words after which any value is secret
+	Endings                   []string // endings of words in a name that make any value secret, as in PGPASSWORD
+	PasswordWordsOnlyAtEnd    []string `yaml:"last"`   // like Passwords, but only as the last word of a name
+	RandomLookingSecretWords  []string `yaml:"keys"`   // words after which a value that looks random is secret
+	SecretKeyPrefixWords      []string `yaml:"owners"` // words that make a following "key" one of Keys
+	NonSecretWords            []string `yaml:"public"` // words that show that the value is not secret
+	ValueComputingCmdletVerbs []string `yaml:"verbs"`  // first words of the PowerShell commands that compute a value
+	SecretPropertyWords       []string `yaml:"about"`  // last words of names for properties of a secret, which are not secret
 }
 
 // A Login says where a program's arguments or standard input contain a secret.
 type Login struct {
-	Programs  []string // names of programs, in lower case and without ".exe"
-	Sub       []string // words that must be among the arguments, in this order
-	With      string   // an option that must be present; "" for none
-	Secret    []string // options whose value (the next word, or the text after "=") is secret
-	Attached  []string // options that are directly followed by a secret in the same word
-	Account   []string // options whose value is an account name, Separator and the secret
-	Separator string   // "" means ":"
-	Source    []string // options whose value is "pass:" and the secret, as in openssl
-	Pairs     []string // options whose value is NAME=SECRET, or several separated by ";"
-	Operand   int      // index of the operand that is secret, counted from 1 after Sub; -1 is the last one; 0 is none
-	Form      string   // form of the operand: "" for the secret, "account" or "pairs" (this and all following operands)
-	Input     string   // content of standard input: "secret", "account" (lines of them), "" for no secret
+	Programs                []string // names of programs, in lower case and without ".exe"
+	SubcommandWords         []string `yaml:"sub"`      // words that must be among the arguments, in this order
+	RequiredOption          string   `yaml:"with"`     // an option that must be present; "" for none
+	SecretValueOptions      []string `yaml:"secret"`   // options whose value (the next word, or the text after "=") is secret
+	AttachedSecretOptions   []string `yaml:"attached"` // options that are directly followed by a secret in the same word
+	AccountAndSecretOptions []string `yaml:"account"`  // options whose value is an account name, Separator and the secret
+	Separator               string   // "" means ":"
+	PassColonSecretOptions  []string `yaml:"source"`  // options whose value is "pass:" and the secret, as in openssl
+	NameSecretPairOptions   []string `yaml:"pairs"`   // options whose value is NAME=SECRET, or several separated by ";"
+	SecretOperandIndex      int      `yaml:"operand"` // index of the operand that is secret, counted from 1 after Sub; -1 is the last one; 0 is none
+	SecretOperandFormatName string   `yaml:"form"`    // form of the operand: "" for the secret, "account" or "pairs" (this and all following operands)
+	StdinSecretFormatName   string   `yaml:"input"`   // content of standard input: "secret", "account" (lines of them), "" for no secret
 }

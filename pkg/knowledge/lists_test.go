@@ -69,9 +69,9 @@ func TestRunsValue(t *testing.T) {
 		{"", "x", nil},
 	} {
 		var got []string
-		for _, g := range RunningGroupsOf(c.name) {
+		for _, g := range CodeLoadingGroupsOfVariable(c.name) {
 			if g.RunsValue(c.value) {
-				got = append(got, g.Runs+g.Holds)
+				got = append(got, g.CodeLanguage+g.PathAddressOptionOrSwitchKind)
 			}
 		}
 		if !slices.Equal(got, c.runs) {

@@ -45,9 +45,9 @@ var (
 	pypiList = sync.OnceValue(func() *packageNames { return decompressNames(pypiNamesGzip) })
 )
 
-// WellKnown reports whether a package is known in a registry for which shield has only a short list, see
+// IsKnownInUnrankedPackageList reports whether a package is known in a registry for which shield has only a short list, see
 // packages/README.md. Everything below a known module, scope or owner is known.
-func WellKnown(registry, name string) bool {
+func IsKnownInUnrankedPackageList(registry, name string) bool {
 	_, list, ok := strings.Cut("\n"+otherPackageNames, "\n"+registry+": ")
 	if !ok {
 		return false

@@ -8,25 +8,25 @@ import (
 	"sync"
 )
 
-// A RunningGroup is a group of environment variables that make programs run or load
+// A CodeLoadingVariableGroup is a group of environment variables that make programs run or load
 // something other than what their command line says.
-type RunningGroup struct {
-	Why      string   // effect on programs
-	Names    []string // "*" matches any text
-	Runs     string   // language of the value, as in command.Nested
-	Holds    string   // meaning of the value, if not code: "place", "tools", "home", "output", "source", "server", "options", "build" or "check", see running.yaml; if this and Runs are "", the setting is not judged
-	Of       string   // language of the file that the value names
-	Prefix   string   // characters before the code
-	Only     string   // RE2; a value without a match runs nothing
-	Harmless string   // RE2; a value that matches as a whole runs nothing
-	Test     string   // "pager" if programs that show or edit text are harmless
+type CodeLoadingVariableGroup struct {
+	EffectOnPrograms              string   // effect on programs
+	Names                         []string // "*" matches any text
+	CodeLanguage                  string   // language of the value, as in command.Nested
+	PathAddressOptionOrSwitchKind string   // meaning of the value, if not code: "place", "tools", "home", "output", "source", "server", "options", "build" or "check", see running.yaml; if this and Runs are "", the setting is not judged
+	FileLanguage                  string   // language of the file that the value names
+	Prefix                        string   // characters before the code
+	RunningValuePattern           string   // RE2; a value without a match runs nothing
+	HarmlessValuePattern          string   // RE2; a value that matches as a whole runs nothing
+	HarmlessValueCheckName        string   // "pager" if programs that show or edit text are harmless
 }
 
-// RunningGroupsOf returns the groups that contain a variable, in the order of running.yaml.
-func RunningGroupsOf(name string) []*RunningGroup {
-	var out []*RunningGroup
-	for p := range judgedVariables().candidates(name) {
-		if matchName(p.name, name) && (len(out) == 0 || out[len(out)-1] != p.group) {
+// CodeLoadingGroupsOfVariable returns the groups that contain a variable, in the order of running.yaml.
+func CodeLoadingGroupsOfVariable(variableName string) []*CodeLoadingVariableGroup {
+	var out []*CodeLoadingVariableGroup
+	for p := range variablesWithCheckedValues().candidates(variableName) {
+		if matchName(p.name, variableName) && (len(out) == 0 || out[len(out)-1] != p.group) {
 			out = append(out, p.group)
 		}
 	}
@@ -47,14 +47,16 @@ func VariableLoadsCode(name string) bool {
 
 // HoldsCodeFolders reports whether the group's values are folders in which programs look for code; most such folders
 // are the user's own.
-func (r *RunningGroup) HoldsCodeFolders() bool { return r.Runs == "file" && r.Of == "" && r.Only != "" }
+func (r *CodeLoadingVariableGroup) HoldsCodeFolders() bool {
+	return r.CodeLanguage == "file" && r.FileLanguage == "" && r.RunningValuePattern != ""
+}
 
 // RunsValue reports whether, by Only and Harmless, a value of the group's variables may run code.
-func (r *RunningGroup) RunsValue(value string) bool {
-	if r.Only != "" && !cachedExpression(r.Only).MatchString(value) {
+func (r *CodeLoadingVariableGroup) RunsValue(value string) bool {
+	if r.RunningValuePattern != "" && !cachedExpression(r.RunningValuePattern).MatchString(value) {
 		return false
 	}
-	return r.Harmless == "" || !cachedExpression(`^(?:`+r.Harmless+`)$`).MatchString(value)
+	return r.HarmlessValuePattern == "" || !cachedExpression(`^(?:`+r.HarmlessValuePattern+`)$`).MatchString(value)
 }
 
 // expressionCache caches the compiled expressions of running.yaml.
@@ -80,23 +82,25 @@ func cachedExpression(text string) *regexp.Regexp {
 // A namePattern is one name of a group.
 type namePattern struct {
 	name  string
-	group *RunningGroup
+	group *CodeLoadingVariableGroup
 }
 
 // nameIndex holds patterns of names by their first byte, "*" included.
 type nameIndex map[byte][]namePattern
 
-var judgedVariables = sync.OnceValue(func() nameIndex {
-	return indexNames(func(r *RunningGroup) bool { return r.Runs != "" || r.Holds != "" }, func(s string) string { return s })
+var variablesWithCheckedValues = sync.OnceValue(func() nameIndex {
+	return indexNames(func(r *CodeLoadingVariableGroup) bool {
+		return r.CodeLanguage != "" || r.PathAddressOptionOrSwitchKind != ""
+	}, func(s string) string { return s })
 })
 
 var codeLoadingVariables = sync.OnceValue(func() nameIndex {
-	return indexNames(func(r *RunningGroup) bool {
-		return !slices.Contains([]string{"source", "server", "check", "build", "tools", "home"}, r.Holds)
+	return indexNames(func(r *CodeLoadingVariableGroup) bool {
+		return !slices.Contains([]string{"source", "server", "check", "build", "tools", "home"}, r.PathAddressOptionOrSwitchKind)
 	}, strings.ToUpper)
 })
 
-func indexNames(take func(*RunningGroup) bool, fold func(string) string) nameIndex {
+func indexNames(take func(*CodeLoadingVariableGroup) bool, fold func(string) string) nameIndex {
 	ix := nameIndex{}
 	for i := range RunningGroups {
 		r := &RunningGroups[i]

@@ -13,10 +13,10 @@ func TestRunningVariablesAreDropped(t *testing.T) {
 	for _, g := range RunningGroups {
 		for _, pattern := range g.Names {
 			name := strings.ReplaceAll(pattern, "*", "X")
-			if g.Holds != "source" && g.Holds != "server" && g.Holds != "check" && g.Holds != "build" && g.Holds != "tools" && g.Holds != "home" && (!VariableLoadsCode(name) || !VariableLoadsCode(strings.ToLower(name))) {
+			if g.PathAddressOptionOrSwitchKind != "source" && g.PathAddressOptionOrSwitchKind != "server" && g.PathAddressOptionOrSwitchKind != "check" && g.PathAddressOptionOrSwitchKind != "build" && g.PathAddressOptionOrSwitchKind != "tools" && g.PathAddressOptionOrSwitchKind != "home" && (!VariableLoadsCode(name) || !VariableLoadsCode(strings.ToLower(name))) {
 				t.Errorf("%s stays in the environment", name)
 			}
-			if judged := len(RunningGroupsOf(name)) > 0; g.Runs != "" && !judged {
+			if judged := len(CodeLoadingGroupsOfVariable(name)) > 0; g.CodeLanguage != "" && !judged {
 				t.Errorf("%s is not judged", name)
 			}
 		}

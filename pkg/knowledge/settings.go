@@ -2,19 +2,19 @@ package knowledge
 
 import "strings"
 
-// A SettingForm describes a setting in configuration files that makes programs run or load other code.
-type SettingForm struct {
-	Files    []string // in the syntax of effect.Globs
-	Setting  string   // RE2; the first group is the value
-	Only     string   // RE2; a value without a match is harmless
-	Harmless string   // RE2; a value that matches as a whole is harmless
+// A CodeRunningSetting describes a setting in configuration files that makes programs run or load other code.
+type CodeRunningSetting struct {
+	Files                []string // in the syntax of effect.Globs
+	SettingPattern       string   // RE2; the first group is the value
+	RunningValuePattern  string   // RE2; a value without a match is harmless
+	HarmlessValuePattern string   // RE2; a value that matches as a whole is harmless
 }
 
 // FirstRunningValue returns the first value in a text that makes a program run code; "" if there is none.
-func (f *SettingForm) FirstRunningValue(text string) string {
-	for _, m := range cachedExpression(f.Setting).FindAllStringSubmatch(text, maxSettingValues) {
+func (f *CodeRunningSetting) FirstRunningValue(text string) string {
+	for _, m := range cachedExpression(f.SettingPattern).FindAllStringSubmatch(text, maxSettingValues) {
 		value := strings.TrimSpace(m[1])
-		if cachedExpression(f.Only).MatchString(value) && (f.Harmless == "" || !cachedExpression(`^(?:`+f.Harmless+`)$`).MatchString(value)) {
+		if cachedExpression(f.RunningValuePattern).MatchString(value) && (f.HarmlessValuePattern == "" || !cachedExpression(`^(?:`+f.HarmlessValuePattern+`)$`).MatchString(value)) {
 			return value
 		}
 	}

@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// A SourceForm describes how configuration files name the sources of packages, plug-ins and build tools.
-type SourceForm struct {
-	Files   []string // in the syntax of effect.Globs
-	Setting string   // RE2; the first group is the address, or text with addresses
-	Code    bool     // code hosting services are also usual sources
-	Sums    string   // RE2; matches the setting for verifying packages
+// A PackageSourceSetting describes how configuration files name the sources of packages, plug-ins and build tools.
+type PackageSourceSetting struct {
+	Files                      []string // in the syntax of effect.Globs
+	AddressSettingPattern      string   // RE2; the first group is the address, or text with addresses
+	AllowsCodeHosts            bool     // code hosting services are also usual sources
+	VerificationSettingPattern string   // RE2; matches the setting for verifying packages
 }
 
 // Addresses returns the package source addresses in a configuration text: those that the pattern in
 // Setting finds.
-func (f *SourceForm) Addresses(text string) []string {
-	if strings.Contains(f.Setting, "://") && !strings.Contains(text, "://") { // every match contains "://", see TestSourceSettings
+func (f *PackageSourceSetting) Addresses(text string) []string {
+	if strings.Contains(f.AddressSettingPattern, "://") && !strings.Contains(text, "://") { // every match contains "://", see TestSourceSettings
 		return nil
 	}
 	var out []string
-	for _, m := range cachedExpression(f.Setting).FindAllStringSubmatch(text, maxAddresses) {
+	for _, m := range cachedExpression(f.AddressSettingPattern).FindAllStringSubmatch(text, maxAddresses) {
 		text := strings.ReplaceAll(m[1], `\`, "")
 		found := cachedExpression(addressPattern).FindAllString(text, maxAddresses)
 		if len(found) == 0 && strings.Contains(text, ".") && !strings.ContainsAny(text, " \"") {
@@ -35,20 +35,22 @@ func (f *SourceForm) Addresses(text string) []string {
 const addressPattern = `(?i)\b(?:https?|ssh|git)://[^\s"'<>|;,)\]}]+`
 
 // ConfiguresVerification reports whether a text configures the verification of packages.
-func (f *SourceForm) ConfiguresVerification(text string) bool {
-	return f.Sums != "" && cachedExpression(f.Sums).MatchString(text)
+func (f *PackageSourceSetting) ConfiguresVerification(text string) bool {
+	return f.VerificationSettingPattern != "" && cachedExpression(f.VerificationSettingPattern).MatchString(text)
 }
 
 // maxAddresses is the maximum number of addresses returned for one text.
 const maxAddresses = 64
 
-// UsualSource reports whether a host, or a domain above it, is a usual source of packages and images.
-func UsualSource(host string) bool {
+// IsUsualPackageSource reports whether a host, or a domain above it, is a usual source of packages and images.
+func IsUsualPackageSource(host string) bool {
 	return hasHostOrParent(usualSourceHosts(), host)
 }
 
-// Publisher reports whether only the authors of programs can publish releases on a host.
-func Publisher(host string) bool { return hasHostOrParent(publisherHosts(), host) }
+// OnlyAuthorsCanPublishReleasesOn reports whether only the authors of programs can publish releases on a host.
+func OnlyAuthorsCanPublishReleasesOn(host string) bool {
+	return hasHostOrParent(publisherHosts(), host)
+}
 
 // hasHostOrParent reports whether a host or a domain above it is in a set.
 func hasHostOrParent(set map[string]bool, host string) bool {

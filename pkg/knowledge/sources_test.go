@@ -13,18 +13,18 @@ import (
 func TestSourceSettings(t *testing.T) {
 	t.Parallel()
 	for _, f := range SourceForms {
-		if !strings.Contains(f.Setting, "://") {
+		if !strings.Contains(f.AddressSettingPattern, "://") {
 			continue
 		}
-		sets, err := prefilter.FurtherRequired(f.Setting)
-		first, err1 := prefilter.Required(f.Setting)
+		sets, err := prefilter.SecondaryRequiredLiteralSets(f.AddressSettingPattern)
+		first, err1 := prefilter.RequiredLiterals(f.AddressSettingPattern)
 		if err != nil || err1 != nil {
 			t.Fatal(err, err1)
 		}
 		if !slices.ContainsFunc(append(sets, first), func(set []string) bool {
 			return len(set) > 0 && !slices.ContainsFunc(set, func(lit string) bool { return !strings.Contains(lit, "://") })
 		}) {
-			t.Errorf("%s may match without an address", f.Setting)
+			t.Errorf("%s may match without an address", f.AddressSettingPattern)
 		}
 	}
 }

@@ -43,10 +43,10 @@ func listIndex(name string) int {
 	return slices.IndexFunc(VerbLists[:], func(l VerbList) bool { return l.Name == name })
 }
 
-// Verb returns the verb in the name of a tool that says what it does, and the verb's list, such as "reads" or
+// ToolNameVerb returns the verb in the name of a tool that says what it does, and the verb's list, such as "reads" or
 // "destroys". Both are "" if the name has no known verb.
-func Verb(name string) (word, list string) {
-	words := Words(name)
+func ToolNameVerb(toolName string) (verb, verbListName string) {
+	words := SplitNameWords(toolName)
 	worst, before := -1, ""
 	reads := len(words) > 0 && VerbIn(words[len(words)-1], "reads")
 	for _, w := range words {
@@ -58,19 +58,19 @@ func Verb(name string) (word, list string) {
 		}
 		reads = reads || VerbLists[v.lastListIndex].Name == "reads"
 		if v.lastListIndex > worst {
-			worst, word = v.lastListIndex, w
+			worst, verb = v.lastListIndex, w
 		}
 	}
 	if worst < 0 {
 		return "", ""
 	}
-	return word, VerbLists[worst].Name
+	return verb, VerbLists[worst].Name
 }
 
-// ShowsSecret reports whether a tool returns secrets, judged by its full name, which includes the
+// ToolReturnsSecret reports whether a tool returns secrets, judged by its full name, which includes the
 // name of its server: get_secret_value does, list_secrets does not.
-func ShowsSecret(name string) bool {
-	words := Words(name)
+func ToolReturnsSecret(fullToolName string) bool {
+	words := SplitNameWords(fullToolName)
 	if !slices.ContainsFunc(words, func(w string) bool { return VerbIn(w, "shows") }) {
 		return false
 	}
@@ -104,9 +104,9 @@ func VerbsIn(list string) []string {
 	return nil
 }
 
-// Words returns the words of a name in lower case, whether they are separated by capital letters, "_", "-",
+// SplitNameWords returns the words of a name in lower case, whether they are separated by capital letters, "_", "-",
 // "." or any other character that is not a letter.
-func Words(name string) []string {
+func SplitNameWords(name string) []string {
 	var words []string
 	start := 0
 	cut := func(end int) {

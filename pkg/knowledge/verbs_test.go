@@ -36,7 +36,7 @@ func TestVerb(t *testing.T) {
 		{"", "", ""},
 		{"löschen", "", ""},
 	} {
-		if word, list := Verb(c[0]); word != c[1] || list != c[2] {
+		if word, list := ToolNameVerb(c[0]); word != c[1] || list != c[2] {
 			t.Errorf("Verb(%q) = %q of %q; want %q of %q", c[0], word, list, c[1], c[2])
 		}
 	}
@@ -64,7 +64,7 @@ func TestShowsSecret(t *testing.T) {
 		"search_secret_names":                       false,
 		"":                                          false,
 	} {
-		if got := ShowsSecret(name); got != want {
+		if got := ToolReturnsSecret(name); got != want {
 			t.Errorf("ShowsSecret(%q) = %t", name, got)
 		}
 	}
@@ -80,7 +80,7 @@ func TestWords(t *testing.T) {
 		"éa":                           "a",
 		"123":                          "",
 	} {
-		if got := strings.Join(Words(name), " "); got != want {
+		if got := strings.Join(SplitNameWords(name), " "); got != want {
 			t.Errorf("Words(%q) = %q; want %q", name, got, want)
 		}
 	}

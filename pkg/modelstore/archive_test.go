@@ -148,7 +148,7 @@ func TestArchives(t *testing.T) {
 			if err != nil || len(entries) != len(plain())+1 {
 				t.Errorf("%v, error %v; want the model's files and the manifest", entries, err)
 			}
-			if _, problems, err := s.Verify(t.Context(), "tiny"); problems != nil || err != nil {
+			if _, problems, err := s.DigestAndManifestDifferences(t.Context(), "tiny"); problems != nil || err != nil {
 				t.Errorf("%q, error %v", problems, err)
 			}
 		})

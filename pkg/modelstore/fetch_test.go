@@ -32,7 +32,7 @@ func TestDownload(t *testing.T) {
 	if m.Name != "tiny" || m.Source != srv.URL+"/a/tiny.tgz" {
 		t.Errorf("manifest %+v; the source must not have the token", m)
 	}
-	if _, problems, err := s.Verify(t.Context(), "tiny"); problems != nil || err != nil {
+	if _, problems, err := s.DigestAndManifestDifferences(t.Context(), "tiny"); problems != nil || err != nil {
 		t.Errorf("%q, error %v", problems, err)
 	}
 }

@@ -18,8 +18,8 @@ const (
 	maxTextFileBytes  = 1 << 20
 	maxArchiveEntries = 1000 // number of entries of an archive
 
-	modelFile  = "model.onnx"
-	shieldFile = "shield.json"
+	modelFile                = "model.onnx"
+	modelDescriptionFileName = "shield.json"
 )
 
 // A knownFile is a file that can be part of a model. All other files are ignored.
@@ -37,7 +37,7 @@ var knownFiles = []knownFile{
 	{"onnx/model_quantized.onnx", modelFile, maxModelBytes, false},
 	{"tokenizer.json", "tokenizer.json", maxTokenizerBytes, true},
 	{"config.json", "config.json", maxTextFileBytes, true},
-	{shieldFile, shieldFile, maxTextFileBytes, true},
+	{modelDescriptionFileName, modelDescriptionFileName, maxTextFileBytes, true},
 	{"tokenizer_config.json", "tokenizer_config.json", maxTextFileBytes, true},
 	{"special_tokens_map.json", "special_tokens_map.json", maxTextFileBytes, true},
 	{"vocab.txt", "vocab.txt", maxTokenizerBytes, false},

@@ -198,7 +198,7 @@ func (s *Store) finishModel(ctx context.Context, model, origin string, opts *Ins
 			return nil, fmt.Errorf("the source is not a model: %w", err)
 		}
 	}
-	sum, files, err := Digest(ctx, owner.DirFS(model))
+	sum, files, err := Digest(ctx, owner.DirFSOfRegularFiles(model))
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +277,7 @@ func (s *Store) removeLeftovers() {
 
 // Remove takes a model out of the store.
 func (s *Store) Remove(name string) error {
-	if name == Default {
+	if name == EmbeddedModelName {
 		return fmt.Errorf("model %q is part of shield and cannot be removed; to switch it off, set classifier.enabled: false", name)
 	}
 	dir, err := s.Find(name)

@@ -9,25 +9,25 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Info describes a model for a person.
-type Info struct {
-	Name       string   `json:"name"`
-	Source     string   `json:"source"` // embedded or installed
-	Size       int64    `json:"size"`   // bytes of all files
-	Licence    string   `json:"licence,omitzero"`
-	Threshold  *float64 `json:"threshold,omitzero"`
-	Digest     string   `json:"digest,omitzero"`
-	PulledFrom string   `json:"from,omitzero"`  // path or URL that it was pulled from
-	Error      string   `json:"error,omitzero"` // why the model cannot be used
+// ModelInfo describes a model for a person.
+type ModelInfo struct {
+	Name                string   `json:"name"`
+	EmbeddedOrInstalled string   `json:"source"` // embedded or installed
+	Size                int64    `json:"size"`   // bytes of all files
+	Licence             string   `json:"licence,omitzero"`
+	MinBlockConfidence  *float64 `json:"threshold,omitzero"`
+	Digest              string   `json:"digest,omitzero"`
+	PulledFrom          string   `json:"from,omitzero"`  // path or URL that it was pulled from
+	Error               string   `json:"error,omitzero"` // why the model cannot be used
 }
 
 // List describes all models. It takes the data from their manifests without verifying the files;
-// [Store.Verify] verifies them.
-func (s *Store) List(ctx context.Context) ([]Info, error) {
-	var list []Info
+// [Store.DigestAndManifestDifferences] verifies them.
+func (s *Store) List(ctx context.Context) ([]ModelInfo, error) {
+	var list []ModelInfo
 	if s.embedded != nil {
-		info := Info{Name: Default, Source: "embedded", Size: s.embedded.Size, Digest: s.embedded.Digest}
-		info.addDescription(fs.ReadFile(s.embedded.FS, shieldFile))
+		info := ModelInfo{Name: EmbeddedModelName, EmbeddedOrInstalled: "embedded", Size: s.embedded.Size, Digest: s.embedded.Digest}
+		info.addDescription(fs.ReadFile(s.embedded.FS, modelDescriptionFileName))
 		list = append(list, info)
 	}
 	names, err := s.Names()
@@ -44,8 +44,8 @@ func (s *Store) List(ctx context.Context) ([]Info, error) {
 }
 
 // describeInstalled describes one installed model.
-func (s *Store) describeInstalled(name string) Info {
-	info := Info{Name: name, Source: "installed"}
+func (s *Store) describeInstalled(name string) ModelInfo {
+	info := ModelInfo{Name: name, EmbeddedOrInstalled: "installed"}
 	dir, err := s.Find(name)
 	if err != nil {
 		info.Error = err.Error()
@@ -60,18 +60,18 @@ func (s *Store) describeInstalled(name string) Info {
 	for _, f := range m.Files {
 		info.Size += f.Size
 	}
-	info.addDescription(readSmallFile(filepath.Join(dir, shieldFile)))
+	info.addDescription(readSmallFile(filepath.Join(dir, modelDescriptionFileName)))
 	return info
 }
 
 // addDescription adds the licence and the threshold from a model's shield.json. It ignores a file
 // that cannot be read: shield does not load such a model.
-func (i *Info) addDescription(data []byte, err error) {
+func (i *ModelInfo) addDescription(data []byte, err error) {
 	var says struct {
 		Licence   string   `json:"licence"`
 		Threshold *float64 `json:"threshold"`
 	}
 	if err == nil && json.Unmarshal(bytes.TrimSpace(data), &says) == nil {
-		i.Licence, i.Threshold = says.Licence, says.Threshold
+		i.Licence, i.MinBlockConfidence = says.Licence, says.Threshold
 	}
 }

@@ -137,13 +137,13 @@ func readSmallFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// Verify compares an installed model with its manifest, or checks that the embedded model is
+// DigestAndManifestDifferences compares an installed model with its manifest, or checks that the embedded model is
 // unchanged. It returns the model's digest and one line for each difference. Anyone who can write
 // to the folder can also rewrite the manifest: to detect that, compare the digest with a copy
 // stored in another place.
-func (s *Store) Verify(ctx context.Context, name string) (string, []string, error) {
-	if name == Default {
-		return s.verifyEmbedded()
+func (s *Store) DigestAndManifestDifferences(ctx context.Context, name string) (string, []string, error) {
+	if name == EmbeddedModelName {
+		return s.embeddedDigestAndDifferences()
 	}
 	dir, err := s.Find(name)
 	if err != nil {
@@ -157,9 +157,9 @@ func (s *Store) Verify(ctx context.Context, name string) (string, []string, erro
 	return m.Digest, problems, err
 }
 
-func (s *Store) verifyEmbedded() (string, []string, error) {
+func (s *Store) embeddedDigestAndDifferences() (string, []string, error) {
 	if s.embedded == nil {
-		return "", nil, fmt.Errorf("model %q %w: this build of shield contains no model; run 'shield model pull --name NAME SOURCE'", Default, ErrNotFound)
+		return "", nil, fmt.Errorf("model %q %w: this build of shield contains no model; run 'shield model pull --name NAME SOURCE'", EmbeddedModelName, ErrNotFound)
 	}
 	if err := s.embedded.Intact(); err != nil {
 		return s.embedded.Digest, []string{err.Error()}, nil

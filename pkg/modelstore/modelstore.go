@@ -21,8 +21,8 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// Default is the name of the model that is part of shield itself.
-const Default = "default"
+// EmbeddedModelName is the name of the model that is part of shield itself.
+const EmbeddedModelName = "default"
 
 // Errors for [errors.Is].
 var (
@@ -46,7 +46,7 @@ type Embedded struct {
 }
 
 // Open returns the store in the folder dir, which need not exist. embedded is
-// the model called [Default]; nil for none.
+// the model called [EmbeddedModelName]; nil for none.
 func Open(dir string, embedded *Embedded, clock func() time.Time) *Store {
 	return &Store{dir, embedded, clock}
 }
@@ -65,7 +65,7 @@ func CheckName(name string) error {
 		return fmt.Errorf("model name %.80q: use at most 64 of a-z, 0-9, \".\", \"_\" and \"-\", a letter or digit first and no \".\" last", name)
 	}
 	stem, _, _ := strings.Cut(name, ".")
-	if slices.Contains([]string{"none", "auto", Default}, name) || windowsDevicePattern().MatchString(stem) {
+	if slices.Contains([]string{"none", "auto", EmbeddedModelName}, name) || windowsDevicePattern().MatchString(stem) {
 		return fmt.Errorf("model name %q is reserved; choose another with --name", name)
 	}
 	return nil

@@ -117,7 +117,7 @@ func TestManyPull(t *testing.T) {
 		if want := map[bool]int{false: 1, true: 8}[force]; won != want {
 			t.Errorf("force %v: %d won, want %d", force, won, want)
 		}
-		if _, problems, err := s.Verify(t.Context(), "tiny"); problems != nil || err != nil {
+		if _, problems, err := s.DigestAndManifestDifferences(t.Context(), "tiny"); problems != nil || err != nil {
 			t.Errorf("%q, error %v", problems, err)
 		}
 		if left := seen(t, s); !slices.Equal(left, []string{"tiny"}) {

@@ -100,14 +100,14 @@ func TestInstallFolder(t *testing.T) {
 	if want := []string{"README.md", "config.json", "manifest.json", "model.onnx", "shield.json", "tokenizer.json"}; !slices.Equal(names, want) {
 		t.Errorf("installed %q, want %q", names, want)
 	}
-	if got, problems, err := s.Verify(t.Context(), "tiny"); got != m.Digest || problems != nil || err != nil {
+	if got, problems, err := s.DigestAndManifestDifferences(t.Context(), "tiny"); got != m.Digest || problems != nil || err != nil {
 		t.Errorf("verify: %s %q, error %v; want %s", got, problems, err, m.Digest)
 	}
 	list, err := s.List(t.Context())
 	if err != nil || len(list) != 1 {
 		t.Fatalf("list %+v, error %v", list, err)
 	}
-	if i := list[0]; i.Licence != "MIT" || i.Threshold == nil || *i.Threshold != 0.9 || i.Size != 7+12+3+43+9 || i.Digest != m.Digest {
+	if i := list[0]; i.Licence != "MIT" || i.MinBlockConfidence == nil || *i.MinBlockConfidence != 0.9 || i.Size != 7+12+3+43+9 || i.Digest != m.Digest {
 		t.Errorf("list %+v", i)
 	}
 	if err := s.Remove("tiny"); err != nil {
@@ -241,7 +241,7 @@ func TestForce(t *testing.T) {
 	if got := weights(t, s); got != "two" {
 		t.Errorf("weights %q, want the new ones", got)
 	}
-	if _, problems, err := s.Verify(t.Context(), "tiny"); problems != nil || err != nil {
+	if _, problems, err := s.DigestAndManifestDifferences(t.Context(), "tiny"); problems != nil || err != nil {
 		t.Errorf("%q, error %v", problems, err)
 	}
 	if left := seen(t, s); !slices.Equal(left, []string{"tiny"}) {
@@ -298,7 +298,7 @@ func TestVerifyFinds(t *testing.T) {
 			if err := tt.tamper(filepath.Join(s.dir, "tiny")); err != nil {
 				t.Fatal(err)
 			}
-			_, problems, err := s.Verify(t.Context(), "tiny")
+			_, problems, err := s.DigestAndManifestDifferences(t.Context(), "tiny")
 			if err != nil || len(problems) == 0 || !strings.Contains(strings.Join(problems, "\n"), tt.want) {
 				t.Errorf("%q, error %v; want %q", problems, err, tt.want)
 			}
@@ -350,20 +350,20 @@ func TestEmbedded(t *testing.T) {
 	}
 	var changed error
 	s := Open(filepath.Join(t.TempDir(), "models"), &Embedded{files, "sha256:1", 74, func() error { return changed }}, clock)
-	if list, err := s.List(t.Context()); err != nil || len(list) != 1 || list[0].Source != "embedded" || list[0].Licence != "MIT" || list[0].Size != 74 {
+	if list, err := s.List(t.Context()); err != nil || len(list) != 1 || list[0].EmbeddedOrInstalled != "embedded" || list[0].Licence != "MIT" || list[0].Size != 74 {
 		t.Errorf("list %+v, error %v", list, err)
 	}
-	if got, problems, err := s.Verify(t.Context(), Default); got != "sha256:1" || problems != nil || err != nil {
+	if got, problems, err := s.DigestAndManifestDifferences(t.Context(), EmbeddedModelName); got != "sha256:1" || problems != nil || err != nil {
 		t.Errorf("%s %q, error %v", got, problems, err)
 	}
 	changed = errors.New("the program was changed")
-	if _, problems, err := s.Verify(t.Context(), Default); len(problems) == 0 || err != nil {
+	if _, problems, err := s.DigestAndManifestDifferences(t.Context(), EmbeddedModelName); len(problems) == 0 || err != nil {
 		t.Errorf("a changed program: %q, error %v", problems, err)
 	}
-	if err := s.Remove(Default); err == nil {
+	if err := s.Remove(EmbeddedModelName); err == nil {
 		t.Error("the embedded model was removed")
 	}
-	if _, _, err := newStore(t).Verify(t.Context(), Default); !errors.Is(err, ErrNotFound) {
+	if _, _, err := newStore(t).DigestAndManifestDifferences(t.Context(), EmbeddedModelName); !errors.Is(err, ErrNotFound) {
 		t.Errorf("no embedded model: %v, want ErrNotFound", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-func benchmarkJudge(b *testing.B, preset string, c *analysis.Case, want string) {
+func benchmarkJudge(b *testing.B, preset string, c *analysis.ActionCase, want string) {
 	p, err := Preset(preset, testOptions())
 	if err != nil {
 		b.Fatal(err)
@@ -47,7 +47,7 @@ func BenchmarkJudgeWhen(b *testing.B) {
 // BenchmarkStart is what a process pays before its first verdict.
 func BenchmarkStart(b *testing.B) {
 	a := &action.Action{Type: "read_file"}
-	c := &analysis.Case{Action: a, Effects: []effect.Effect{read("/work/app/src/main.go")}}
+	c := &analysis.ActionCase{Action: a, Effects: []effect.Effect{read("/work/app/src/main.go")}}
 	b.ReportAllocs()
 	for b.Loop() {
 		p, err := Preset("default", testOptions())

@@ -40,8 +40,8 @@ func TestCaseTables(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, r := range results {
-				if !r.OK && (r.Policy == preset) {
-					t.Errorf("%s:%d: %s: %s: want %s, got %s [%s] %s", filepath.Base(file), r.Line, r.Policy, r.Name, r.Want, r.Got, r.Rule, r.Why)
+				if !r.OK && (r.PolicyName == preset) {
+					t.Errorf("%s:%d: %s: %s: want %s, got %s [%s] %s", filepath.Base(file), r.Line, r.PolicyName, r.Name, r.Want, r.Got, r.Rule, r.Why)
 				}
 			}
 		}
@@ -75,14 +75,14 @@ cases:
 		if err != nil {
 			t.Fatal(err)
 		}
-		results, err := table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Place: effect.Place{CWD: "/"}}, load("default"))
+		results, err := table.Run(t.Context(), &analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/"}}, load("default"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
 		for _, r := range results {
 			ok := map[bool]string{true: "ok", false: "failed"}[r.OK]
-			got = append(got, string(rune('0'+r.Line))+" "+r.Policy+" "+ok)
+			got = append(got, string(rune('0'+r.Line))+" "+r.PolicyName+" "+ok)
 			if r.Name == "" || !r.OK && r.Why == "" {
 				t.Errorf("line %d: name %q, why %q", r.Line, r.Name, r.Why)
 			}

@@ -36,7 +36,7 @@ func (t *regexpCriterion) compile() ([]*regexp.Regexp, error) {
 }
 
 // matchesAnyView reports whether an expression matches somewhere in a view that take accepts.
-func (t *regexpCriterion) matchesAnyView(views []analysis.View, take func(*analysis.View) bool) (bool, error) {
+func (t *regexpCriterion) matchesAnyView(views []analysis.PayloadTextVariant, take func(*analysis.PayloadTextVariant) bool) (bool, error) {
 	res, err := t.compile()
 	if err != nil {
 		return false, err
@@ -84,7 +84,7 @@ type slowCriteria struct {
 }
 
 func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
-	before := len(c.Session.Labels) > 0 || len(c.Session.After) > 0
+	before := len(c.Session.Labels) > 0 || len(c.Session.EarlierActionTypesOrKinds) > 0
 	if len(c.Commands) == 0 && len(c.Content) == 0 && c.When == "" && !before {
 		return nil
 	}
@@ -108,7 +108,7 @@ func compileSlow(c *rulefile.Criteria, loosens bool) *slowCriteria {
 // is enough. For criteria that make it less strict, an expression must match the whole raw command, and the
 // command must run only one program: "git status" must not allow "git status; rm -rf /", and a decoded view
 // must not count as the raw text.
-func (s *slowCriteria) match(in *search) (bool, error) {
+func (s *slowCriteria) match(in *ruleSearch) (bool, error) {
 	if s == nil {
 		return true, nil
 	}
@@ -120,9 +120,9 @@ func (s *slowCriteria) match(in *search) (bool, error) {
 		}
 	}
 	if s.content != nil {
-		var take func(*analysis.View) bool
+		var take func(*analysis.PayloadTextVariant) bool
 		if s.loosensPolicy {
-			take = func(v *analysis.View) bool { return v.Name == "raw" }
+			take = func(v *analysis.PayloadTextVariant) bool { return v.TransformationName == "raw" }
 		}
 		ok, err := s.content.matchesAnyView(c.FieldViews(contentFields[:]...), take)
 		if !ok || err != nil {
@@ -140,9 +140,9 @@ func (s *slowCriteria) match(in *search) (bool, error) {
 	return true, nil
 }
 
-func (s *slowCriteria) matchCommand(c *analysis.Case) (bool, error) {
+func (s *slowCriteria) matchCommand(c *analysis.ActionCase) (bool, error) {
 	if !s.loosensPolicy {
-		return s.commands.matchesAnyView(c.Views(), func(v *analysis.View) bool { return v.Field == "command" })
+		return s.commands.matchesAnyView(c.Views(), func(v *analysis.PayloadTextVariant) bool { return v.Field == "command" })
 	}
 	programs := 0
 	for i := range c.Effects {
@@ -159,21 +159,21 @@ func (s *slowCriteria) matchCommand(c *analysis.Case) (bool, error) {
 
 // An exception is one entry of a rule's exceptions.
 type exception struct {
-	types              []string
-	globs              []string
-	matchesAnyFolder   bool // a glob matches a name in any folder
-	paths              func() (*effect.Globs, error)
-	hosts              []effect.HostPattern
-	requiredTrusted    string // required value of [effect.Effect.Trusted]: "true", "false", or "" for either
-	requiredRestorable string // required value of Restorable: "true", "false", "kept", or "" for any
-	requiredValueFlow  string // whether the effect carries a value that the session has seen: "true", "false", or "" for either
-	facts              facts
-	slowCriteria       *slowCriteria
-	loosensPolicy      bool
+	actionTypesAndEffectKinds           []string
+	globs                               []string
+	matchesAnyFolder                    bool // a glob matches a name in any folder
+	paths                               func() (*effect.Globs, error)
+	hosts                               []effect.HostPattern
+	trustedTrueFalseOrAny               string // required value of [effect.Effect.Trusted]: "true", "false", or "" for either
+	restorableTrueFalseBackedUpOrAny    string // required value of Restorable: "true", "false", "kept", or "" for any
+	sendsEarlierReadValueTrueFalseOrAny string // whether the effect carries a value that the session has seen: "true", "false", or "" for either
+	facts                               effectPropertyCriteria
+	slowCriteria                        *slowCriteria
+	loosensPolicy                       bool
 }
 
 func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bool) (exception, error) {
-	x := exception{types: c.Types, requiredTrusted: c.Trusted, requiredRestorable: c.Restorable, requiredValueFlow: c.Session.Flow, globs: c.Paths, facts: compileFacts(c.Facts), slowCriteria: compileSlow(c, loosens), loosensPolicy: loosens}
+	x := exception{actionTypesAndEffectKinds: c.ActionTypesAndEffectKinds, trustedTrueFalseOrAny: c.TrustedTrueFalseOrAny, restorableTrueFalseBackedUpOrAny: c.RestorableTrueFalseBackedUpOrAny, sendsEarlierReadValueTrueFalseOrAny: c.Session.SendsEarlierReadValueTrueFalseOrAny, globs: c.Paths, facts: compileFacts(c.Facts), slowCriteria: compileSlow(c, loosens), loosensPolicy: loosens}
 	x.paths = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(c.Paths, vars) })
 	for _, g := range c.Paths {
 		x.matchesAnyFolder = x.matchesAnyFolder || segmentGlob{glob: g}.matchesAnyFolder()
@@ -190,12 +190,12 @@ func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bo
 
 // match reports whether the exception holds for an effect. An exception that makes the policy less strict
 // must cover everything that the effect touches; one that makes it stricter need only possibly match a part.
-func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
-	if len(x.types) > 0 && !slices.Contains(x.types, s.judgedCase.Action.Type) && (s.judgedCase.Action.GivenType == "" || !slices.Contains(x.types, s.judgedCase.Action.GivenType)) && !slices.Contains(x.types, string(e.RuleKind())) {
+func (x *exception) match(s *ruleSearch, e *effect.Effect) (bool, error) {
+	if len(x.actionTypesAndEffectKinds) > 0 && !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.Type) && (s.judgedCase.Action.ReceivedType == "" || !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.ReceivedType)) && !slices.Contains(x.actionTypesAndEffectKinds, string(e.KindForPolicies())) {
 		return false, nil
 	}
-	if x.requiredTrusted != "" && (x.requiredTrusted == "true") != e.Trusted || !meetsRestorable(x.requiredRestorable, e) ||
-		x.requiredValueFlow != "" && (x.requiredValueFlow == "true") != (e.Cause == effect.CauseSessionValue) {
+	if x.trustedTrueFalseOrAny != "" && (x.trustedTrueFalseOrAny == "true") != e.Trusted || !meetsRestorableCriterion(x.restorableTrueFalseBackedUpOrAny, e) ||
+		x.sendsEarlierReadValueTrueFalseOrAny != "" && (x.sendsEarlierReadValueTrueFalseOrAny == "true") != (e.Cause == effect.CauseValueReadInSession) {
 		return false, nil
 	}
 	if ok, err := x.facts.match(s, e); !ok || err != nil {
@@ -208,10 +208,10 @@ func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
 		}
 		ok := false
 		if x.loosensPolicy {
-			_, ok = globs.Covers(e.Path, e.Pattern, e.Tree, e.Recursive)
+			_, ok = globs.FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive)
 		} else {
-			_, ok = globs.Touches(e.Path, e.Pattern, e.Recursive)
-			ok = ok || x.matchesAnyFolder && (e.Pattern || e.Recursive)
+			_, ok = globs.FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
+			ok = ok || x.matchesAnyFolder && (e.PathIsPattern || e.Recursive)
 		}
 		if !ok {
 			return false, nil
@@ -223,16 +223,16 @@ func (x *exception) match(s *search, e *effect.Effect) (bool, error) {
 	return x.slowCriteria.match(s)
 }
 
-// meetsRestorable reports whether a removed file can be restored as the rule demands: "true" by version control,
+// meetsRestorableCriterion reports whether a removed file can be restored as the rule demands: "true" by version control,
 // "kept" by shield's backup.
-func meetsRestorable(word string, e *effect.Effect) bool {
-	switch word {
+func meetsRestorableCriterion(requiredRestorable string, e *effect.Effect) bool {
+	switch requiredRestorable {
 	case "":
 		return true
 	case "kept":
 		return e.BackedUp
 	}
-	return (word == "true") == e.Restorable
+	return (requiredRestorable == "true") == e.Restorable
 }
 
 func matchHosts(patterns []effect.HostPattern, host string) bool {

@@ -20,7 +20,7 @@ func TestDocumentedKeys(t *testing.T) {
 	for _, block := range regexp.MustCompile("(?s)```yaml policy\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		all += block[1]
 	}
-	for _, key := range rulefile.PolicyKeys() {
+	for _, key := range rulefile.PolicyYAMLKeys() {
 		if !strings.Contains(all, key+":") {
 			t.Errorf("no example has the key %s", key)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// compileExempt compiles the exceptions to heuristic rules.
-func (p *Policy) compileExempt(opts Options) error {
+// compileHeuristicExceptions compiles the exceptions to heuristic rules.
+func (p *Policy) compileHeuristicExceptions(opts Options) error {
 	for i := range p.rules.Heuristic {
 		r := &p.rules.Heuristic[i]
 		for k := range r.Except {
@@ -27,18 +27,18 @@ func (p *Policy) compileExempt(opts Options) error {
 	return nil
 }
 
-// Exempts reports whether an exception of the policy disables a heuristic rule for a case. The exception must
+// DisablesHeuristicRule reports whether an exception of the policy disables a heuristic rule for a case. The exception must
 // cover all effects of the action, since the rule may match text that belongs to no single effect. Effects
 // that only run a known program need not be covered.
-func (p *Policy) Exempts(ctx context.Context, c *analysis.Case, id string) (bool, error) {
-	list := p.exemptions[id]
+func (p *Policy) DisablesHeuristicRule(ctx context.Context, c *analysis.ActionCase, ruleID string) (bool, error) {
+	list := p.exemptions[ruleID]
 	if len(list) == 0 {
 		return false, nil
 	}
-	s := searchPool.Get().(*search)
+	s := searchPool.Get().(*ruleSearch)
 	s.ctx, s.judgedCase = ctx, c
 	defer func() {
-		*s = search{}
+		*s = ruleSearch{}
 		searchPool.Put(s)
 	}()
 	all := c.Effects
@@ -66,16 +66,16 @@ func (p *Policy) Exempts(ctx context.Context, c *analysis.Case, id string) (bool
 
 // Findings returns the deny and verify rules that match an action, certainly or possibly, and, for each of
 // its effects, whether one of these rules asks about it.
-func (p *Policy) Findings(ctx context.Context, c *analysis.Case) (rules []string, met []bool, err error) {
+func (p *Policy) Findings(ctx context.Context, c *analysis.ActionCase) (rules []string, met []bool, err error) {
 	before := c.MatchedRules
 	defer func() { c.MatchedRules = before }()
 	met = make([]bool, len(c.Effects))
 	for _, l := range append([]*Policy{p}, p.lowerLayers...) {
 		c.MatchedRules = make([][]analysis.RuleMatch, len(c.Effects))
-		s := searchPool.Get().(*search)
+		s := searchPool.Get().(*ruleSearch)
 		s.ctx, s.judgedCase = ctx, c
-		denied, verified, err := l.matchGuards(s)
-		*s = search{}
+		denied, verified, err := l.matchDenyAndVerifyRules(s)
+		*s = ruleSearch{}
 		searchPool.Put(s)
 		if err != nil {
 			return nil, nil, err
@@ -87,7 +87,7 @@ func (p *Policy) Findings(ctx context.Context, c *analysis.Case) (rules []string
 		}
 		for i := range c.MatchedRules {
 			for _, m := range c.MatchedRules[i] {
-				rules, met[i] = append(rules, m.Rule), true
+				rules, met[i] = append(rules, m.RuleNameOrID), true
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func heuristics(id string) (exists, always bool) {
 func loadExempt(t *testing.T, yaml string) *Policy {
 	t.Helper()
 	opts := testOptions()
-	opts.Heuristic = heuristics
+	opts.HeuristicExistsAndAlwaysBlocks = heuristics
 	p, err := Load("f.yaml", []byte(yaml), opts)
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func loadExempt(t *testing.T, yaml string) *Policy {
 	return p
 }
 
-func exampleCase(t *testing.T, raw string) *analysis.Case {
+func exampleCase(t *testing.T, raw string) *analysis.ActionCase {
 	t.Helper()
 	if !strings.HasPrefix(raw, "{") {
 		raw = `{"type":"execute_command","payload":{"command":` + quoteJSON(raw) + `}}`
@@ -35,7 +35,7 @@ func exampleCase(t *testing.T, raw string) *analysis.Case {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return (&analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Place: testPlace}).Case(a)
+	return (&analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: testPlace}).Case(a)
 }
 
 // An exception to a heuristic rule holds only where it covers the whole action.
@@ -60,12 +60,12 @@ verify:
 		"sudo touch ops/a":                     false,
 		"ls":                                   false,
 	} {
-		got, err := p.Exempts(t.Context(), exampleCase(t, command), "XP-132")
+		got, err := p.DisablesHeuristicRule(t.Context(), exampleCase(t, command), "XP-132")
 		if err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", command, got, err, want)
 		}
 	}
-	if got, _ := p.Exempts(t.Context(), exampleCase(t, "flyctl deploy"), "XP-133"); got {
+	if got, _ := p.DisablesHeuristicRule(t.Context(), exampleCase(t, "flyctl deploy"), "XP-133"); got {
 		t.Error("an exception to one rule holds for another")
 	}
 }
@@ -75,19 +75,19 @@ verify:
 func TestExemptLoads(t *testing.T) {
 	t.Parallel()
 	p := loadExempt(t, "verify:\n- {name: XP-132, except: {commands: [a]}}\n")
-	if p.IneffectiveEntries() != nil {
-		t.Error(p.IneffectiveEntries())
+	if p.MissingPresetRulesError() != nil {
+		t.Error(p.MissingPresetRulesError())
 	}
 	other := loadExempt(t, "verify:\n- {name: XP-132, except: {commands: [b]}}\n")
 	if p.Fingerprint() == other.Fingerprint() {
 		t.Error("two exceptions have one fingerprint")
 	}
 	gone := loadExempt(t, "extends: offline\nverify:\n- {name: XP-999, except: {commands: [a]}}\n")
-	if gone.IneffectiveEntries() == nil || !strings.Contains(gone.IneffectiveEntries().Error(), "they have no effect") {
-		t.Errorf("an exception to nothing: %v", gone.IneffectiveEntries())
+	if gone.MissingPresetRulesError() == nil || !strings.Contains(gone.MissingPresetRulesError().Error(), "they have no effect") {
+		t.Errorf("an exception to nothing: %v", gone.MissingPresetRulesError())
 	}
 	opts := testOptions()
-	opts.Heuristic = heuristics
+	opts.HeuristicExistsAndAlwaysBlocks = heuristics
 	if _, err := Load("f.yaml", []byte("deny:\n- {name: XP-001, except: {commands: [a]}}\n"), opts); err == nil || !strings.Contains(err.Error(), "allows no exceptions") {
 		t.Errorf("an exception to what always blocks: %v", err)
 	}

@@ -11,23 +11,23 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// facts are the criteria of a rule on properties of an effect other than kind, path and host. All must hold.
-type facts []fact
+// effectPropertyCriteria are the criteria of a rule on properties of an effect other than kind, path and host. All must hold.
+type effectPropertyCriteria []effectPropertyCriterion
 
-type fact struct {
+type effectPropertyCriterion struct {
 	name                          string
 	allowedValues, excludedValues []string
 	argExpressions                *regexpCriterion // regular expressions for "args"; with them, allowedValues and excludedValues are not used
 }
 
-func compileFacts(list []rulefile.Fact) facts {
-	var out facts
+func compileFacts(list []rulefile.EffectPropertyCriterion) effectPropertyCriteria {
+	var out effectPropertyCriteria
 	for _, f := range list {
-		c := fact{name: f.Name}
+		c := effectPropertyCriterion{name: f.Name}
 		if f.Name == "args" {
-			c.argExpressions = &regexpCriterion{expressions: f.Of}
+			c.argExpressions = &regexpCriterion{expressions: f.AcceptedOrExcludedValues}
 		}
-		for _, entry := range f.Of {
+		for _, entry := range f.AcceptedOrExcludedValues {
 			if other, without := strings.CutPrefix(entry, "!"); without {
 				c.excludedValues = append(c.excludedValues, other)
 			} else {
@@ -40,13 +40,13 @@ func compileFacts(list []rulefile.Fact) facts {
 }
 
 // match reports whether an effect of the case has all the properties.
-func (fs facts) match(s *search, e *effect.Effect) (bool, error) {
+func (fs effectPropertyCriteria) match(s *ruleSearch, e *effect.Effect) (bool, error) {
 	for i := range fs {
 		f := &fs[i]
 		ok := false
 		switch f.name {
 		case "causes":
-			ok = f.acceptsValue(e.Variant())
+			ok = f.acceptsValue(e.CauseOrFirstHarm())
 		case "classes":
 			ok = f.acceptsValue(string(s.programClass(e)))
 		case "programs":
@@ -54,7 +54,7 @@ func (fs facts) match(s *search, e *effect.Effect) (bool, error) {
 		case "verbs":
 			ok = f.acceptsValue(e.Verb)
 		case "names":
-			ok = e.Path != "" && !e.Pattern && !e.Recursive && f.acceptsValue(strings.TrimSuffix(path.Base(e.Path), ".exe"))
+			ok = e.Path != "" && !e.PathIsPattern && !e.Recursive && f.acceptsValue(strings.TrimSuffix(path.Base(e.Path), ".exe"))
 		case "labels":
 			ok = slices.ContainsFunc(e.Labels, func(l effect.Label) bool { return f.acceptsValue(string(l)) })
 		case "args":
@@ -74,13 +74,13 @@ func (fs facts) match(s *search, e *effect.Effect) (bool, error) {
 	return true, nil
 }
 
-func (f *fact) acceptsValue(value string) bool {
+func (f *effectPropertyCriterion) acceptsValue(value string) bool {
 	return !slices.Contains(f.excludedValues, value) && (len(f.allowedValues) == 0 || slices.Contains(f.allowedValues, value))
 }
 
 // programClass returns the class of the program that an effect belongs to: the last one before it. Without a program
 // it is the class of read-only programs.
-func (s *search) programClass(e *effect.Effect) effect.Class {
+func (s *ruleSearch) programClass(e *effect.Effect) effect.ProgramClass {
 	class := effect.ReadOnly
 	for i := range s.judgedCase.Effects {
 		if x := &s.judgedCase.Effects[i]; x.Kind == effect.Execute {
@@ -106,14 +106,14 @@ func checkFact(name, entry string) error {
 			known = append(known, string(l))
 		}
 	case "classes":
-		for _, c := range [...]effect.Class{effect.ReadOnly, effect.LocalWrite, effect.Network, effect.Destructive, effect.Privileged} {
+		for _, c := range [...]effect.ProgramClass{effect.ReadOnly, effect.LocalWrite, effect.Network, effect.Destructive, effect.Privileged} {
 			known = append(known, string(c))
 		}
 	default:
 		return nil
 	}
 	if !slices.Contains(known, entry) {
-		return fmt.Errorf("%[1]q is not a valid value of %[2]s; use a value that 'shield explain' shows%[3]s", entry, name, suggest.Question(entry, known))
+		return fmt.Errorf("%[1]q is not a valid value of %[2]s; use a value that 'shield explain' shows%[3]s", entry, name, suggest.DidYouMeanSuffix(entry, known))
 	}
 	return nil
 }

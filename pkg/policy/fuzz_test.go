@@ -40,14 +40,14 @@ var fuzzPaths = []string{
 
 var fuzzKinds = []effect.Kind{
 	effect.ReadFile, effect.WriteFile, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ListDirectory, effect.Execute,
-	effect.HTTPRequest, effect.Persist, effect.Dynamic, effect.Destroy, effect.ChangePermissions,
+	effect.HTTPRequest, effect.Persist, effect.UnknownEffect, effect.DestroyData, effect.ChangePermissions,
 }
 
 var fuzzTypes = []string{"read_file", "write_file", "execute_command", "delete_file", "http_request", "memory_search", "nonsense", "copy_file"}
 
 // fuzzCase makes a case out of bytes: three an effect.
-func fuzzCase(data []byte) *analysis.Case {
-	c := &analysis.Case{Action: &action.Action{Type: "read_file"}}
+func fuzzCase(data []byte) *analysis.ActionCase {
+	c := &analysis.ActionCase{Action: &action.Action{Type: "read_file"}}
 	if len(data) > 0 {
 		c.Action.Type = fuzzTypes[int(data[0])%len(fuzzTypes)]
 		data = data[1:]
@@ -58,7 +58,7 @@ func fuzzCase(data []byte) *analysis.Case {
 			Path:      fuzzPaths[int(data[1])%len(fuzzPaths)],
 			Recursive: data[2]&1 != 0,
 		}
-		e.Pattern = len(e.Path) > 0 && e.Path[len(e.Path)-1] == '*' || len(e.Path) > 1 && e.Path[:2] == "**"
+		e.PathIsPattern = len(e.Path) > 0 && e.Path[len(e.Path)-1] == '*' || len(e.Path) > 1 && e.Path[:2] == "**"
 		if data[2]&2 != 0 {
 			e.Host = []string{"169.254.169.254", "localhost", "a.example"}[int(data[2]>>2)%3]
 		}
@@ -87,12 +87,12 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, which uint8, seed uint64) {
 		p := pairs[int(which)%len(pairs)]
 		c := fuzzCase(data)
-		judge := func(p *Policy, c *analysis.Case) verdict.Verdict {
+		judge := func(p *Policy, c *analysis.ActionCase) verdict.Verdict {
 			v, err := p.Judge(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v.Decision == verdict.None {
+			if v.Decision == verdict.NoDecision {
 				t.Fatalf("no decision for %+v", c.Effects)
 			}
 			return v

@@ -16,22 +16,22 @@ import (
 type CoverageGap struct{ Rule, Why string }
 
 // Gaps returns why the allow rules that name an action, by its type or its command, do not cover it.
-func (p *Policy) Gaps(ctx context.Context, c *analysis.Case) ([]CoverageGap, error) {
+func (p *Policy) Gaps(ctx context.Context, c *analysis.ActionCase) ([]CoverageGap, error) {
 	x, err := p.allow.compile()
 	if err != nil {
 		return nil, err
 	}
-	s := searchPool.Get().(*search)
+	s := searchPool.Get().(*ruleSearch)
 	s.ctx, s.judgedCase = ctx, c
 	defer func() {
-		*s = search{}
+		*s = ruleSearch{}
 		searchPool.Put(s)
 	}()
-	s.startList(x)
+	s.resetForRuleList(x)
 	var out []CoverageGap
 	for i := range p.allow.rules {
 		r := &p.allow.rules[i]
-		if !isMeantFor(c, r) {
+		if !isRuleForAction(c, r) {
 			continue
 		}
 		why, err := s.ruleGap(i, r)
@@ -45,18 +45,18 @@ func (p *Policy) Gaps(ctx context.Context, c *analysis.Case) ([]CoverageGap, err
 	return out, nil
 }
 
-// isMeantFor reports whether a rule is intended for an action: it lists the action's type, or one of its
+// isRuleForAction reports whether a rule is intended for an action: it lists the action's type, or one of its
 // expressions matches part of the command.
-func isMeantFor(c *analysis.Case, r *rulefile.Rule) bool {
-	if slices.Contains(r.Types, c.Action.Type) || c.Action.GivenType != "" && slices.Contains(r.Types, c.Action.GivenType) {
+func isRuleForAction(c *analysis.ActionCase, r *rulefile.Rule) bool {
+	if slices.Contains(r.ActionTypesAndEffectKinds, c.Action.Type) || c.Action.ReceivedType != "" && slices.Contains(r.ActionTypesAndEffectKinds, c.Action.ReceivedType) {
 		return true
 	}
-	ok, err := (&regexpCriterion{expressions: r.Commands}).matchesAnyView(c.Views(), func(v *analysis.View) bool { return v.Field == "command" })
+	ok, err := (&regexpCriterion{expressions: r.Commands}).matchesAnyView(c.Views(), func(v *analysis.PayloadTextVariant) bool { return v.Field == "command" })
 	return ok && err == nil
 }
 
 // ruleGap returns the part of a case that an allow rule does not cover; "" if it covers everything.
-func (s *search) ruleGap(rule int, r *rulefile.Rule) (string, error) {
+func (s *ruleSearch) ruleGap(rule int, r *rulefile.Rule) (string, error) {
 	for i := range s.judgedCase.Effects {
 		e := &s.judgedCase.Effects[i]
 		if why, err := s.effectGap(rule, r, e); why != "" || err != nil {
@@ -90,30 +90,30 @@ func (s *search) ruleGap(rule int, r *rulefile.Rule) (string, error) {
 }
 
 // effectGap returns why a rule does not cover an effect; "" if it does.
-func (s *search) effectGap(rule int, r *rulefile.Rule, e *effect.Effect) (string, error) {
-	if isUncoverable(s.judgedCase, e) {
+func (s *ruleSearch) effectGap(rule int, r *rulefile.Rule, e *effect.Effect) (string, error) {
+	if isNeverAllowedByRule(s.judgedCase, e) {
 		return "part of the action is unknown, and allow rules cover known actions only: " + displayText(cmp.Or(e.Reason, e.Program)), nil
 	}
 	set, err := s.coveringRules(e)
 	if set.has(rule) || err != nil {
 		return "", err
 	}
-	typed := s.index.rulesOfType(s.judgedCase.Action, e.RuleKind())
+	typed := s.index.rulesOfType(s.judgedCase.Action, e.KindForPolicies())
 	switch {
-	case !typed.has(rule) || e.Certainty == effect.Unknown && !slices.Contains(r.Types, s.judgedCase.Action.Type):
-		return fmt.Sprintf("its action_types do not cover everything that the action does: %s; add %s", describeEffect(e), e.RuleKind()), nil
+	case !typed.has(rule) || e.Certainty == effect.Unknown && !slices.Contains(r.ActionTypesAndEffectKinds, s.judgedCase.Action.Type):
+		return fmt.Sprintf("its action_types do not cover everything that the action does: %s; add %s", describeEffect(e), e.KindForPolicies()), nil
 	case len(r.Paths)+len(r.Hosts) > 0 && e.Path == "" && e.Host == "" && e.URL == "":
 		return fmt.Sprintf("a rule with paths or hosts cannot cover an effect that has neither: %s; use commands instead", describeEffect(e)), nil
-	case r.Trusted != "" && (r.Trusted == "true") != e.Trusted:
-		return "the rule's key trusted: " + r.Trusted + " does not match this effect: " + describeEffect(e) + "; change or remove the key", nil
-	case r.Restorable != "" && (r.Restorable == "true") != e.Restorable:
-		return "the rule's key restorable: " + r.Restorable + " does not match this effect: " + describeEffect(e) + "; change or remove the key", nil
+	case r.TrustedTrueFalseOrAny != "" && (r.TrustedTrueFalseOrAny == "true") != e.Trusted:
+		return "the rule's key trusted: " + r.TrustedTrueFalseOrAny + " does not match this effect: " + describeEffect(e) + "; change or remove the key", nil
+	case r.RestorableTrueFalseBackedUpOrAny != "" && (r.RestorableTrueFalseBackedUpOrAny == "true") != e.Restorable:
+		return "the rule's key restorable: " + r.RestorableTrueFalseBackedUpOrAny + " does not match this effect: " + describeEffect(e) + "; change or remove the key", nil
 	}
 	return "its paths, hosts or other keys do not match: " + describeEffect(e), nil
 }
 
 // programCount returns how many programs the case runs.
-func (s *search) programCount() (n int) {
+func (s *ruleSearch) programCount() (n int) {
 	for i := range s.judgedCase.Effects {
 		if s.judgedCase.Effects[i].Kind == effect.Execute {
 			n++
@@ -126,22 +126,22 @@ func (s *search) programCount() (n int) {
 func describeEffect(e *effect.Effect) string {
 	for _, object := range [...]string{e.Path, e.Host, e.Program} {
 		if object != "" {
-			return string(e.RuleKind()) + " " + displayText(object)
+			return string(e.KindForPolicies()) + " " + displayText(object)
 		}
 	}
-	return string(e.RuleKind())
+	return string(e.KindForPolicies())
 }
 
-// Describe returns a rule of the policy by its name, as rows of key and value; nil if there is no such rule.
-func (p *Policy) Describe(name string) [][2]string {
+// RuleKeyValuePairs returns a rule of the policy by its name, as rows of key and value; nil if there is no such rule.
+func (p *Policy) RuleKeyValuePairs(ruleName string) [][2]string {
 	for _, layer := range append([]*Policy{p}, p.lowerLayers...) {
 		for _, l := range [...]struct {
 			list  string
 			rules []rulefile.Rule
 		}{{"deny", layer.rules.Deny}, {"verify", layer.rules.Verify}, {"allow", layer.rules.Allow}} {
 			for i := range l.rules {
-				if r := &l.rules[i]; strings.EqualFold(r.Name, name) {
-					return append([][2]string{{"name", r.Name}, {"list", l.list}, {"policy", layer.name}}, r.Rows()...)
+				if r := &l.rules[i]; strings.EqualFold(r.Name, ruleName) {
+					return append([][2]string{{"name", r.Name}, {"list", l.list}, {"policy", layer.name}}, r.KeyValuePairs()...)
 				}
 			}
 		}

@@ -31,30 +31,30 @@ func newRuleList(rules []rulefile.Rule, vars map[string][]string, allow bool) ru
 type ruleIndex struct {
 	matchers []ruleMatcher
 
-	byType          map[string]*ruleSet // rules that list an action type or kind
-	anyType         ruleSet             // rules without types
-	withoutPlaces   ruleSet             // rules with neither paths nor hosts
-	protectedCore   ruleSet             // rules of the protected core
-	byTrusted       boolRules           // rules that require a trusted place, or an untrusted one
-	byRestorable    boolRules           // rules that require that version control can restore the file, or cannot
-	requiringBackup ruleSet             // rules that require that shield backs up the file
-	byValueFlow     boolRules           // rules for values that the session has seen, or for all other values
-	byPath          ruleSet
-	byHost          ruleSet
+	byType                map[string]*ruleSet // rules that list an action type or kind
+	anyType               ruleSet             // rules without types
+	withoutPathsAndHosts  ruleSet             // rules with neither paths nor hosts
+	protectedCore         ruleSet             // rules of the protected core
+	byRequiredTargetTrust boolRules           // rules that require a trusted place, or an untrusted one
+	byRestorable          boolRules           // rules that require that version control can restore the file, or cannot
+	requiringBackup       ruleSet             // rules that require that shield backs up the file
+	byValueFlow           boolRules           // rules for values that the session has seen, or for all other values
+	withPaths             ruleSet
+	withHosts             ruleSet
 
-	policyPaths    []string // policy files, and those parent folders of shield's files that are symbolic links or do not exist
-	workspaceRoots []string // workspace folders
+	policyFilePaths []string // policy files, and those parent folders of shield's files that are symbolic links or do not exist
+	workspaceRoots  []string // workspace folders
 
-	posixGlobs   globSet
-	driveGlobs   globSet // globs that begin with a drive or a share
-	globSets     [2]*globSet
-	hostPatterns []effect.HostPattern
-	hostRule     []int // index of the rule of each entry of hosts
+	posixGlobs             globSet
+	driveGlobs             globSet // globs that begin with a drive or a share
+	globSets               [2]*globSet
+	hostPatterns           []effect.HostPattern
+	ruleIndexByHostPattern []int // index of the rule of each entry of hosts
 }
 
 // A ruleMatcher is the criteria of a rule other than types, paths and hosts.
 type ruleMatcher struct {
-	facts        facts
+	facts        effectPropertyCriteria
 	slowCriteria *slowCriteria
 	exceptions   []exception
 }
@@ -65,26 +65,26 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 	}
 	x := &ruleIndex{
 		matchers: make([]ruleMatcher, len(rules)), byType: make(map[string]*ruleSet, 32),
-		policyPaths: slices.Concat(vars["SHIELD_POLICY"], vars["SHIELD_WAY"]), workspaceRoots: vars["WORKSPACE"],
+		policyFilePaths: slices.Concat(vars["SHIELD_POLICY"], vars["SHIELD_WAY"]), workspaceRoots: vars["WORKSPACE"],
 	}
 	x.globSets = [...]*globSet{&x.posixGlobs, &x.driveGlobs}
 	for i := range rules {
 		r := &rules[i]
-		x.addTypes(i, r.Types)
+		x.addTypes(i, r.ActionTypesAndEffectKinds)
 		if len(r.Paths) == 0 && len(r.Hosts) == 0 {
-			x.withoutPlaces.add(i)
+			x.withoutPathsAndHosts.add(i)
 		}
-		if isCore(r.Name) {
+		if isProtectedCoreRule(r.Name) {
 			x.protectedCore.add(i)
 		}
-		x.byTrusted.add(i, r.Trusted)
-		x.byRestorable.add(i, r.Restorable)
-		if r.Restorable == "kept" {
+		x.byRequiredTargetTrust.add(i, r.TrustedTrueFalseOrAny)
+		x.byRestorable.add(i, r.RestorableTrueFalseBackedUpOrAny)
+		if r.RestorableTrueFalseBackedUpOrAny == "kept" {
 			x.requiringBackup.add(i)
 		}
-		x.byValueFlow.add(i, r.Session.Flow)
+		x.byValueFlow.add(i, r.Session.SendsEarlierReadValueTrueFalseOrAny)
 		for _, g := range r.Paths {
-			x.byPath.add(i)
+			x.withPaths.add(i)
 			for _, g := range rulefile.Expand(g) {
 				if isDriveGlob(g) {
 					x.driveGlobs.add(g, i)
@@ -98,9 +98,9 @@ func compileList(rules []rulefile.Rule, vars map[string][]string, allow bool) (*
 			if err != nil {
 				return nil, fmt.Errorf("rule %s: %w", yamlfile.Quote(r.Name), err)
 			}
-			x.byHost.add(i)
+			x.withHosts.add(i)
 			x.hostPatterns = append(x.hostPatterns, p)
-			x.hostRule = append(x.hostRule, i)
+			x.ruleIndexByHostPattern = append(x.ruleIndexByHostPattern, i)
 		}
 		x.matchers[i].facts = compileFacts(r.Facts)
 		x.matchers[i].slowCriteria = compileSlow(&r.Criteria, allow)
@@ -157,8 +157,8 @@ func isDriveGlob(glob string) bool {
 
 // globSetsFor returns the glob sets that can match a path. A path that starts with "/" is not on a drive, so most
 // paths skip half of the globs.
-func (x *ruleIndex) globSetsFor(path string, pattern bool) []*globSet {
-	if !pattern && path[0] == '/' {
+func (x *ruleIndex) globSetsFor(path string, isPattern bool) []*globSet {
+	if !isPattern && path[0] == '/' {
 		return x.globSets[:1]
 	}
 	return x.globSets[:]
@@ -202,19 +202,19 @@ func (t *boolRules) removeOpposite(set *ruleSet, holds bool) {
 
 // candidateRules returns the rules whose types, and criteria on trust, restorability and seen values, an effect meets.
 func (x *ruleIndex) candidateRules(a *action.Action, e *effect.Effect) ruleSet {
-	set := x.rulesOfType(a, e.RuleKind())
-	x.byTrusted.removeOpposite(&set, e.Trusted)
+	set := x.rulesOfType(a, e.KindForPolicies())
+	x.byRequiredTargetTrust.removeOpposite(&set, e.Trusted)
 	x.byRestorable.removeOpposite(&set, e.Restorable)
 	if !e.BackedUp {
 		set.subtract(&x.requiringBackup)
 	}
-	x.byValueFlow.removeOpposite(&set, e.Cause == effect.CauseSessionValue)
+	x.byValueFlow.removeOpposite(&set, e.Cause == effect.CauseValueReadInSession)
 	return set
 }
 
 // rulesNamingType returns the rules that list the action's type under one of its names.
 func (x *ruleIndex) rulesNamingType(a *action.Action) (set ruleSet) {
-	for _, name := range [...]string{a.Type, a.GivenType} {
+	for _, name := range [...]string{a.Type, a.ReceivedType} {
 		if s := x.byType[name]; s != nil {
 			set.union(s)
 		}
@@ -229,7 +229,7 @@ func (x *ruleIndex) rulesOfType(a *action.Action, kind effect.Kind) ruleSet {
 	if s := x.byType[a.Type]; s != nil {
 		set.union(s)
 	}
-	if s := x.byType[a.GivenType]; s != nil {
+	if s := x.byType[a.ReceivedType]; s != nil {
 		set.union(s)
 	}
 	if string(kind) != a.Type {
@@ -241,11 +241,11 @@ func (x *ruleIndex) rulesOfType(a *action.Action, kind effect.Kind) ruleSet {
 }
 
 // A search is the state of judging one case by the lists of a policy.
-type search struct {
-	ctx         context.Context
-	judgedCase  *analysis.Case
-	index       *ruleIndex // index of the rule list that is searched
-	pairedRules ruleSet    // rules with paths and hosts that both match some effect
+type ruleSearch struct {
+	ctx                      context.Context
+	judgedCase               *analysis.ActionCase
+	index                    *ruleIndex // index of the rule list that is searched
+	rulesMatchingPathAndHost ruleSet    // rules with paths and hosts that both match some effect
 
 	denyRuleCount int // number of deny rules, which are first in the list
 
@@ -255,15 +255,15 @@ type search struct {
 	globBuffer, exactGlobBuffer [48]int // buffers for indices of globs
 }
 
-var searchPool = sync.Pool{New: func() any { return new(search) }}
+var searchPool = sync.Pool{New: func() any { return new(ruleSearch) }}
 
-// startList starts the search of a list.
-func (s *search) startList(x *ruleIndex) {
-	s.index, s.pairedRules, s.slowEvaluated, s.slowMatched = x, ruleSet{}, ruleSet{}, ruleSet{}
+// resetForRuleList starts the search of a list.
+func (s *ruleSearch) resetForRuleList(x *ruleIndex) {
+	s.index, s.rulesMatchingPathAndHost, s.slowEvaluated, s.slowMatched = x, ruleSet{}, ruleSet{}, ruleSet{}
 }
 
 // matchesSlowCriteria reports whether a rule's slow criteria match the case.
-func (s *search) matchesSlowCriteria(rule int) (bool, error) {
+func (s *ruleSearch) matchesSlowCriteria(rule int) (bool, error) {
 	m := &s.index.matchers[rule]
 	if m.slowCriteria == nil {
 		return true, nil
@@ -282,7 +282,7 @@ func (s *search) matchesSlowCriteria(rule int) (bool, error) {
 }
 
 // isExcepted reports whether an exception of a rule holds for an effect.
-func (s *search) isExcepted(rule int, e *effect.Effect) (bool, error) {
+func (s *ruleSearch) isExcepted(rule int, e *effect.Effect) (bool, error) {
 	for i := range s.index.matchers[rule].exceptions {
 		ok, err := s.index.matchers[rule].exceptions[i].match(s, e)
 		if err != nil {

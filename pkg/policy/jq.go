@@ -101,10 +101,10 @@ var freeFunctions = strings.Fields(`
 	fmin/2 fmod/2 hypot/2 ldexp/2 nextafter/2 nexttoward/2 remainder/2 scalb/2 scalbln/2 pow/2 fma/3
 	infinite/0 isfinite/0 isinfinite/0 nan/0 isnan/0 isnormal/0`)
 
-// payingOperators are the operators whose work is counted against the limit of a condition, with
+// meteredOperatorFunctions are the operators whose work is counted against the limit of a condition, with
 // the name of the function that replaces each. The right operand is the function's first argument,
 // because jq evaluates it first.
-var payingOperators = map[gojq.Operator]string{
+var meteredOperatorFunctions = map[gojq.Operator]string{
 	gojq.OpAdd: "add", gojq.OpSub: "subtract", gojq.OpMul: "multiply", gojq.OpDiv: "divide", gojq.OpMod: "modulo",
 	gojq.OpEq: "equal", gojq.OpNe: "notequal", gojq.OpGt: "greater", gojq.OpLt: "less", gojq.OpGe: "greatereq", gojq.OpLe: "lesseq",
 }
@@ -115,14 +115,14 @@ type definitionGroup struct {
 	calls       map[string]bool
 }
 
-// costPrelude returns the definitions that replace jq's functions and operators, to charge for or
+// workMeteredJQFunctionDefinitions returns the definitions that replace jq's functions and operators, to charge for or
 // refuse them. Each definition calls only earlier ones.
-var costPrelude = sync.OnceValues(func() ([]definitionGroup, error) {
+var workMeteredJQFunctionDefinitions = sync.OnceValues(func() ([]definitionGroup, error) {
 	var all []definitionGroup
 	add := func(text string, pays bool) error {
 		q, err := gojq.Parse(text + " .")
 		if err == nil && pays {
-			err = addPayments(reflect.ValueOf(q))
+			err = insertMeterCalls(reflect.ValueOf(q))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", text, err)
@@ -133,7 +133,7 @@ var costPrelude = sync.OnceValues(func() ([]definitionGroup, error) {
 		return nil
 	}
 	var errs []error
-	for op, name := range payingOperators {
+	for op, name := range meteredOperatorFunctions {
 		errs = append(errs, add(fmt.Sprintf("def _op_%s($r; $l): _before_%[1]s($l; $r) | $l %s $r;", name, op), false))
 	}
 	for _, fn := range refusedFunctions {
@@ -156,7 +156,7 @@ var costPrelude = sync.OnceValues(func() ([]definitionGroup, error) {
 
 // prependDefinitions puts the definitions that an expression needs in front of it.
 func prependDefinitions(q *gojq.Query) error {
-	all, err := costPrelude()
+	all, err := workMeteredJQFunctionDefinitions()
 	if err != nil {
 		return err
 	}
@@ -185,22 +185,22 @@ func functionSignature(fn string) (name, params string) {
 	return name, "($" + strings.Join(strings.Split("abcdefgh"[:arity[0]-'0'], ""), "; $") + ")"
 }
 
-// addPayments rewrites an expression so that steps that are not function calls, such as operators,
+// insertMeterCalls rewrites an expression so that steps that are not function calls, such as operators,
 // pay the meter too.
-func addPayments(v reflect.Value) error {
+func insertMeterCalls(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			return nil
 		}
-		if err := addPayments(v.Elem()); err != nil {
+		if err := insertMeterCalls(v.Elem()); err != nil {
 			return err
 		}
 		switch n := v.Interface().(type) {
 		case *gojq.Query:
-			return addQueryPayments(n)
+			return insertQueryMeterCalls(n)
 		case *gojq.Term:
-			addTermPayments(n)
+			insertTermMeterCalls(n)
 		case *gojq.Index:
 			if !n.IsSlice && n.Start != nil {
 				n.Start = pipeQuery(n.Start, callQuery("_key"))
@@ -212,13 +212,13 @@ func addPayments(v reflect.Value) error {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if err := addPayments(v.Field(i)); err != nil {
+			if err := insertMeterCalls(v.Field(i)); err != nil {
 				return err
 			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			if err := addPayments(v.Index(i)); err != nil {
+			if err := insertMeterCalls(v.Index(i)); err != nil {
 				return err
 			}
 		}
@@ -227,20 +227,20 @@ func addPayments(v reflect.Value) error {
 	return nil
 }
 
-func addQueryPayments(q *gojq.Query) error {
+func insertQueryMeterCalls(q *gojq.Query) error {
 	if q.Op >= gojq.OpAssign {
 		return fmt.Errorf("%s%s, which cannot change values", q.Op, notAvailable)
 	}
-	if name, ok := payingOperators[q.Op]; ok {
+	if name, ok := meteredOperatorFunctions[q.Op]; ok {
 		q.Term = callQuery("_op_"+name, q.Right, q.Left).Term
 		q.Left, q.Op, q.Right = nil, 0, nil
 	}
 	return nil
 }
 
-// addTermPayments rewrites formats, such as @sh, and string interpolations so that the size of
+// insertTermMeterCalls rewrites formats, such as @sh, and string interpolations so that the size of
 // their input is counted against the condition's work limit.
-func addTermPayments(t *gojq.Term) {
+func insertTermMeterCalls(t *gojq.Term) {
 	const times = "4" // escaping can lengthen a text up to this factor
 	if t.Str != nil {
 		for i, q := range t.Str.Queries {
@@ -310,7 +310,7 @@ func parseWhen(expr string) (*gojq.Query, error) {
 			return nil, errors.New(name + notAvailable)
 		}
 	}
-	if err := addPayments(reflect.ValueOf(q)); err != nil {
+	if err := insertMeterCalls(reflect.ValueOf(q)); err != nil {
 		return nil, err
 	}
 	return q, prependDefinitions(q)

@@ -44,24 +44,24 @@ func (p *program) functions() []gojq.CompilerOption {
 		}
 	}
 	both := func(v any, args []any) error {
-		return errors.Join(p.payValue(args[0], 1), p.payValue(args[1], 1))
+		return errors.Join(p.chargeValueWork(args[0], 1), p.chargeValueWork(args[1], 1))
 	}
-	compare := func(_ any, args []any) error { return p.payCompare(args[0], args[1]) }
+	compare := func(_ any, args []any) error { return p.chargeCompareWork(args[0], args[1]) }
 	opts := []gojq.CompilerOption{
-		gojq.WithFunction("_paid", 1, 1, input(func(v any, args []any) error { return p.payValue(v, args[0].(int)) })),
-		gojq.WithFunction("_sorting", 0, 0, input(func(v any, _ []any) error { return p.paySort(v) })),
-		gojq.WithFunction("_product", 1, 1, input(func(v any, args []any) error { return p.payProduct(v, args[0]) })),
-		gojq.WithFunction("_joining", 1, 1, input(func(v any, args []any) error { return p.payJoin(v, args[0]) })),
-		gojq.WithFunction("_key", 0, 0, input(func(v any, _ []any) error { return rejectListKey(v) })),
+		gojq.WithFunction("_paid", 1, 1, input(func(v any, args []any) error { return p.chargeValueWork(v, args[0].(int)) })),
+		gojq.WithFunction("_sorting", 0, 0, input(func(v any, _ []any) error { return p.chargeSortWork(v) })),
+		gojq.WithFunction("_product", 1, 1, input(func(v any, args []any) error { return p.chargeProductWork(v, args[0]) })),
+		gojq.WithFunction("_joining", 1, 1, input(func(v any, args []any) error { return p.chargeJoinWork(v, args[0]) })),
+		gojq.WithFunction("_key", 0, 0, input(func(v any, _ []any) error { return rejectArrayAsIndex(v) })),
 		gojq.WithFunction("_short", 0, 0, input(func(v any, _ []any) error { return p.checkNumberLengths(v) })),
 		gojq.WithFunction("_texts", 1, 1, func(v any, args []any) any { return isText(v) && isText(args[0]) }),
 		gojq.WithFunction("_positions", 1, 1, func(v any, args []any) any { return p.substringPositions(v.(string), args[0].(string)) }),
 		gojq.WithFunction("_find", 3, 3, func(v any, args []any) any { return p.findMatches(v, args[0], args[1], args[2] == true) }),
 		gojq.WithFunction("_parts", 2, 2, func(v any, args []any) any { return p.splitAtMatches(v, args[0], args[1]) }),
-		gojq.WithFunction("_before_subtract", 2, 2, input(func(_ any, args []any) error { return p.payProduct(args[0], args[1]) })),
-		gojq.WithFunction("_before_multiply", 2, 2, input(func(_ any, args []any) error { return p.payRepeat(args[0], args[1]) })),
+		gojq.WithFunction("_before_subtract", 2, 2, input(func(_ any, args []any) error { return p.chargeProductWork(args[0], args[1]) })),
+		gojq.WithFunction("_before_multiply", 2, 2, input(func(_ any, args []any) error { return p.chargeRepeatWork(args[0], args[1]) })),
 		gojq.WithFunction("_before_divide", 2, 2, input(func(_ any, args []any) error {
-			return errors.Join(p.payValue(args[0], 8), p.payValue(args[1], 1))
+			return errors.Join(p.chargeValueWork(args[0], 8), p.chargeValueWork(args[1], 1))
 		})),
 	}
 	for _, name := range []string{"add", "modulo"} {
@@ -73,14 +73,14 @@ func (p *program) functions() []gojq.CompilerOption {
 	return opts
 }
 
-func (p *program) payJoin(v, separator any) error {
+func (p *program) chargeJoinWork(v, separator any) error {
 	_, nodes := p.measure(v)
 	text, _ := separator.(string)
-	return errors.Join(p.payValue(v, 1), p.pay(multiplyCapped(nodes, len(text))))
+	return errors.Join(p.chargeValueWork(v, 1), p.chargeWorkBytes(multiplyCapped(nodes, len(text))))
 }
 
-// rejectListKey returns an error if a key is a list: jq would search for the list as a sublist.
-func rejectListKey(v any) error {
+// rejectArrayAsIndex returns an error if a key is a list: jq would search for the list as a sublist.
+func rejectArrayAsIndex(v any) error {
 	if _, list := v.([]any); list {
 		return errors.New("a condition cannot use a list as a key; use a string or a number")
 	}
@@ -119,12 +119,12 @@ func (p *program) checkNumberLengths(v any) error {
 	return nil
 }
 
-func (p *program) workExceeded() error { return p.pay(whenMaxWork + 1) }
+func (p *program) workExceeded() error { return p.chargeWorkBytes(maxConditionWorkBytes + 1) }
 
 // substringPositions returns the positions of one text in another, in characters, like jq's indices but in linear time
 // (Knuth, Morris and Pratt).
 func (p *program) substringPositions(s, x string) any {
-	if err := p.pay(4*len(x) + 4*len(s)); err != nil {
+	if err := p.chargeWorkBytes(4*len(x) + 4*len(s)); err != nil {
 		return err
 	}
 	found := []any{}
@@ -162,8 +162,8 @@ func (p *program) substringPositions(s, x string) any {
 // A compiledRegexp is a regular expression that can be searched from any position of a text in linear time.
 type compiledRegexp struct {
 	*regexp.Regexp
-	afterFirstRune *regexp.Regexp // the expression as group 1, anywhere after the first character
-	workPerByte    int            // work for one byte
+	searchAfterContextRune *regexp.Regexp // the expression as group 1, anywhere after the first character
+	workPerByte            int            // work for one byte
 }
 
 const (
@@ -194,12 +194,12 @@ func (p *program) compileRegexp(re, flags string) (*compiledRegexp, error) {
 		return nil, fmt.Errorf("invalid regular expression %.80q: %w", re, err)
 	}
 	size := treeSize(tree)
-	if err := p.pay(multiplyCapped(size, 64)); err != nil {
+	if err := p.chargeWorkBytes(multiplyCapped(size, 64)); err != nil {
 		return nil, err
 	}
 	r := &compiledRegexp{workPerByte: 1 + size/16}
 	if r.Regexp, err = regexp.Compile(re); err == nil {
-		r.afterFirstRune, err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + re + `)`)
+		r.searchAfterContextRune, err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + re + `)`)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("invalid regular expression %.80q: %w", re, err)
@@ -223,8 +223,8 @@ func treeSize(re *syntax.Regexp) int {
 	return n
 }
 
-// arguments checks the arguments of a regular expression function.
-func (p *program) arguments(v, re, flags any) (string, string, *compiledRegexp, error) {
+// parseTextFlagsAndRegexp checks the arguments of a regular expression function.
+func (p *program) parseTextFlagsAndRegexp(v, re, flags any) (string, string, *compiledRegexp, error) {
 	text, ok := v.(string)
 	expr, rok := re.(string)
 	given, fok := flags.(string)
@@ -237,12 +237,12 @@ func (p *program) arguments(v, re, flags any) (string, string, *compiledRegexp, 
 
 // findMatches implements jq's internal function _match.
 func (p *program) findMatches(v, re, flags any, testing bool) any {
-	text, given, r, err := p.arguments(v, re, flags)
+	text, given, r, err := p.parseTextFlagsAndRegexp(v, re, flags)
 	if err != nil {
 		return err
 	}
 	if testing {
-		if err := p.pay(multiplyCapped(len(text)+1, r.workPerByte)); err != nil {
+		if err := p.chargeWorkBytes(multiplyCapped(len(text)+1, r.workPerByte)); err != nil {
 			return err
 		}
 		return r.MatchString(text)
@@ -264,7 +264,7 @@ func (p *program) findMatches(v, re, flags any, testing bool) any {
 // splitAtMatches splits a text at the matches of an expression. It returns, for each match, the text before it and its
 // captures, and finally the rest.
 func (p *program) splitAtMatches(v, re, flags any) any {
-	text, given, r, err := p.arguments(v, re, flags)
+	text, given, r, err := p.parseTextFlagsAndRegexp(v, re, flags)
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func (p *program) eachMatch(text string, r *compiledRegexp, all bool, do func(re
 		if at == nil || err != nil {
 			return err
 		}
-		if err := p.pay(workPerMatch + (len(at)/2-1)*(workPerMatch+at[1]-at[0])); err != nil {
+		if err := p.chargeWorkBytes(workPerMatch + (len(at)/2-1)*(workPerMatch+at[1]-at[0])); err != nil {
 			return err
 		}
 		runes += utf8.RuneCountInString(text[counted:at[0]])
@@ -341,7 +341,7 @@ func (p *program) matchFrom(text string, r *compiledRegexp, pos int) ([]int, err
 	}
 	_, n := utf8.DecodeLastRuneInString(text[:pos])
 	in := &meteredReader{program: p, workPerByte: r.workPerByte, text: text, offset: pos - n}
-	at := r.afterFirstRune.FindReaderSubmatchIndex(in)
+	at := r.searchAfterContextRune.FindReaderSubmatchIndex(in)
 	if at == nil || p.exceededLimit != nil {
 		return nil, p.exceededLimit
 	}
@@ -366,7 +366,7 @@ func (m *meteredReader) ReadRune() (rune, int, error) {
 	if m.offset >= len(m.text) {
 		return 0, 0, io.EOF
 	}
-	if err := m.program.pay(2 * m.workPerByte); err != nil {
+	if err := m.program.chargeWorkBytes(2 * m.workPerByte); err != nil {
 		return 0, 0, err
 	}
 	r, n := utf8.DecodeRuneInString(m.text[m.offset:])

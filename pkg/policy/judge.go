@@ -6,9 +6,9 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// A listFinding is the result of a list for a case: the rule that certainly matches (sure), and the rule that
+// A ruleListMatches is the result of a list for a case: the rule that certainly matches (sure), and the rule that
 // possibly matches, depending on an unknown part of the action (perhaps).
-type listFinding struct {
+type ruleListMatches struct {
 	certain, possible matchedRule
 }
 
@@ -42,23 +42,23 @@ func namesDeletedFolder(read, deletion *effect.Effect) bool {
 	return read.Kind == effect.ReadFile && !read.Recursive && deletion.Kind == effect.DeleteFile && deletion.Recursive && read.Path == deletion.Path
 }
 
-// matchGuards matches every effect with the deny and verify rules. For each effect the first
-// matching rule of a list counts; matchGuards returns the strictest of these rules. If a deny rule
+// matchDenyAndVerifyRules matches every effect with the deny and verify rules. For each effect the first
+// matching rule of a list counts; matchDenyAndVerifyRules returns the strictest of these rules. If a deny rule
 // matches, errors of verify rules are ignored.
-func (p *Policy) matchGuards(s *search) (denied, verified listFinding, err error) {
-	x, err := p.guardRules.compile()
+func (p *Policy) matchDenyAndVerifyRules(s *ruleSearch) (denied, verified ruleListMatches, err error) {
+	x, err := p.denyAndVerifyRules.compile()
 	if err != nil {
 		return denied, verified, err
 	}
-	s.startList(x)
+	s.resetForRuleList(x)
 	s.denyRuleCount = len(p.rules.Deny)
 	s.matchPathHostPairs()
-	rules := p.guardRules.rules
+	rules := p.denyAndVerifyRules.rules
 	var failed error
 	try := func(i int, e *effect.Effect) {
 		t := s.matchingRules(e)
 		for _, part := range [...]struct {
-			found    *listFinding
+			found    *ruleListMatches
 			from, to int
 		}{{&denied, 0, len(p.rules.Deny)}, {&verified, len(p.rules.Deny), len(rules)}} {
 			sure, err := s.firstApplying(&t.certain, part.from, part.to, e)
@@ -88,21 +88,21 @@ func (p *Policy) matchGuards(s *search) (denied, verified listFinding, err error
 
 // recordMatch records, for traces, the rule of a list that counts for an effect: the rule that matches, else the
 // rule that possibly matches. A negative index means none.
-func (s *search) recordMatch(effect int, rules []rulefile.Rule, sure, perhaps int) {
+func (s *ruleSearch) recordMatch(effectIndex int, rules []rulefile.Rule, certainRuleIndex, possibleRuleIndex int) {
 	switch {
-	case sure >= 0:
-		s.judgedCase.RecordMatch(effect, analysis.RuleMatch{Rule: rules[sure].Name})
-	case perhaps >= 0:
-		s.judgedCase.RecordMatch(effect, analysis.RuleMatch{Rule: rules[perhaps].Name, Uncertain: true})
+	case certainRuleIndex >= 0:
+		s.judgedCase.RecordMatch(effectIndex, analysis.RuleMatch{RuleNameOrID: rules[certainRuleIndex].Name})
+	case possibleRuleIndex >= 0:
+		s.judgedCase.RecordMatch(effectIndex, analysis.RuleMatch{RuleNameOrID: rules[possibleRuleIndex].Name, Uncertain: true})
 	}
 }
 
-// firstCovering returns the first rule that covers every effect of a case, or nil. Unknown effects are never
+// firstRuleMatchingAllEffects returns the first rule that covers every effect of a case, or nil. Unknown effects are never
 // covered, except the effect of an unknown tool that the rule names.
-func (l *ruleList) firstCovering(s *search) (*rulefile.Rule, error) {
+func (l *ruleList) firstRuleMatchingAllEffects(s *ruleSearch) (*rulefile.Rule, error) {
 	c := s.judgedCase
 	for i := range c.Effects {
-		if isUncoverable(c, &c.Effects[i]) {
+		if isNeverAllowedByRule(c, &c.Effects[i]) {
 			return nil, nil
 		}
 	}
@@ -110,9 +110,9 @@ func (l *ruleList) firstCovering(s *search) (*rulefile.Rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.startList(x)
+	s.resetForRuleList(x)
 	left := x.rulesOfType(c.Action, "")
-	left.intersect(&x.withoutPlaces)
+	left.intersect(&x.withoutPathsAndHosts)
 	for i := range c.Effects {
 		set, err := s.coveringRules(&c.Effects[i])
 		if err != nil {
@@ -139,19 +139,19 @@ func (l *ruleList) firstCovering(s *search) (*rulefile.Rule, error) {
 	return nil, nil
 }
 
-// isUncoverable reports whether no rule can cover an effect: it is unknown and not that of an unknown tool, or
+// isNeverAllowedByRule reports whether no rule can cover an effect: it is unknown and not that of an unknown tool, or
 // it is an unknown program that such a tool would run.
-func isUncoverable(c *analysis.Case, e *effect.Effect) bool {
-	return e.Certainty == effect.Unknown && !c.IsUnknownToolEffect(e) || e.Kind == effect.Execute && e.Class == effect.UnknownClass && !analysis.KnownType(c.Action.Type)
+func isNeverAllowedByRule(c *analysis.ActionCase, e *effect.Effect) bool {
+	return e.Certainty == effect.Unknown && !c.IsUnknownToolEffect(e) || e.Kind == effect.Execute && e.Class == effect.UnknownClass && !analysis.IsKnownActionType(c.Action.Type)
 }
 
 // coveringRules returns the rules whose types, paths and hosts cover an effect. A rule with paths or hosts does not
 // cover an effect that has neither.
-func (s *search) coveringRules(e *effect.Effect) (ruleSet, error) {
+func (s *ruleSearch) coveringRules(e *effect.Effect) (ruleSet, error) {
 	placed := ruleSet{}
 	if e.Path != "" {
-		for _, set := range s.index.globSetsFor(e.Path, e.Pattern) {
-			for _, g := range set.mustCompile().AppendCovering(s.globBuffer[:0], e.Path, e.Pattern, e.Tree, e.Recursive) {
+		for _, set := range s.index.globSetsFor(e.Path, e.PathIsPattern) {
+			for _, g := range set.mustCompile().AppendCoveringGlobs(s.globBuffer[:0], e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive) {
 				placed.add(set.ruleOfGlob[g])
 			}
 		}
@@ -164,7 +164,7 @@ func (s *search) coveringRules(e *effect.Effect) (ruleSet, error) {
 			placed.intersect(&hosts)
 		}
 	}
-	placed.union(&s.index.withoutPlaces)
+	placed.union(&s.index.withoutPathsAndHosts)
 	typed := s.index.candidateRules(s.judgedCase.Action, e)
 	if e.Certainty == effect.Unknown { // the tool is unknown: only a rule that names the tool's type covers it
 		typed = s.index.rulesNamingType(s.judgedCase.Action)
@@ -185,7 +185,7 @@ func (s *search) coveringRules(e *effect.Effect) (ruleSet, error) {
 // matchesAllowRule reports whether an allow rule matches the case by the criteria that are checked
 // last (commands, content, condition and session), and none of the rule's exceptions applies to an
 // effect.
-func (s *search) matchesAllowRule(rule int) (bool, error) {
+func (s *ruleSearch) matchesAllowRule(rule int) (bool, error) {
 	ok, err := s.matchesSlowCriteria(rule)
 	if !ok || err != nil {
 		return false, err

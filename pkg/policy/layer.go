@@ -22,7 +22,7 @@ const HighestLayer = "organisation"
 // decided.
 func LoadLayer(layer, name string, data []byte, opts Options) (*Policy, error) {
 	opts.Vars = opts.variableFolders()
-	f, err := rulefile.Parse(name, data, valueChecks(opts.Vars))
+	f, err := rulefile.Parse(name, data, criterionSyntaxChecks(opts.Vars))
 	var errs yamlfile.Errors
 	errs.Add(err)
 	if f.Extends != "" {
@@ -50,16 +50,16 @@ func LoadLayer(layer, name string, data []byte, opts Options) (*Policy, error) {
 			l[i].Name = layer + "/" + l[i].Name
 		}
 	}
-	p := newPolicy(name, f.Fingerprint(), f.Set, opts)
+	p := newPolicy(name, f.Fingerprint(), f.PolicyRuleLists, opts)
 	p.layer = layer
-	if _, err := p.guardRules.compile(); err != nil {
+	if _, err := p.denyAndVerifyRules.compile(); err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
 	return p, nil
 }
 
-// Over returns the policy with layers from [LoadLayer] below it.
-func (p *Policy) Over(lower ...*Policy) *Policy {
+// WithLowerLayers returns the policy with layers from [LoadLayer] below it.
+func (p *Policy) WithLowerLayers(lower ...*Policy) *Policy {
 	if len(lower) == 0 {
 		return p
 	}
@@ -73,10 +73,10 @@ func (p *Policy) Over(lower ...*Policy) *Policy {
 	return &out
 }
 
-// isStricter reports whether the verdict of a lower layer replaces the verdict of the layers above.
-func isStricter(below, above *verdict.Verdict) bool {
-	order := cmp.Or(cmp.Compare(below.Decision, above.Decision), cmp.Compare(below.NextTier, above.NextTier))
-	return order > 0 || order == 0 && above.Rule == "" && below.Rule != ""
+// isLowerLayerStricter reports whether the verdict of a lower layer replaces the verdict of the layers above.
+func isLowerLayerStricter(lowerLayer, upperLayers *verdict.Verdict) bool {
+	order := cmp.Or(cmp.Compare(lowerLayer.Decision, upperLayers.Decision), cmp.Compare(lowerLayer.NextTier, upperLayers.NextTier))
+	return order > 0 || order == 0 && upperLayers.Rule == "" && lowerLayer.Rule != ""
 }
 
 // A LayerAnswer is the verdict of one layer on a case.
@@ -88,7 +88,7 @@ type LayerAnswer struct {
 }
 
 // Answers returns the verdict of each layer on a case. The verdict of the policy is the strictest of them.
-func (p *Policy) Answers(ctx context.Context, c *analysis.Case) ([]LayerAnswer, error) {
+func (p *Policy) Answers(ctx context.Context, c *analysis.ActionCase) ([]LayerAnswer, error) {
 	var out []LayerAnswer
 	decides := 0
 	for i, l := range append([]*Policy{p}, p.lowerLayers...) {
@@ -97,7 +97,7 @@ func (p *Policy) Answers(ctx context.Context, c *analysis.Case) ([]LayerAnswer, 
 			return nil, err
 		}
 		out = append(out, LayerAnswer{Layer: cmp.Or(l.layer, HighestLayer), Name: l.name, Verdict: v})
-		if isStricter(&v, &out[decides].Verdict) {
+		if isLowerLayerStricter(&v, &out[decides].Verdict) {
 			decides = i
 		}
 	}

@@ -57,9 +57,9 @@ verify:
 deny: [{name: mine, action_types: [read_file], paths: [/data/**, /srv/mine/deep/**]}]
 verify: [{name: writes, action_types: [write_file], paths: [/etc/**], tier_override: 3}]
 `)
-	p := top.Over(team, user)
+	p := top.WithLowerLayers(team, user)
 	for name, tt := range map[string]struct {
-		c    *analysis.Case
+		c    *analysis.ActionCase
 		want verdict.Decision
 		tier int
 		rule string
@@ -111,7 +111,7 @@ verify:
 		if err != nil {
 			t.Fatal(err)
 		}
-		both := top.Over(lower)
+		both := top.WithLowerLayers(lower)
 		if both.Fingerprint() == top.Fingerprint() {
 			t.Error("a layer does not change the fingerprint")
 		}
@@ -139,7 +139,7 @@ verify:
 func TestLayersRemember(t *testing.T) {
 	t.Parallel()
 	team := mustLayer(t, "team", "deny: [{name: x, session: {after: [read_secret]}}]\n")
-	if events, _ := mustLoad(t, "allow: [{name: reads, action_types: [read_file]}]\n").Over(team).RememberedEvents(); !strings.Contains(strings.Join(events, " "), "read_secret") {
+	if events, _ := mustLoad(t, "allow: [{name: reads, action_types: [read_file]}]\n").WithLowerLayers(team).RequiredSessionHistory(); !strings.Contains(strings.Join(events, " "), "read_secret") {
 		t.Errorf("%q", events)
 	}
 }

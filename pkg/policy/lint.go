@@ -83,8 +83,8 @@ func (l *linter) examine(f *rulefile.File) []Finding {
 type linter struct {
 	ctx          context.Context
 	analyzer     *analysis.Analyzer
-	effectiveSet rulefile.Set // the file's rules with those of the core and its preset, as far as they are readable
-	policy       *Policy      // nil if the file cannot be used
+	effectiveSet rulefile.PolicyRuleLists // the file's rules with those of the core and its preset, as far as they are readable
+	policy       *Policy                  // nil if the file cannot be used
 	findings     []Finding
 }
 
@@ -128,24 +128,24 @@ func (l *linter) lintExamples(r *rulefile.Rule) {
 
 // reportUnknownTypes reports action types that are unknown or not spelled as shield spells them.
 func (l *linter) reportUnknownTypes(c *rulefile.Criteria) {
-	for i, t := range c.Types {
+	for i, t := range c.ActionTypesAndEffectKinds {
 		at := c.Positions["action_types"][i]
 		switch canonical := canonicalType(t); {
 		case canonical != t:
 			l.add(at, Note, "%s is treated as %s, its name in shield; write action_types: [%s]", strconv.Quote(t), canonical, canonical)
-		case slices.Contains(knownTypes(), t):
+		case slices.Contains(actionTypesAndEffectKinds(), t):
 		case strings.ContainsAny(t, "*?[{"):
 			l.add(at, Warning, "%s matches no action: action types have no wildcards, so list each type", yamlfile.Quote(t))
-		case suggest.Nearest(t, knownTypes()) != "":
-			l.add(at, Warning, "unknown action type %s; correct the name%s", yamlfile.Quote(t), suggest.Question(t, knownTypes()))
-		case !analysis.KnownType(t):
+		case suggest.Nearest(t, actionTypesAndEffectKinds()) != "":
+			l.add(at, Warning, "unknown action type %s; correct the name%s", yamlfile.Quote(t), suggest.DidYouMeanSuffix(t, actionTypesAndEffectKinds()))
+		case !analysis.IsKnownActionType(t):
 			l.add(at, Note, "%s is not a type that shield knows: it only matches a tool with exactly this name", yamlfile.Quote(t))
 		}
 	}
 }
 
-// knownTypes returns the action types and kinds of effects.
-func knownTypes() []string {
+// actionTypesAndEffectKinds returns the action types and kinds of effects.
+func actionTypesAndEffectKinds() []string {
 	out := slices.Clone(action.Types())
 	for _, k := range effect.Kinds() {
 		out = append(out, string(k))
@@ -162,25 +162,25 @@ var hostlessTypes = []string{
 
 // reportHostlessTypes reports rules with hosts whose types all have no host.
 func (l *linter) reportHostlessTypes(r *rulefile.Rule) {
-	if len(r.Hosts) == 0 || len(r.Types) == 0 {
+	if len(r.Hosts) == 0 || len(r.ActionTypesAndEffectKinds) == 0 {
 		return
 	}
-	for _, t := range r.Types {
+	for _, t := range r.ActionTypesAndEffectKinds {
 		if !slices.Contains(hostlessTypes, canonicalType(t)) {
 			return
 		}
 	}
-	l.add(r.Positions["hosts"][0], Warning, "rule %s has hosts, but %s never has a host: remove hosts, or add a type such as http_request", r.Name, strings.Join(r.Types, ", "))
+	l.add(r.Positions["hosts"][0], Warning, "rule %s has hosts, but %s never has a host: remove hosts, or add a type such as http_request", r.Name, strings.Join(r.ActionTypesAndEffectKinds, ", "))
 }
 
 // reportBroadAllow reports allow rules that probably allow more or less than intended.
 func (l *linter) reportBroadAllow(r *rulefile.Rule) {
-	if len(r.Types) == 0 && len(r.Commands) == 0 {
+	if len(r.ActionTypesAndEffectKinds) == 0 && len(r.Commands) == 0 {
 		l.add(r.Pos, Note, "rule %s allows every kind of effect: list the action_types that it should allow", r.Name)
 	}
-	for i, t := range r.Types {
+	for i, t := range r.ActionTypesAndEffectKinds {
 		t = canonicalType(t)
-		if tier := analysis.MinTier(t); tier > 0 && !slices.Contains(effect.Kinds(), effect.Kind(t)) {
+		if tier := analysis.MinTierForActionType(t); tier > 0 && !slices.Contains(effect.Kinds(), effect.Kind(t)) {
 			l.add(r.Positions["action_types"][i], Note, "actions of type %s always go to Tier %d or higher, so this rule does not allow them; remove the type", t, tier)
 		}
 	}
@@ -193,7 +193,7 @@ func (l *linter) lintExample(r *rulefile.Rule, e rulefile.Example, want bool) {
 	}
 	v, err := judgeExample(l.ctx, l.analyzer, l.policy, &e)
 	if err == nil && want && v.Rule != r.Name {
-		if why := l.exampleGap(r.Name, &e); why != "" {
+		if why := l.exampleNotCoveredReason(r.Name, &e); why != "" {
 			l.add(e.Pos, Warning, "rule %s does not cover this example: %s; correct the rule or the example", r.Name, why)
 			return
 		}
@@ -210,15 +210,15 @@ func (l *linter) lintExample(r *rulefile.Rule, e rulefile.Example, want bool) {
 	}
 }
 
-// exampleGap returns why an allow rule does not cover an example; "" if it does, or if the rule is not an allow
+// exampleNotCoveredReason returns why an allow rule does not cover an example; "" if it does, or if the rule is not an allow
 // rule.
-func (l *linter) exampleGap(rule string, e *rulefile.Example) string {
+func (l *linter) exampleNotCoveredReason(ruleName string, e *rulefile.Example) string {
 	a, err := action.Parse(e.Action)
 	if err != nil {
 		return ""
 	}
 	gaps, err := l.policy.Gaps(l.ctx, l.analyzer.Case(a))
-	i := slices.IndexFunc(gaps, func(g CoverageGap) bool { return g.Rule == rule })
+	i := slices.IndexFunc(gaps, func(g CoverageGap) bool { return g.Rule == ruleName })
 	if err != nil || i < 0 {
 		return ""
 	}

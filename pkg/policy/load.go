@@ -39,12 +39,12 @@ func Load(name string, data []byte, opts Options) (*Policy, error) {
 		return nil, err
 	}
 	p := newPolicy(name, set.Fingerprint(), set, opts)
-	p.rulesAskedByShield = slices.Concat(presetOwnChannel, f.RulesAskedByShield)
-	if err := p.compileExempt(opts); err != nil {
+	p.ruleNamesPromptingThroughShield = slices.Concat(presetOwnChannel, f.RuleNamesPromptingThroughShield)
+	if err := p.compileHeuristicExceptions(opts); err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
-	p.ineffectiveEntries = yamlfile.WithFile("policy", name, lost.Err())
-	for _, l := range []*ruleList{&p.guardRules, &p.allow} {
+	p.missingPresetRulesError = yamlfile.WithFile("policy", name, lost.Err())
+	for _, l := range []*ruleList{&p.denyAndVerifyRules, &p.allow} {
 		if _, err := l.compile(); err != nil {
 			return nil, fmt.Errorf("policy %s: %w", name, err)
 		}
@@ -52,9 +52,9 @@ func Load(name string, data []byte, opts Options) (*Policy, error) {
 	return p, nil
 }
 
-// Extends returns the preset that a policy file extends, "" if it names none.
-func Extends(data []byte) string {
-	f, err := rulefile.Parse("policy", data, rulefile.Checks{})
+// ExtendedPresetName returns the preset that a policy file extends, "" if it names none.
+func ExtendedPresetName(policyYAML []byte) string {
+	f, err := rulefile.Parse("policy", policyYAML, rulefile.Checks{})
 	if _, known := presetNamed(f.Extends); err != nil || !known {
 		return ""
 	}
@@ -63,14 +63,14 @@ func Extends(data []byte) string {
 
 // assembleRules returns a file, its rules combined with those of the core and its preset, and the entries for
 // rules that neither has. With an error it returns the readable part, for a report.
-func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rulefile.Set, yamlfile.Errors, error) {
-	f, err := rulefile.Parse(name, data, valueChecks(opts.Vars))
+func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rulefile.PolicyRuleLists, yamlfile.Errors, error) {
+	f, err := rulefile.Parse(name, data, criterionSyntaxChecks(opts.Vars))
 	var errs yamlfile.Errors
 	errs.Add(err)
-	errs.Add(moveHeuristicExceptions(f, opts.Heuristic))
+	errs.Add(moveExceptionsToHeuristicList(f, opts.HeuristicExistsAndAlwaysBlocks))
 	set, lost, err := effectiveRules(f)
 	errs.Add(err)
-	lost.Add(f.CheckRulesAskedByShield(set.Verify))
+	lost.Add(f.CheckShieldPromptingRulesExist(set.Verify))
 	if len(set.Deny)+len(set.Verify) > maxRules || len(set.Allow) > maxRules {
 		errs.Add(yamlfile.Pos{}.Errorf("the policy has more than %d deny and verify rules, or allow rules, including those of the preset; combine some", maxRules))
 	}
@@ -82,17 +82,17 @@ func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rule
 	return f, set, lost, yamlfile.WithFile("policy", name, errs.Err())
 }
 
-// moveHeuristicExceptions moves the exceptions to heuristic rules out of the deny and verify lists of a file. An
+// moveExceptionsToHeuristicList moves the exceptions to heuristic rules out of the deny and verify lists of a file. An
 // exception to a rule that no longer exists stays in its list, where it has no effect; one to a rule that
 // always blocks is an error.
-func moveHeuristicExceptions(f *rulefile.File, known func(id string) (exists, always bool)) error {
+func moveExceptionsToHeuristicList(f *rulefile.File, lookUpHeuristicRule func(id string) (exists, always bool)) error {
 	var errs yamlfile.Errors
 	for _, l := range []*[]rulefile.Rule{&f.Deny, &f.Verify} {
 		*l = slices.DeleteFunc(*l, func(r rulefile.Rule) bool {
-			if known == nil || !r.AddsExceptions || !rulefile.IsHeuristicID(r.Name) {
+			if lookUpHeuristicRule == nil || !r.AddsExceptions || !rulefile.IsHeuristicID(r.Name) {
 				return false
 			}
-			exists, always := known(r.Name)
+			exists, always := lookUpHeuristicRule(r.Name)
 			if always {
 				errs.Add(r.Pos.Errorf("rule %s is part of the protected core, which allows no exceptions; remove the exception", yamlfile.Quote(r.Name)))
 			}
@@ -109,22 +109,22 @@ func moveHeuristicExceptions(f *rulefile.File, known func(id string) (exists, al
 // that amend a rule which the preset lacks, and rules that have the name of a preset rule, are
 // returned in lost. They are no error: after an update of shield a valid policy must not turn into
 // one that blocks everything.
-func effectiveRules(f *rulefile.File) (set rulefile.Set, lost yamlfile.Errors, err error) {
+func effectiveRules(f *rulefile.File) (set rulefile.PolicyRuleLists, lost yamlfile.Errors, err error) {
 	var errs yamlfile.Errors
-	core := preset{deny: coreRules}.ruleLists()
+	core := preset{denyRuleIndexes: coreRules}.ruleLists()
 	base := core
 	if f.Extends != "" {
 		if p, ok := presetNamed(f.Extends); ok {
 			base = p.ruleLists()
 		} else {
 			errs.Add(f.ExtendsPos.Errorf("unknown preset %s%s (the presets are %s)",
-				yamlfile.Quote(f.Extends), suggest.Question(f.Extends, Presets()), strings.Join(Presets(), ", ")))
+				yamlfile.Quote(f.Extends), suggest.DidYouMeanSuffix(f.Extends, Presets()), strings.Join(Presets(), ", ")))
 		}
 	}
 	// The core comes first, so that its reasons are shown.
 	rest := base
 	rest.Deny = base.Deny[len(core.Deny):]
-	set, lost = f.Over(rest)
+	set, lost = f.MergeBeforeBase(rest)
 	if len(errs) > 0 {
 		lost = nil // the amended rule may be in the preset whose name is misspelled
 	}
@@ -135,7 +135,7 @@ func effectiveRules(f *rulefile.File) (set rulefile.Set, lost yamlfile.Errors, e
 
 // duplicateNameWarnings returns a warning for each rule that has the name of a rule of the preset: both apply, but verdicts
 // refer to rules by name.
-func duplicateNameWarnings(f *rulefile.File, base rulefile.Set) (out yamlfile.Errors) {
+func duplicateNameWarnings(f *rulefile.File, base rulefile.PolicyRuleLists) (out yamlfile.Errors) {
 	taken := map[string]bool{}
 	for _, l := range [][]rulefile.Rule{base.Deny, base.Verify, base.Allow} {
 		for i := range l {
@@ -155,12 +155,12 @@ func duplicateNameWarnings(f *rulefile.File, base rulefile.Set) (out yamlfile.Er
 // addCanonicalTypes adds shield's own names to the types of a rule, because actions have these names when rules
 // match them: "Bash" is execute_command. The given name is kept for a different tool with that name.
 func addCanonicalTypes(r *rulefile.Rule) {
-	r.Types = withCanonical(r.Types)
-	r.Session.After = withCanonical(r.Session.After)
+	r.ActionTypesAndEffectKinds = withCanonical(r.ActionTypesAndEffectKinds)
+	r.Session.EarlierActionTypesOrKinds = withCanonical(r.Session.EarlierActionTypesOrKinds)
 	for i := range r.Except {
-		if types := withCanonical(r.Except[i].Types); len(types) > len(r.Except[i].Types) {
+		if types := withCanonical(r.Except[i].ActionTypesAndEffectKinds); len(types) > len(r.Except[i].ActionTypesAndEffectKinds) {
 			r.Except = slices.Clone(r.Except)
-			r.Except[i].Types = types
+			r.Except[i].ActionTypesAndEffectKinds = types
 		}
 	}
 }
@@ -184,8 +184,8 @@ func canonicalType(name string) string {
 	return cmp.Or(action.CanonicalType(name), name)
 }
 
-// valueChecks returns the checks of values whose syntax belongs to this package.
-func valueChecks(vars map[string][]string) rulefile.Checks {
+// criterionSyntaxChecks returns the checks of values whose syntax belongs to this package.
+func criterionSyntaxChecks(vars map[string][]string) rulefile.Checks {
 	return rulefile.Checks{
 		Glob: func(glob string) error {
 			_, err := effect.NewGlobs([]string{glob}, vars)

@@ -59,16 +59,16 @@ func TestLost(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			p, err := Load("site.yaml", []byte(test.yaml), testOptions())
-			if err != nil || p.IneffectiveEntries() == nil || !strings.Contains(p.IneffectiveEntries().Error(), test.want) {
-				t.Fatalf("error %v, lost %v\nwant one with %s", err, p.IneffectiveEntries(), test.want)
+			if err != nil || p.MissingPresetRulesError() == nil || !strings.Contains(p.MissingPresetRulesError().Error(), test.want) {
+				t.Fatalf("error %v, lost %v\nwant one with %s", err, p.MissingPresetRulesError(), test.want)
 			}
 			if v, err := p.Judge(t.Context(), caseOf("read_file", effect.Effect{Kind: effect.ReadFile, Path: "/home/me/.config/shield/shield.yaml"})); err != nil || v.Decision != verdict.Block {
 				t.Errorf("shield's own settings: %v, %v", v.Decision, err)
 			}
 		})
 	}
-	if p := mustLoad(t, "extends: default\n"); p.IneffectiveEntries() != nil {
-		t.Errorf("lost %v", p.IneffectiveEntries())
+	if p := mustLoad(t, "extends: default\n"); p.MissingPresetRulesError() != nil {
+		t.Errorf("lost %v", p.MissingPresetRulesError())
 	}
 }
 
@@ -116,7 +116,7 @@ deny:
 allow:
   - {name: look, action_types: [Read], paths: [/work/app/**]}
 `)
-	for want, c := range map[string]*analysis.Case{
+	for want, c := range map[string]*analysis.ActionCase{
 		"BLOCK shell":  caseOf("execute_command", execute),
 		"BLOCK shell ": caseOf("Bash"),
 		"ALLOW look":   caseOf("read_file", read("/work/app/a")),
@@ -140,7 +140,7 @@ deny:
 `)
 	for given, want := range map[string]string{"mcp__prod__run": "BLOCK prod", "run": "ESCALATE 1 ", "execute": "BLOCK shell"} {
 		c := caseOf("execute_command", execute)
-		c.Action.GivenType = given
+		c.Action.ReceivedType = given
 		v, err := p.Judge(t.Context(), c)
 		if got := short(v); err != nil || strings.TrimSpace(got) != strings.TrimSpace(want) {
 			t.Errorf("%s: %s, %v; want %s", given, got, err, want)
@@ -154,7 +154,7 @@ func TestPresetTypesAreCanonical(t *testing.T) {
 	t.Parallel()
 	for i := range presetRules {
 		r := &presetRules[i]
-		for _, types := range append([][]string{r.Types}, exceptTypes(r)...) {
+		for _, types := range append([][]string{r.ActionTypesAndEffectKinds}, exceptTypes(r)...) {
 			if got := withCanonical(types); len(got) != len(types) {
 				t.Errorf("rule %s: %v means %v", r.Name, types, got)
 			}
@@ -164,7 +164,7 @@ func TestPresetTypesAreCanonical(t *testing.T) {
 
 func exceptTypes(r *rulefile.Rule) (out [][]string) {
 	for i := range r.Except {
-		out = append(out, r.Except[i].Types)
+		out = append(out, r.Except[i].ActionTypesAndEffectKinds)
 	}
 	return out
 }
@@ -178,7 +178,7 @@ func TestCoreAlwaysApplies(t *testing.T) {
 		"deny: []\n",
 	} {
 		p := mustLoad(t, yaml)
-		for _, c := range []*analysis.Case{
+		for _, c := range []*analysis.ActionCase{
 			caseOf("read_file", read("/home/me/.local/state/shield/seal.key")),
 			caseOf("write_file", write("/home/me/.config/shield/shield.yaml")),
 			caseOf("write_file", write("/opt/shield/bin/shield")),
@@ -209,7 +209,7 @@ allow:
   - {name: gen, action_types: [write_file], paths: [$WORKSPACE/gen/**]}
 `)
 	tests := []struct {
-		c    *analysis.Case
+		c    *analysis.ActionCase
 		want string
 	}{
 		{caseOf("read_file", read("/work/app/secret/a")), "BLOCK mine"},

@@ -13,10 +13,10 @@ import (
 // gets the same answer on a busy machine. jq checks its context between steps; the work of one step is
 // counted in bytes read or written.
 const (
-	whenMaxSteps   = 500_000
-	whenMaxWork    = 8 << 20
-	whenMaxBytes   = 256 << 10 // size of the input {action, effects}
-	whenMaxEffects = 1_000
+	maxConditionSteps        = 500_000
+	maxConditionWorkBytes    = 8 << 20
+	maxConditionInputBytes   = 256 << 10 // size of the input {action, effects}
+	maxConditionInputEffects = 1_000
 )
 
 var (
@@ -39,7 +39,7 @@ var closedChannel = func() chan struct{} {
 }()
 
 func newMeter(ctx context.Context) *meter {
-	return &meter{Context: ctx, stepsLeft: whenMaxSteps, workLeft: whenMaxWork}
+	return &meter{Context: ctx, stepsLeft: maxConditionSteps, workLeft: maxConditionWorkBytes}
 }
 
 // Done counts a step: jq calls it before each step.
@@ -61,8 +61,8 @@ func (m *meter) Err() error {
 	return m.Context.Err()
 }
 
-// pay subtracts n bytes from the work that is left. It returns an error if less is left.
-func (m *meter) pay(n int) error {
+// chargeWorkBytes subtracts n bytes from the work that is left. It returns an error if less is left.
+func (m *meter) chargeWorkBytes(n int) error {
 	if n > m.workLeft && m.exceededLimit == nil {
 		m.exceededLimit = errTooMuchWork
 	}
@@ -73,11 +73,11 @@ func (m *meter) pay(n int) error {
 	return nil
 }
 
-// payValue subtracts the size of a value, multiplied by times, from the condition's remaining work.
+// chargeValueWork subtracts the size of a value, multiplied by times, from the condition's remaining work.
 // It returns an error if less is left.
-func (m *meter) payValue(v any, times int) error {
+func (m *meter) chargeValueWork(v any, times int) error {
 	size, _ := m.measure(v)
-	return m.pay(times * size)
+	return m.chargeWorkBytes(times * size)
 }
 
 // measure returns the approximate size of a value as JSON, in bytes, and its number of nodes. A shared part
@@ -122,47 +122,47 @@ func (m *meter) measure(v any) (size, nodes int) {
 // each comparison.
 func numberCost(n int) int { return min(n, 1<<20)*(1+min(n, 1<<20)/256) + 8 }
 
-// payProduct pays for comparing each part of one value with each part of another.
-func (m *meter) payProduct(l, r any) error {
+// chargeProductWork pays for comparing each part of one value with each part of another.
+func (m *meter) chargeProductWork(l, r any) error {
 	if isText(l) && isText(r) {
-		return m.pay(len(l.(string)) + len(r.(string)))
+		return m.chargeWorkBytes(len(l.(string)) + len(r.(string)))
 	}
 	ls, ln := m.measure(l)
 	rs, rn := m.measure(r)
-	return m.pay(multiplyCapped(ls, rn) + multiplyCapped(rs, ln))
+	return m.chargeWorkBytes(multiplyCapped(ls, rn) + multiplyCapped(rs, ln))
 }
 
-// payCompare pays for comparing two values. The comparison ends at the first difference in type or text.
-func (m *meter) payCompare(l, r any) error {
+// chargeCompareWork pays for comparing two values. The comparison ends at the first difference in type or text.
+func (m *meter) chargeCompareWork(l, r any) error {
 	switch {
 	case isText(l) && isText(r):
-		return m.pay(min(len(l.(string)), len(r.(string))) + 1)
+		return m.chargeWorkBytes(min(len(l.(string)), len(r.(string))) + 1)
 	case !isCompound(l) || !isCompound(r):
 		if isText(l) || isText(r) {
-			return m.pay(1)
+			return m.chargeWorkBytes(1)
 		}
 	}
 	ls, _ := m.measure(l)
 	rs, _ := m.measure(r)
-	return m.pay(ls + rs)
+	return m.chargeWorkBytes(ls + rs)
 }
 
-// paySort pays for sorting the elements of a value.
-func (m *meter) paySort(v any) error {
+// chargeSortWork pays for sorting the elements of a value.
+func (m *meter) chargeSortWork(v any) error {
 	list, _ := v.([]any)
-	return m.payValue(v, bits.Len(uint(len(list)))+1)
+	return m.chargeValueWork(v, bits.Len(uint(len(list)))+1)
 }
 
-// payRepeat pays for repeating a text a number of times.
-func (m *meter) payRepeat(l, r any) error {
+// chargeRepeatWork pays for repeating a text a number of times.
+func (m *meter) chargeRepeatWork(l, r any) error {
 	if isText(r) {
 		l, r = r, l
 	}
 	n, ok := toFloat(r)
 	if !isText(l) || !ok {
-		return errors.Join(m.payValue(l, 1), m.payValue(r, 1))
+		return errors.Join(m.chargeValueWork(l, 1), m.chargeValueWork(r, 1))
 	}
-	return m.pay(multiplyCapped(len(l.(string))+1, int(min(max(n, 1), math.MaxInt32))))
+	return m.chargeWorkBytes(multiplyCapped(len(l.(string))+1, int(min(max(n, 1), math.MaxInt32))))
 }
 
 func toFloat(v any) (float64, bool) {

@@ -39,7 +39,7 @@ func TestOwnChannel(t *testing.T) {
 		{named, verdict.Step{Decision: verdict.Escalate, Rule: "mine"}, true},
 		{named, verdict.Step{Decision: verdict.Escalate, Rule: "XP-014"}, true},
 	} {
-		if got := c.p.MustAskItself(&analysis.Case{EarlierSteps: []verdict.Step{{Decision: verdict.Escalate}, c.step}}); got != c.want {
+		if got := c.p.MustPromptThroughShield(&analysis.ActionCase{EarlierSteps: []verdict.Step{{Decision: verdict.Escalate}, c.step}}); got != c.want {
 			t.Errorf("%s, %+v: %v", c.p.Name(), c.step, got)
 		}
 	}
@@ -48,7 +48,7 @@ func TestOwnChannel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lost.IneffectiveEntries(); err == nil || !strings.Contains(err.Error(), `own_channel names "mien", which is no verify rule`) {
+	if err := lost.MissingPresetRulesError(); err == nil || !strings.Contains(err.Error(), `own_channel names "mien", which is no verify rule`) {
 		t.Errorf("a name that no rule has: %v", err)
 	}
 }

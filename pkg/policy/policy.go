@@ -39,43 +39,43 @@ type Options struct {
 	//	                     links or missing: nothing else may be created there
 	Vars map[string][]string
 
-	// Heuristic reports whether a heuristic rule with an ID exists, and whether it blocks regardless of
+	// HeuristicExistsAndAlwaysBlocks reports whether a heuristic rule with an ID exists, and whether it blocks regardless of
 	// settings. nil: no rule exists.
-	Heuristic func(id string) (exists, always bool)
+	HeuristicExistsAndAlwaysBlocks func(id string) (exists, always bool)
 }
 
 // A Policy is a compiled policy. Goroutines may share it.
 type Policy struct {
-	rulesAskedByShield []string // rules whose questions shield asks itself
-	name               string
-	fingerprint        string
-	rules              rulefile.Set
-	guardRules         ruleList // deny rules followed by verify rules; a rule applies if any effect touches a place that it names
-	allow              ruleList
-	exemptions         map[string][]exception // exceptions from heuristic rules, by the rule's ID
-	ineffectiveEntries error                  // entries for rules that the preset does not have
+	ruleNamesPromptingThroughShield []string // rules whose questions shield asks itself
+	name                            string
+	fingerprint                     string
+	rules                           rulefile.PolicyRuleLists
+	denyAndVerifyRules              ruleList // deny rules followed by verify rules; a rule applies if any effect touches a place that it names
+	allow                           ruleList
+	exemptions                      map[string][]exception // exceptions from heuristic rules, by the rule's ID
+	missingPresetRulesError         error                  // entries for rules that the preset does not have
 
 	layer       string    // name of the layer; "" for the highest
-	lowerLayers []*Policy // layers below, which can only make the policy stricter; see [Policy.Over]
+	lowerLayers []*Policy // layers below, which can only make the policy stricter; see [Policy.WithLowerLayers]
 }
 
-func newPolicy(name, fingerprint string, set rulefile.Set, opts Options) *Policy {
+func newPolicy(name, fingerprint string, set rulefile.PolicyRuleLists, opts Options) *Policy {
 	return &Policy{
-		name:               name,
-		fingerprint:        fingerprint,
-		rules:              set,
-		guardRules:         newRuleList(slices.Concat(set.Deny, set.Verify), opts.Vars, false),
-		allow:              newRuleList(set.Allow, opts.Vars, true),
-		rulesAskedByShield: presetOwnChannel,
+		name:                            name,
+		fingerprint:                     fingerprint,
+		rules:                           set,
+		denyAndVerifyRules:              newRuleList(slices.Concat(set.Deny, set.Verify), opts.Vars, false),
+		allow:                           newRuleList(set.Allow, opts.Vars, true),
+		ruleNamesPromptingThroughShield: presetOwnChannel,
 	}
 }
 
-// MustAskItself reports whether shield itself must ask the user about a case, even if the agent
+// MustPromptThroughShield reports whether shield itself must ask the user about a case, even if the agent
 // host could ask: a rule that asks is listed under own_channel in a policy file.
-func (p *Policy) MustAskItself(c *analysis.Case) bool {
+func (p *Policy) MustPromptThroughShield(c *analysis.ActionCase) bool {
 	for i := range c.EarlierSteps {
 		s := &c.EarlierSteps[i]
-		named := func(l *Policy) bool { return slices.Contains(l.rulesAskedByShield, s.Rule) }
+		named := func(l *Policy) bool { return slices.Contains(l.ruleNamesPromptingThroughShield, s.Rule) }
 		if s.Decision == verdict.Escalate && s.Rule != "" && (named(p) || slices.ContainsFunc(p.lowerLayers, named)) {
 			return true
 		}
@@ -83,10 +83,10 @@ func (p *Policy) MustAskItself(c *analysis.Case) bool {
 	return false
 }
 
-// DistinguishesBackups reports whether a rule of the policy treats files that shield backs up differently.
-func (p *Policy) DistinguishesBackups() bool {
+// HasBackedUpFileCriterion reports whether a rule of the policy treats files that shield backs up differently.
+func (p *Policy) HasBackedUpFileCriterion() bool {
 	return slices.ContainsFunc(slices.Concat(p.rules.Verify, p.rules.Deny), func(r rulefile.Rule) bool {
-		return r.Restorable == "kept" || slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool { return c.Restorable == "kept" })
+		return r.RestorableTrueFalseBackedUpOrAny == "kept" || slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool { return c.RestorableTrueFalseBackedUpOrAny == "kept" })
 	})
 }
 
@@ -94,7 +94,9 @@ func (p *Policy) DistinguishesBackups() bool {
 func (p *Policy) HasExceptionFor(cause string) bool {
 	return slices.ContainsFunc(p.rules.Verify, func(r rulefile.Rule) bool {
 		return slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool {
-			return slices.ContainsFunc(c.Facts, func(f rulefile.Fact) bool { return f.Name == "causes" && slices.Contains(f.Of, cause) })
+			return slices.ContainsFunc(c.Facts, func(f rulefile.EffectPropertyCriterion) bool {
+				return f.Name == "causes" && slices.Contains(f.AcceptedOrExcludedValues, cause)
+			})
 		})
 	})
 }
@@ -102,10 +104,10 @@ func (p *Policy) HasExceptionFor(cause string) bool {
 // Name returns the preset's or the file's name.
 func (p *Policy) Name() string { return p.name }
 
-// IneffectiveEntries returns an error that lists the policy file's entries without effect: they
+// MissingPresetRulesError returns an error that lists the policy file's entries without effect: they
 // name rules that the preset does not have. It returns nil if there are none. The rest of the
 // policy applies.
-func (p *Policy) IneffectiveEntries() error { return p.ineffectiveEntries }
+func (p *Policy) MissingPresetRulesError() error { return p.missingPresetRulesError }
 
 // Fingerprint returns "sha256:" and the hex digest of the effective rules. It
 // does not include the folders of [Options.Vars], which are configuration.
@@ -117,14 +119,14 @@ var noEffect effect.Effect
 // Judge decides a case: BLOCK by a deny rule, ESCALATE by a verify rule or if no rule matches, ALLOW by an
 // allow rule. If the condition of a rule fails, the verdict is BLOCK with error "policy". Of several layers
 // the strictest verdict counts.
-func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
+func (p *Policy) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, error) {
 	v, err := p.judgeLayer(ctx, c)
 	for _, l := range p.lowerLayers {
 		if err != nil || v.Decision == verdict.Block {
 			break
 		}
 		var below verdict.Verdict
-		if below, err = l.judgeLayer(ctx, c); isStricter(&below, &v) {
+		if below, err = l.judgeLayer(ctx, c); isLowerLayerStricter(&below, &v) {
 			v = below
 		}
 	}
@@ -132,22 +134,22 @@ func (p *Policy) Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, 
 }
 
 // judgeLayer decides a case by the rules of one layer.
-func (p *Policy) judgeLayer(ctx context.Context, c *analysis.Case) (verdict.Verdict, error) {
-	s := searchPool.Get().(*search)
+func (p *Policy) judgeLayer(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, error) {
+	s := searchPool.Get().(*ruleSearch)
 	s.ctx, s.judgedCase = ctx, c
 	defer func() {
-		*s = search{}
+		*s = ruleSearch{}
 		searchPool.Put(s)
 	}()
 	var f layerFindings
 	var err error
-	if f.denied, f.verified, err = p.matchGuards(s); err != nil {
-		return f.failedVerdict(c, err, p.guardRules.rules)
+	if f.denied, f.verified, err = p.matchDenyAndVerifyRules(s); err != nil {
+		return f.failedVerdict(c, err, p.denyAndVerifyRules.rules)
 	}
 	if list := f.verdictFindings(c); len(list) > 0 || p.layer != "" {
 		return weighFindings(c, list), nil
 	}
-	if f.allowed, err = p.allow.firstCovering(s); err != nil {
+	if f.allowed, err = p.allow.firstRuleMatchingAllEffects(s); err != nil {
 		return f.failedVerdict(c, err, p.allow.rules)
 	}
 	f.allowRulesMatched = true
@@ -156,7 +158,7 @@ func (p *Policy) judgeLayer(ctx context.Context, c *analysis.Case) (verdict.Verd
 
 // layerFindings are the matching rules of a layer for a case.
 type layerFindings struct {
-	denied, verified  listFinding
+	denied, verified  ruleListMatches
 	allowed           *rulefile.Rule // the allow rule that covers all effects
 	allowRulesMatched bool           // the allow rules were matched
 	failedRule        *rulefile.Rule // a rule whose evaluation failed
@@ -165,36 +167,36 @@ type layerFindings struct {
 
 // verdictFindings returns the findings that Tier 0 weighs, in the order of deny, verify and allow rules. It is empty if
 // the allow rules must be matched first.
-func (f *layerFindings) verdictFindings(c *analysis.Case) (list []verdict.Finding) {
+func (f *layerFindings) verdictFindings(c *analysis.ActionCase) (list []verdict.Finding) {
 	if f.failedRule != nil {
-		return []verdict.Finding{{Authority: verdict.NeverAllowed, Confidence: 1, Rule: f.failedRule.Name, Error: "policy",
+		return []verdict.Finding{{Authority: verdict.AuthorityNeverAllowed, Confidence: 1, Rule: f.failedRule.Name, Error: "policy",
 			Reasoning: "policy: rule " + f.failedRule.Name + " could not be evaluated, so the action is blocked: " + displayText(f.failure.Error()) + "; ask the user to correct the rule"}}
 	}
-	add := func(how string, ch matchedRule, who verdict.Authority, confidence float64, more string) {
-		if ch.rule != nil && who > verdict.NoApproval {
+	add := func(how string, ch matchedRule, who verdict.ApprovalAuthority, confidence float64, more string) {
+		if ch.rule != nil && who > verdict.AuthorityNotNeeded {
 			list = append(list, verdict.Finding{Authority: who, Confidence: confidence, Rule: ch.rule.Name, Reasoning: explainRule(how, ch.rule, ch.effect) + more})
 		}
 	}
-	add("deny", f.denied.certain, verdict.NeverAllowed, 1, "")
+	add("deny", f.denied.certain, verdict.AuthorityNeverAllowed, 1, "")
 	add("verify", f.verified.certain, verdict.AuthorityOfTier(f.verified.certain.tier()), 1, "")
 	add("verify", f.verified.possible, verdict.AuthorityOfTier(f.verified.possible.tier()), 0.7, possibleMatchAdvice(f.verified.possible.effect))
-	add("verify", f.denied.possible, verdict.Evaluator, 0.7, possibleMatchAdvice(f.denied.possible.effect))
-	higher := func(f verdict.Finding) bool { return f.Authority >= verdict.Evaluator }
+	add("verify", f.denied.possible, verdict.AuthorityEvaluator, 0.7, possibleMatchAdvice(f.denied.possible.effect))
+	higher := func(f verdict.Finding) bool { return f.Authority >= verdict.AuthorityEvaluator }
 	switch {
-	case c.Unexamined != "" && !slices.ContainsFunc(list, higher):
-		return []verdict.Finding{{Authority: verdict.Evaluator, Confidence: 1, Reasoning: "policy: shield could not examine part of the action: " + displayText(c.Unexamined) + "; split the action into smaller steps"}}
+	case c.UnexaminedReason != "" && !slices.ContainsFunc(list, higher):
+		return []verdict.Finding{{Authority: verdict.AuthorityEvaluator, Confidence: 1, Reasoning: "policy: shield could not examine part of the action: " + displayText(c.UnexaminedReason) + "; split the action into smaller steps"}}
 	case len(list) > 0 || !f.allowRulesMatched:
 	case f.allowed != nil:
-		return []verdict.Finding{{Authority: verdict.NoApproval, Confidence: 1, Rule: f.allowed.Name, Reasoning: explainRule("allow", f.allowed, nil), FixedReasoning: true}}
+		return []verdict.Finding{{Authority: verdict.AuthorityNotNeeded, Confidence: 1, Rule: f.allowed.Name, Reasoning: explainRule("allow", f.allowed, nil), ReasoningCannotLeakActionText: true}}
 	default:
-		return []verdict.Finding{{Authority: verdict.Classifier, Confidence: 0.7, Reasoning: "policy: no rule matches", FixedReasoning: true}}
+		return []verdict.Finding{{Authority: verdict.AuthorityClassifier, Confidence: 0.7, Reasoning: "policy: no rule matches", ReasoningCannotLeakActionText: true}}
 	}
 	return list
 }
 
 // weighFindings returns the decision of Tier 0 on the findings of a layer; without findings the verdict has no
 // decision.
-func weighFindings(c *analysis.Case, list []verdict.Finding) verdict.Verdict {
+func weighFindings(c *analysis.ActionCase, list []verdict.Finding) verdict.Verdict {
 	c.Evidence.AddFindings(list...)
 	if at := verdict.DecidingIndex(list...); at >= 0 {
 		return list[at].Verdict(0)
@@ -204,7 +206,7 @@ func weighFindings(c *analysis.Case, list []verdict.Finding) verdict.Verdict {
 
 // failedVerdict returns the verdict for a rule whose evaluation failed, or the error itself if it does not come from
 // a rule.
-func (f *layerFindings) failedVerdict(c *analysis.Case, err error, rules []rulefile.Rule) (verdict.Verdict, error) {
+func (f *layerFindings) failedVerdict(c *analysis.ActionCase, err error, rules []rulefile.Rule) (verdict.Verdict, error) {
 	var re *ruleError
 	if !errors.As(err, &re) {
 		return verdict.Verdict{}, err

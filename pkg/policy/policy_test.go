@@ -21,8 +21,8 @@ func mustLoad(t testing.TB, yaml string) *Policy {
 }
 
 // caseOf returns a case with hand-made effects.
-func caseOf(typ string, effects ...effect.Effect) *analysis.Case {
-	return &analysis.Case{Action: &action.Action{Type: typ}, Effects: effects}
+func caseOf(typ string, effects ...effect.Effect) *analysis.ActionCase {
+	return &analysis.ActionCase{Action: &action.Action{Type: typ}, Effects: effects}
 }
 
 func read(path string) effect.Effect  { return effect.Effect{Kind: effect.ReadFile, Path: path} }
@@ -30,7 +30,7 @@ func write(path string) effect.Effect { return effect.Effect{Kind: effect.WriteF
 func contact(host string) effect.Effect {
 	return effect.Effect{Kind: effect.HTTPRequest, URL: "https://" + host + "/", Host: host}
 }
-func unknown(e effect.Effect) effect.Effect { e.Pattern = true; return e }
+func unknown(e effect.Effect) effect.Effect { e.PathIsPattern = true; return e }
 func tree(e effect.Effect) effect.Effect    { e.Recursive = true; return e }
 
 var execute = effect.Effect{Kind: effect.Execute, Program: "cat", Class: effect.ReadOnly}
@@ -77,7 +77,7 @@ func TestJudge(t *testing.T) {
 	const workspace = "/work/app/"
 	tests := []struct {
 		name string
-		c    *analysis.Case
+		c    *analysis.ActionCase
 		want string
 	}{
 		{"covered read", caseOf("read_file", read(workspace+"a.go")), "ALLOW reads"},
@@ -116,8 +116,8 @@ func TestJudge(t *testing.T) {
 		{"no effects, type not named", caseOf("pong"), "ESCALATE 1 "},
 		{"no effects, rule with paths", caseOf("read_file"), "ESCALATE 1 "},
 		{"dynamic is never allowed", caseOf("ping", effect.Effect{Certainty: effect.Unknown}), "ESCALATE 1 "},
-		{"unexamined is never allowed", &analysis.Case{Action: &action.Action{Type: "ping"}, Unexamined: "too long"}, "ESCALATE 2 "},
-		{"unexamined does not hide a deny", &analysis.Case{Action: &action.Action{Type: "x"}, Effects: []effect.Effect{read("/root/.ssh/k")}, Unexamined: "too long"}, "BLOCK keys"},
+		{"unexamined is never allowed", &analysis.ActionCase{Action: &action.Action{Type: "ping"}, UnexaminedReason: "too long"}, "ESCALATE 2 "},
+		{"unexamined does not hide a deny", &analysis.ActionCase{Action: &action.Action{Type: "x"}, Effects: []effect.Effect{read("/root/.ssh/k")}, UnexaminedReason: "too long"}, "BLOCK keys"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -143,7 +143,7 @@ allow:
   - {name: read, action_types: [read_file], paths: [/srv/**], except: {paths: ["**/*.secret"]}}
   - {name: note, action_types: [memory_write], content: ['^approved']}
 `)
-	note := func(content string) *analysis.Case {
+	note := func(content string) *analysis.ActionCase {
 		raw := `{"type":"memory_write","payload":{"content":"` + content + `"}}`
 		a, err := action.Parse([]byte(raw))
 		if err != nil {
@@ -151,14 +151,14 @@ allow:
 		}
 		return testAnalyzer.Case(a)
 	}
-	fetch := func(path, host string) *analysis.Case {
+	fetch := func(path, host string) *analysis.ActionCase {
 		e := contact(host)
 		e.Kind, e.Path = effect.WriteFile, path
 		return caseOf("download_file", e)
 	}
 	tests := []struct {
 		name string
-		c    *analysis.Case
+		c    *analysis.ActionCase
 		want string
 	}{
 		{"an exception for paths is none for programs", caseOf("x", execute), "ESCALATE 2 programs"},
@@ -269,7 +269,7 @@ func TestPartOfAName(t *testing.T) {
 		{Kind: effect.DeleteFile, Path: "/home/me/**"}:                  "ESCALATE 2",
 		{Kind: effect.DeleteFile, Path: "/home/me/**", Recursive: true}: "BLOCK ",
 	} {
-		e.Pattern = true
+		e.PathIsPattern = true
 		v, err := p.Judge(t.Context(), caseOf("execute_command", *e))
 		if got := short(v); err != nil || !strings.HasPrefix(got, want) {
 			t.Errorf("%s %s: %s, %v, want %s", e.Kind, e.Path, got, err, want)
@@ -284,7 +284,7 @@ func TestEmptyingAFolder(t *testing.T) {
 		"/home/me/*": verdict.Block, "/*": verdict.Block, "/**": verdict.Block, "/etc/*": verdict.Block,
 		"/home/me/build/*": verdict.Escalate, "/etc/*.bak": verdict.Escalate,
 	} {
-		e := effect.Effect{Kind: effect.DeleteDirectory, Path: path, Pattern: true, Recursive: true}
+		e := effect.Effect{Kind: effect.DeleteDirectory, Path: path, PathIsPattern: true, Recursive: true}
 		v, err := p.Judge(t.Context(), caseOf("execute_command", e))
 		if err != nil || v.Decision != want {
 			t.Errorf("rm -rf %s: %v, %v, want %v", path, v.Decision, err, want)
@@ -350,7 +350,7 @@ func TestWhenOperandIsBounded(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, "allow:\n- {name: cond, action_types: [ping], when: 'true'}\n")
 	c := caseOf("ping")
-	c.Action.Raw = []byte(strings.Repeat(" ", whenMaxBytes+1))
+	c.Action.Raw = []byte(strings.Repeat(" ", maxConditionInputBytes+1))
 	v, err := p.Judge(t.Context(), c)
 	if err != nil || v.Decision != verdict.Block || v.Error != "policy" {
 		t.Errorf("%v %q, %v; want BLOCK policy", v.Decision, v.Error, err)

@@ -14,12 +14,12 @@ import (
 // A preset is a policy that is part of shield, generated from policies/*.yaml. Its lists are indices into
 // presetRules.
 type preset struct {
-	name                string
-	deny, verify, allow []uint16
-	fingerprint         string
+	name                                                 string
+	denyRuleIndexes, verifyRuleIndexes, allowRuleIndexes []uint16
+	fingerprint                                          string
 }
 
-func (p preset) ruleLists() rulefile.Set {
+func (p preset) ruleLists() rulefile.PolicyRuleLists {
 	pick := func(list []uint16) []rulefile.Rule {
 		out := make([]rulefile.Rule, len(list))
 		for i, n := range list {
@@ -27,7 +27,7 @@ func (p preset) ruleLists() rulefile.Set {
 		}
 		return out
 	}
-	return rulefile.Set{Deny: pick(p.deny), Verify: pick(p.verify), Allow: pick(p.allow)}
+	return rulefile.PolicyRuleLists{Deny: pick(p.denyRuleIndexes), Verify: pick(p.verifyRuleIndexes), Allow: pick(p.allowRuleIndexes)}
 }
 
 func presetNamed(name string) (*preset, bool) {
@@ -62,7 +62,7 @@ func ShippedReason(rule string) (reason string, ok bool) {
 func Preset(name string, opts Options) (*Policy, error) {
 	p, ok := presetNamed(name)
 	if !ok {
-		return nil, fmt.Errorf("unknown preset %s%s (the presets are %s)", yamlfile.Quote(name), suggest.Question(name, Presets()), strings.Join(Presets(), ", "))
+		return nil, fmt.Errorf("unknown preset %s%s (the presets are %s)", yamlfile.Quote(name), suggest.DidYouMeanSuffix(name, Presets()), strings.Join(Presets(), ", "))
 	}
 	opts.Vars = opts.variableFolders()
 	return newPolicy(name, p.fingerprint, p.ruleLists(), opts), nil

@@ -7,30 +7,30 @@ import "github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 // presets are the policies that shield ships.
 var presets = [...]preset{
 	{name: "default",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
-		verify:      []uint16{22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55},
-		allow:       []uint16{56, 57, 58},
-		fingerprint: "sha256:11daf92a08e81a91c75f9422d46c8a40d080140b25bacbeb5932fbf79584af12"},
+		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
+		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55},
+		allowRuleIndexes:  []uint16{56, 57, 58},
+		fingerprint:       "sha256:11daf92a08e81a91c75f9422d46c8a40d080140b25bacbeb5932fbf79584af12"},
 	{name: "strict",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
-		verify:      []uint16{59, 60, 61, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 62, 63, 64, 65, 66, 67},
-		allow:       []uint16{56, 57, 58},
-		fingerprint: "sha256:61c98642906e1659d746439d1966d5c211cfb34ddd8579d34b3fcceb6268e859"},
+		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
+		verifyRuleIndexes: []uint16{59, 60, 61, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 62, 63, 64, 65, 66, 67},
+		allowRuleIndexes:  []uint16{56, 57, 58},
+		fingerprint:       "sha256:61c98642906e1659d746439d1966d5c211cfb34ddd8579d34b3fcceb6268e859"},
 	{name: "permissive",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
-		verify:      []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 71, 72},
-		allow:       []uint16{56, 57, 58, 73},
-		fingerprint: "sha256:044c5a2ac0cfecbaea2617de923b3de39356335fb84bc3f08fb2e94fc253e5b7"},
+		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
+		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 71, 72},
+		allowRuleIndexes:  []uint16{56, 57, 58, 73},
+		fingerprint:       "sha256:044c5a2ac0cfecbaea2617de923b3de39356335fb84bc3f08fb2e94fc253e5b7"},
 	{name: "offline",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
-		verify:      []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
-		allow:       []uint16{56, 57, 58},
-		fingerprint: "sha256:1a6323664a37a37fd4a9b4e1dde2d1d5c16719308cfcd943320b1e70981ae7d2"},
+		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
+		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
+		allowRuleIndexes:  []uint16{56, 57, 58},
+		fingerprint:       "sha256:1a6323664a37a37fd4a9b4e1dde2d1d5c16719308cfcd943320b1e70981ae7d2"},
 	{name: "assisted",
-		deny:        []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
-		verify:      []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
-		allow:       []uint16{56, 57, 58},
-		fingerprint: "sha256:1a6323664a37a37fd4a9b4e1dde2d1d5c16719308cfcd943320b1e70981ae7d2 assisted"},
+		denyRuleIndexes:   []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21},
+		verifyRuleIndexes: []uint16{22, 23, 24, 25, 26, 27, 28, 29, 68, 31, 32, 33, 34, 35, 69, 70, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 74, 75, 76, 77, 78, 79, 80, 81},
+		allowRuleIndexes:  []uint16{56, 57, 58},
+		fingerprint:       "sha256:1a6323664a37a37fd4a9b4e1dde2d1d5c16719308cfcd943320b1e70981ae7d2 assisted"},
 }
 
 // coreRules are the rules of policies/core.yaml.
@@ -45,7 +45,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "wipe_system",
 		Reason: "deletes a system, home or user folder; name the individual files inside the workspace instead",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"delete_directory",
 				"delete_file",
 				"move_file",
@@ -137,7 +137,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "shield_files",
 		Reason: "the agent may not read or change shield's configuration, keys, state or log; ask the user, or run 'shield status'",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 				"write_file",
 				"delete_file",
@@ -161,7 +161,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "host_transcripts",
 		Reason: "the agent may not write or delete a host's transcripts, which record what the user said; ask the user to do it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"delete_file",
 				"delete_directory",
@@ -196,7 +196,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "shield_policy",
 		Reason: "the agent may not read or change the active policy; ask the user to change it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 				"write_file",
 				"delete_file",
@@ -214,7 +214,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "shield_way",
 		Reason: "a file at this path can change which settings shield reads; ask the user to make this change",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"delete_file",
 				"delete_directory",
@@ -230,7 +230,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "shield_answers",
 		Reason: "the agent may not answer, clear, repair, stop, try out or reconfigure shield or another guard; ask the user to do it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"change_guard",
 			},
 		},
@@ -239,7 +239,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "shield_mounts",
 		Reason: "a mount at this path can hide or expose shield's files; ask the user to mount the file system",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"change_system",
 			},
 			Paths: []string{
@@ -258,7 +258,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "shield_program",
 		Reason: "the agent may not change shield's program, the files that it loads or the programs that it asks; ask the user to update them",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"delete_file",
 				"delete_directory",
@@ -275,7 +275,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "shield_name",
 		Reason: "a program of this name on PATH runs instead of shield, its hook or the agent's host (PATH hijack); ask the user to install it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 			},
 			Paths: []string{
@@ -298,8 +298,8 @@ var presetRules = [...]rulefile.Rule{
 				"/bin/*",
 				"/sbin/*",
 			},
-			Facts: []rulefile.Fact{
-				{Name: "names", Of: []string{"shield", "timeout", "gtimeout", "sh", "agy", "amp", "antigravity", "claude", "cline", "codex", "copilot", "code", "crush", "cursor", "cursor-agent", "droid", "gemini", "goose", "kiro", "kiro-cli", "openclaw", "opencode", "pi", "qwen", "windsurf"}},
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "names", AcceptedOrExcludedValues: []string{"shield", "timeout", "gtimeout", "sh", "agy", "amp", "antigravity", "claude", "cline", "codex", "copilot", "code", "crush", "cursor", "cursor-agent", "droid", "gemini", "goose", "kiro", "kiro-cli", "openclaw", "opencode", "pi", "qwen", "windsurf"}},
 			},
 		},
 	},
@@ -307,7 +307,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "shield_cache",
 		Reason: "the agent may not change code in shield's cache folder; to refresh the cache, delete the folder, and shield fills it again",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"move_file",
 				"change_permissions",
@@ -322,7 +322,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "shield_cache_parent",
 		Reason: "a link, file or folder at this path can replace the library that shield loads; ask the user to do it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"persist",
 			},
@@ -373,7 +373,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "credential_files",
 		Reason: "reads a credential file into the transcript; let the user run the command, or use a tool that is already signed in",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 			},
 			Paths: []string{
@@ -634,14 +634,14 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Types: []string{
+				ActionTypesAndEffectKinds: []string{
 					"execute_command",
 				},
 				Paths: []string{
 					"~/.ssh/*",
 				},
-				Facts: []rulefile.Fact{
-					{Name: "causes", Of: []string{"unshown"}},
+				Facts: []rulefile.EffectPropertyCriterion{
+					{Name: "causes", AcceptedOrExcludedValues: []string{"unshown"}},
 				},
 			},
 		},
@@ -650,7 +650,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "browser_data",
 		Reason: "a browser profile contains session cookies and passwords; ask the user for the one value that is needed",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 				"write_file",
 				"delete_file",
@@ -696,7 +696,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "wallets",
 		Reason: "a cryptocurrency wallet contains private keys; ask the user to handle it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 				"write_file",
 				"delete_file",
@@ -741,7 +741,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "system_secrets",
 		Reason: "reads a system secret (password hashes, host keys): credential access; let the user look up what you need",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 			},
 			Paths: []string{
@@ -802,7 +802,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "system_files",
 		Reason: "changes accounts, privileges, the kernel or the boot of this machine; describe the change and let the user make it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"delete_file",
 				"delete_directory",
@@ -887,7 +887,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "disks",
 		Reason: "writes to a raw disk: destroys its file systems; write to a file inside the workspace",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"delete_file",
 				"move_file",
@@ -935,7 +935,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "agent_settings",
 		Reason: "changes agent settings, which control permissions and hooks; ask the user to change them",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"delete_file",
 				"delete_directory",
@@ -1075,7 +1075,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "agent_internals",
 		Reason: "the agent's internal directory is off limits to the agent; ask the user",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 				"list_directory",
 				"search_files",
@@ -1094,17 +1094,17 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "sends_seen_values",
 		Reason: "sends a credential from this session to another host: credential exfiltration; send the credential only to the service that issued it, in a header or option",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"send_secret",
 			},
-			Session: rulefile.Session{Labels: []string(nil), After: []string(nil), Within: 0, Actions: 0, Flow: "true"},
+			Session: rulefile.Session{Labels: []string(nil), EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValueTrueFalseOrAny: "true"},
 		},
 	},
 	{
 		Name:   "remote_shell",
 		Reason: "reverse shell: another machine controls this one; use an ssh connection that the user has set up",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"remote_shell",
 			},
 		},
@@ -1113,12 +1113,12 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "force_push_main",
 		Reason: "force push overwrites commits that other people may have pulled; ask the user, or push to your own branch",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"execute",
 			},
-			Facts: []rulefile.Fact{
-				{Name: "programs", Of: []string{"git"}},
-				{Name: "args", Of: []string{"(?ms)^push$.*^(-[a-zA-Z]*f|--force|\\+).*^(\\+?([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*)|--all)$", "(?ms)^push$.*^(([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*)|--all)$.*^(-[a-zA-Z]*f|--force|\\+)", "(?ms)^push$.*^(--mirror|(\\+|--force\\S*[:/=])([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*))$"}},
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "programs", AcceptedOrExcludedValues: []string{"git"}},
+				{Name: "args", AcceptedOrExcludedValues: []string{"(?ms)^push$.*^(-[a-zA-Z]*f|--force|\\+).*^(\\+?([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*)|--all)$", "(?ms)^push$.*^(([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*)|--all)$.*^(-[a-zA-Z]*f|--force|\\+)", "(?ms)^push$.*^(--mirror|(\\+|--force\\S*[:/=])([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*))$"}},
 			},
 		},
 		Tier: 3,
@@ -1127,11 +1127,11 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "sandbox_off",
 		Reason: "runs outside the host's sandbox, with access to files and networks that the sandbox blocks; run it in the sandbox, or ask the user to approve this command",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"change_privilege",
 			},
-			Facts: []rulefile.Fact{
-				{Name: "causes", Of: []string{"unboxed"}},
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "causes", AcceptedOrExcludedValues: []string{"unboxed"}},
 			},
 		},
 		Tier: 3,
@@ -1140,11 +1140,11 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "sends_after_secrets",
 		Reason: "this session read credentials, and this sends data to a host that is not trusted; say what is sent, and let the user confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"send_data",
 			},
-			Trusted: "false",
-			Session: rulefile.Session{Labels: []string{"secret"}, After: []string(nil), Within: 0, Actions: 0, Flow: ""},
+			TrustedTrueFalseOrAny: "false",
+			Session:               rulefile.Session{Labels: []string{"secret"}, EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValueTrueFalseOrAny: ""},
 		},
 		Tier: 3,
 		Except: []rulefile.Criteria{
@@ -1173,12 +1173,12 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "sends_private_after_foreign_text",
 		Reason: "this session read untrusted text and private data, and this sends data out: possible prompt injection; say what is sent to which host or person, and let the user confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"send_data",
 				"send_message",
 			},
-			Trusted: "false",
-			Session: rulefile.Session{Labels: []string{"untrusted+private", "untrusted+secret"}, After: []string(nil), Within: 0, Actions: 0, Flow: ""},
+			TrustedTrueFalseOrAny: "false",
+			Session:               rulefile.Session{Labels: []string{"untrusted+private", "untrusted+secret"}, EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValueTrueFalseOrAny: ""},
 		},
 		Tier: 3,
 		Except: []rulefile.Criteria{
@@ -1207,7 +1207,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "agent_identity",
 		Reason: "changes agent instructions, which apply to every later session; ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"delete_file",
 				"move_file",
@@ -1305,7 +1305,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "starts_later",
 		Reason: "writes a start-up file, hook or service that runs code later (persistence); let the user install it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"persist",
 				"move_file",
@@ -1432,7 +1432,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "login_settings",
 		Reason: "changes login or resource limits of this machine (PAM, sshd, limits); let the user make the change",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"delete_file",
 				"delete_directory",
@@ -1452,7 +1452,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "git_history",
 		Reason: "deletes or moves the repository's .git directory: its history is lost; make a copy first, or let the user decide",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"delete_directory",
 				"delete_file",
 				"move_file",
@@ -1476,7 +1476,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "system_changes",
 		Reason: "changes a system directory; write inside the workspace, or let the user install it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"delete_file",
 				"delete_directory",
@@ -1547,7 +1547,7 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Types: []string{
+				ActionTypesAndEffectKinds: []string{
 					"delete_file",
 					"delete_directory",
 					"create_directory",
@@ -1557,7 +1557,7 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Types: []string{
+				ActionTypesAndEffectKinds: []string{
 					"create_directory",
 				},
 				Paths: []string{
@@ -1574,7 +1574,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "raw_disks",
 		Reason: "reads a raw disk, bypassing file permissions; read the files that are needed",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 			},
 			Paths: []string{
@@ -1612,8 +1612,8 @@ var presetRules = [...]rulefile.Rule{
 				"//device/physicaldrive*/**",
 				"//device/harddisk*/**",
 			},
-			Facts: []rulefile.Fact{
-				{Name: "classes", Of: []string{"readonly", "local-write", "network"}},
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "classes", AcceptedOrExcludedValues: []string{"readonly", "local-write", "network"}},
 			},
 		},
 		Tier: 2,
@@ -1630,7 +1630,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "credential_changes",
 		Reason: "changes a credential file (keys, sign-ins); use the tool that manages it, or let the user do it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"delete_file",
 				"delete_directory",
@@ -1675,7 +1675,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "secret_names",
 		Reason: "a file of this name usually contains credentials; ask the user for the one value that is needed",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 			},
 			Paths: []string{
@@ -1815,15 +1815,15 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Types: []string{
+				ActionTypesAndEffectKinds: []string{
 					"execute_command",
 				},
 				Paths: []string{
 					"$WORKSPACE/**/.env",
 					"$WORKSPACE/**/.env.*",
 				},
-				Facts: []rulefile.Fact{
-					{Name: "causes", Of: []string{"unshown"}},
+				Facts: []rulefile.EffectPropertyCriterion{
+					{Name: "causes", AcceptedOrExcludedValues: []string{"unshown"}},
 				},
 			},
 		},
@@ -1832,7 +1832,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "kept_passwords",
 		Reason: "a file of this name usually contains passwords; ask the user for the one that is needed",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 			},
 			Paths: []string{
@@ -1900,7 +1900,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "private_messages",
 		Reason: "mail and chat data are private; ask the user for the one message that is needed",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 			},
 			Paths: []string{
@@ -1953,7 +1953,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "cannot_be_undone",
 		Reason: "destroys data that cannot be recovered; name the data and let the user confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"destroy",
 			},
 		},
@@ -1963,12 +1963,12 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "changes_elsewhere",
 		Reason: "deletes or overwrites a remote resource, or changes its access or protection; name the resource and let the user confirm, or use a test environment",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"change_remote",
 			},
-			Trusted: "false",
-			Facts: []rulefile.Fact{
-				{Name: "causes", Of: []string{"destroys", "grants", "exposes", "weakens"}},
+			TrustedTrueFalseOrAny: "false",
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "causes", AcceptedOrExcludedValues: []string{"destroys", "grants", "exposes", "weakens"}},
 			},
 		},
 		Tier: 2,
@@ -1977,12 +1977,12 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "redirects",
 		Reason: "changes the host that packages, images, DNS names or data come from or are sent to; keep the configured host, or name the new host and let the user confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"change_remote",
 			},
-			Trusted: "false",
-			Facts: []rulefile.Fact{
-				{Name: "causes", Of: []string{"redirects"}},
+			TrustedTrueFalseOrAny: "false",
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "causes", AcceptedOrExcludedValues: []string{"redirects"}},
 			},
 		},
 		Tier: 2,
@@ -1991,12 +1991,12 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "runs_on_a_server",
 		Reason: "makes a database or another server run commands, load code or read files of its machine; use the server's everyday commands, or let the user confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"change_remote",
 			},
-			Trusted: "false",
-			Facts: []rulefile.Fact{
-				{Name: "causes", Of: []string{"runs"}},
+			TrustedTrueFalseOrAny: "false",
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "causes", AcceptedOrExcludedValues: []string{"runs"}},
 			},
 		},
 		Tier: 2,
@@ -2005,7 +2005,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "runs_foreign_code",
 		Reason: "runs downloaded or decoded code without review (remote code execution); save it to a file, read it, then run it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"run_download",
 				"run_decoded",
 			},
@@ -2016,12 +2016,12 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "runs_fetched_files",
 		Reason: "runs files that were just downloaded or decoded, without review; read them first, then run the program in a separate step",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"run_code",
 			},
-			Facts: []rulefile.Fact{
-				{Name: "causes", Of: []string{"!later"}},
-				{Name: "labels", Of: []string{"!untrusted"}},
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "causes", AcceptedOrExcludedValues: []string{"!later"}},
+				{Name: "labels", AcceptedOrExcludedValues: []string{"!untrusted"}},
 			},
 		},
 		Tier: 2,
@@ -2030,14 +2030,14 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "runs_cloned_files",
 		Reason: "builds or runs a repository cloned from an untrusted account: its build scripts run; let the user confirm, or let the user add the account to 'trusted.hosts'",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"run_code",
 			},
-			Facts: []rulefile.Fact{
-				{Name: "causes", Of: []string{"!later"}},
-				{Name: "labels", Of: []string{"untrusted"}},
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "causes", AcceptedOrExcludedValues: []string{"!later"}},
+				{Name: "labels", AcceptedOrExcludedValues: []string{"untrusted"}},
 			},
-			Session: rulefile.Session{Labels: []string{"untrusted"}, After: []string(nil), Within: 0, Actions: 0, Flow: ""},
+			Session: rulefile.Session{Labels: []string{"untrusted"}, EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValueTrueFalseOrAny: ""},
 		},
 		Tier: 2,
 	},
@@ -2045,11 +2045,11 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "writes_foreign_code",
 		Reason: "writes a script that runs code from the network, sends secrets or deletes files outside the workspace; remove that part, or ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"run_code",
 			},
-			Facts: []rulefile.Fact{
-				{Name: "causes", Of: []string{"later"}},
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "causes", AcceptedOrExcludedValues: []string{"later"}},
 			},
 		},
 		Tier: 2,
@@ -2058,7 +2058,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "sends_secrets",
 		Reason: "sends credentials to another host: credential exfiltration; let the user run it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"send_secret",
 			},
 		},
@@ -2068,7 +2068,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "shows_secrets",
 		Reason: "prints credentials into the transcript; use a tool that is already signed in, or pass the value without printing it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_secret",
 			},
 		},
@@ -2078,11 +2078,11 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "hands_on_credentials",
 		Reason: "sends or stores text that looks like a credential; write where it is kept, not its value",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"send_data",
 			},
-			Facts: []rulefile.Fact{
-				{Name: "labels", Of: []string{"credential"}},
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "labels", AcceptedOrExcludedValues: []string{"credential"}},
 			},
 		},
 		Tier: 2,
@@ -2101,7 +2101,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "watches_the_user",
 		Reason: "reads the clipboard, screen, camera, keystrokes or another process's memory; ask the user for what is needed",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_private",
 			},
 		},
@@ -2111,7 +2111,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "schedules",
 		Reason: "schedules an action that runs later, unattended; let the user confirm it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"create_schedule",
 				"update_schedule",
 			},
@@ -2122,7 +2122,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_remote_changes",
 		Reason: "changes a remote resource; name it, and ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"change_remote",
 				"git_push",
 			},
@@ -2133,7 +2133,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_moves",
 		Reason: "moves files; ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"move_file",
 				"move_directory",
 			},
@@ -2141,7 +2141,7 @@ var presetRules = [...]rulefile.Rule{
 		Tier: 2,
 		Except: []rulefile.Criteria{
 			{
-				Types: []string{
+				ActionTypesAndEffectKinds: []string{
 					"execute_command",
 				},
 				Paths: []string{
@@ -2463,7 +2463,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_external_communication",
 		Reason: "sends data to another person or host; name the recipient, and leave private data out",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"send_message",
 				"send_email",
 				"http_request",
@@ -2472,7 +2472,7 @@ var presetRules = [...]rulefile.Rule{
 		Tier: 2,
 		Except: []rulefile.Criteria{
 			{
-				Types: []string{
+				ActionTypesAndEffectKinds: []string{
 					"http_request",
 				},
 				Hosts: []string{
@@ -2488,14 +2488,14 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_file_writes",
 		Reason: "changes a file; ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 			},
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
 			{
-				Types: []string{
+				ActionTypesAndEffectKinds: []string{
 					"execute_command",
 				},
 				Paths: []string{
@@ -2824,7 +2824,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_destructive_file_ops",
 		Reason: "deletes files; name them, and ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"delete_file",
 				"delete_directory",
 			},
@@ -2835,7 +2835,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_system_changes",
 		Reason: "changes services, packages, accounts or privileges of this machine; ask the user to do it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"change_system",
 				"change_privilege",
 			},
@@ -2846,10 +2846,10 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_uploads",
 		Reason: "sends local data to another host; say what is sent, where and why",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"send_data",
 			},
-			Trusted: "false",
+			TrustedTrueFalseOrAny: "false",
 		},
 		Tier: 2,
 	},
@@ -2857,7 +2857,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "workspace_reads",
 		Reason: "reads inside the workspace",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 				"list_directory",
 				"search_files",
@@ -2871,7 +2871,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "library_reads",
 		Reason: "reads source and documentation of installed software",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 				"list_directory",
 				"search_files",
@@ -2944,7 +2944,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "no_effect",
 		Reason: "reads the agent's own notes or plans",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"memory_search",
 				"list_schedule",
 				"read_schedule",
@@ -2955,7 +2955,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "person_decides_communication",
 		Reason: "sends data to another person or host; ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"send_message",
 				"send_email",
 				"send_secret",
@@ -2967,10 +2967,10 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "person_decides_uploads",
 		Reason: "sends local data to another host; ask the user to confirm what is sent where",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"send_data",
 			},
-			Trusted: "false",
+			TrustedTrueFalseOrAny: "false",
 		},
 		Tier: 3,
 	},
@@ -2978,7 +2978,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "person_decides_start_up",
 		Reason: "installs something that runs later (persistence), or changes permissions; ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"persist",
 				"change_privilege",
 				"create_schedule",
@@ -3001,11 +3001,11 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_fetched_code",
 		Reason: "runs files that were just downloaded; read them first",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"run_code",
 			},
-			Facts: []rulefile.Fact{
-				{Name: "labels", Of: []string{"untrusted"}},
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "labels", AcceptedOrExcludedValues: []string{"untrusted"}},
 			},
 		},
 		Tier: 2,
@@ -3014,7 +3014,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_network",
 		Reason: "contacts another host; say which one and why",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"http_request",
 				"connect",
 				"listen",
@@ -3032,7 +3032,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_changes",
 		Reason: "changes, moves or deletes files; ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"copy_file",
 				"delete_file",
@@ -3050,7 +3050,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_outside_reads",
 		Reason: "reads outside the workspace; ask the user to copy the file into it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"read_file",
 				"list_directory",
 				"search_files",
@@ -3094,7 +3094,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_system",
 		Reason: "changes this machine, its processes or a remote resource; ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"change_system",
 				"stop_process",
 				"run_input",
@@ -3106,7 +3106,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_unresolved",
 		Reason: "depends on a value that is known only at run time; write the value in full",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"dynamic",
 			},
 		},
@@ -3116,7 +3116,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "system_changes",
 		Reason: "changes a system directory; write inside the workspace, or let the user install it",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"delete_file",
 				"delete_directory",
@@ -3187,7 +3187,7 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Types: []string{
+				ActionTypesAndEffectKinds: []string{
 					"delete_file",
 					"delete_directory",
 					"create_directory",
@@ -3197,7 +3197,7 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Types: []string{
+				ActionTypesAndEffectKinds: []string{
 					"create_directory",
 				},
 				Paths: []string{
@@ -3209,8 +3209,8 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Facts: []rulefile.Fact{
-					{Name: "causes", Of: []string{"contained"}},
+				Facts: []rulefile.EffectPropertyCriterion{
+					{Name: "causes", AcceptedOrExcludedValues: []string{"contained"}},
 				},
 			},
 		},
@@ -3219,14 +3219,14 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "cannot_be_undone",
 		Reason: "destroys data that cannot be recovered; name the data and let the user confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"destroy",
 			},
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
 			{
-				Restorable: "kept",
+				RestorableTrueFalseBackedUpOrAny: "kept",
 			},
 		},
 	},
@@ -3234,18 +3234,18 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "changes_elsewhere",
 		Reason: "deletes or overwrites a remote resource, or changes its access or protection; name the resource and let the user confirm, or use a test environment",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"change_remote",
 			},
-			Trusted: "false",
-			Facts: []rulefile.Fact{
-				{Name: "causes", Of: []string{"destroys", "grants", "exposes", "weakens"}},
+			TrustedTrueFalseOrAny: "false",
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "causes", AcceptedOrExcludedValues: []string{"destroys", "grants", "exposes", "weakens"}},
 			},
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
 			{
-				Restorable: "kept",
+				RestorableTrueFalseBackedUpOrAny: "kept",
 			},
 		},
 	},
@@ -3253,7 +3253,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_outside_deletes",
 		Reason: "deletes files outside the workspace; name them, and ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"delete_file",
 				"delete_directory",
 				"move_file",
@@ -3271,8 +3271,8 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Facts: []rulefile.Fact{
-					{Name: "causes", Of: []string{"contained"}},
+				Facts: []rulefile.EffectPropertyCriterion{
+					{Name: "causes", AcceptedOrExcludedValues: []string{"contained"}},
 				},
 			},
 		},
@@ -3281,7 +3281,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "evaluate_sends",
 		Reason: "sends a message to other people; ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"send_email",
 				"send_message",
 			},
@@ -3292,7 +3292,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "workspace_writes",
 		Reason: "writes inside the workspace",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 				"create_directory",
 				"copy_file",
@@ -3309,10 +3309,10 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "ask_before_sending",
 		Reason: "sends a message to other people; ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"send_message",
 			},
-			Trusted: "false",
+			TrustedTrueFalseOrAny: "false",
 		},
 		Tier: 2,
 	},
@@ -3320,10 +3320,10 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "ask_before_uploading",
 		Reason: "sends local data to another host; say what is sent where, and ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"send_data",
 			},
-			Trusted: "false",
+			TrustedTrueFalseOrAny: "false",
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
@@ -3352,16 +3352,16 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "ask_after_foreign_text",
 		Reason: "this session read untrusted text, which may have caused this (prompt injection); ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"change_remote",
 				"persist",
 			},
-			Session: rulefile.Session{Labels: []string{"untrusted"}, After: []string(nil), Within: 0, Actions: 0, Flow: ""},
+			Session: rulefile.Session{Labels: []string{"untrusted"}, EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValueTrueFalseOrAny: ""},
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
 			{
-				Types: []string{
+				ActionTypesAndEffectKinds: []string{
 					"persist",
 				},
 				Paths: []string{
@@ -3369,11 +3369,11 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Types: []string{
+				ActionTypesAndEffectKinds: []string{
 					"change_remote",
 				},
-				Facts: []rulefile.Fact{
-					{Name: "causes", Of: []string{"!destroys"}},
+				Facts: []rulefile.EffectPropertyCriterion{
+					{Name: "causes", AcceptedOrExcludedValues: []string{"!destroys"}},
 				},
 			},
 		},
@@ -3382,11 +3382,11 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "ask_before_changing_by_request",
 		Reason: "sends a request that may change data on another host; use a plain GET request, or ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"http_request",
 			},
-			Facts: []rulefile.Fact{
-				{Name: "verbs", Of: []string{"change"}},
+			Facts: []rulefile.EffectPropertyCriterion{
+				{Name: "verbs", AcceptedOrExcludedValues: []string{"change"}},
 			},
 		},
 		Tier: 2,
@@ -3405,7 +3405,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "ask_before_serving",
 		Reason: "listens on an address that other machines can reach; listen on 127.0.0.1, or ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"listen",
 			},
 		},
@@ -3425,11 +3425,11 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "ask_before_deleting",
 		Reason: "deletes files that neither a rebuild nor the last commit can restore; to clean up, delete the build directory itself, or ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"delete_file",
 				"delete_directory",
 			},
-			Restorable: "false",
+			RestorableTrueFalseBackedUpOrAny: "false",
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
@@ -3746,11 +3746,11 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Restorable: "kept",
+				RestorableTrueFalseBackedUpOrAny: "kept",
 			},
 			{
-				Facts: []rulefile.Fact{
-					{Name: "causes", Of: []string{"contained"}},
+				Facts: []rulefile.EffectPropertyCriterion{
+					{Name: "causes", AcceptedOrExcludedValues: []string{"contained"}},
 				},
 			},
 		},
@@ -3759,7 +3759,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "ask_before_changing_documents",
 		Reason: "changes the user's documents, pictures or mounted disks; write inside the workspace, or ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"write_file",
 			},
 			Paths: []string{
@@ -3792,7 +3792,7 @@ var presetRules = [...]rulefile.Rule{
 		Name:   "ask_before_moving_away",
 		Reason: "moves files out of the workspace, or between places outside it; ask the user to confirm",
 		Criteria: rulefile.Criteria{
-			Types: []string{
+			ActionTypesAndEffectKinds: []string{
 				"move_file",
 				"move_directory",
 			},
@@ -3809,8 +3809,8 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Facts: []rulefile.Fact{
-					{Name: "causes", Of: []string{"contained"}},
+				Facts: []rulefile.EffectPropertyCriterion{
+					{Name: "causes", AcceptedOrExcludedValues: []string{"contained"}},
 				},
 			},
 		},

@@ -14,10 +14,10 @@ import (
 type hidingDegree uint8
 
 const (
-	hidesNone             hidingDegree = iota
-	hidesAllButExceptions              // all except the exceptions of the earlier rule
-	hidesKnownPaths                    // all except partly unknown paths
-	hidesAll                           // all
+	hidesNone                hidingDegree = iota
+	hidesAllButOwnExceptions              // all except the exceptions of the earlier rule
+	hidesKnownPaths                       // all except partly unknown paths
+	hidesAll                              // all
 )
 
 // reportUnreachable reports rules that never apply because earlier rules match everything that they match: earlier rules
@@ -29,7 +29,7 @@ func (l *linter) reportUnreachable(list, name string) {
 		return
 	}
 	r := &l.rulesOf(list)[at]
-	types := slices.DeleteFunc(slices.Clone(r.Types), func(t string) bool { return canonicalType(t) != t })
+	types := slices.DeleteFunc(slices.Clone(r.ActionTypesAndEffectKinds), func(t string) bool { return canonicalType(t) != t })
 	if len(types) == 0 {
 		types = []string{""}
 	}
@@ -41,7 +41,7 @@ func (l *linter) reportUnreachable(list, name string) {
 	}
 	switch {
 	case len(hidden) == 0:
-	case len(hidden) == len(types) && !slices.ContainsFunc(hidden, func(b overridingRule) bool { return b.hiding == hidesAllButExceptions }):
+	case len(hidden) == len(types) && !slices.ContainsFunc(hidden, func(b overridingRule) bool { return b.hiding == hidesAllButOwnExceptions }):
 		b := slices.MinFunc(hidden, func(a, b overridingRule) int { return int(a.hiding) - int(b.hiding) })
 		msg := fmt.Sprintf("rule %s is never reached", name)
 		if b.hiding == hidesKnownPaths {
@@ -54,7 +54,7 @@ func (l *linter) reportUnreachable(list, name string) {
 			if b.effectType != "" && len(types) > 1 {
 				what = " for " + b.effectType
 			}
-			if b.hiding == hidesAllButExceptions {
+			if b.hiding == hidesAllButOwnExceptions {
 				l.add(r.Pos, Note, "rule %s is reached%s only by actions that an exception of rule %s matches: %s", name, what, b.rule.Name, b.reason(list))
 			} else {
 				l.add(r.Pos, Note, "rule %s is never reached%s: %s", name, what, b.reason(list))
@@ -90,7 +90,7 @@ func (b overridingRule) reason(list string) string {
 	}
 	s := fmt.Sprintf("the %s rule %s %s comes first and matches the same actions", b.listName, b.rule.Name, where)
 	switch {
-	case isCore(b.rule.Name):
+	case isProtectedCoreRule(b.rule.Name):
 		return s + "; remove your rule: that one is part of the protected core, which allows no exceptions"
 	case b.rule.Pos.Line == 0:
 		return s + fmt.Sprintf("; to except this from it, add to the list %s: {name: %s, except: {…}}", b.listName, b.rule.Name)
@@ -101,14 +101,14 @@ func (b overridingRule) reason(list string) string {
 }
 
 // IsProtectedRule reports whether a rule belongs to the protected core, to which no exceptions are possible.
-func IsProtectedRule(name string) bool { return isCore(name) }
+func IsProtectedRule(name string) bool { return isProtectedCoreRule(name) }
 
-func isCore(name string) bool {
+func isProtectedCoreRule(name string) bool {
 	return slices.ContainsFunc(protectedRules(), func(r rulefile.Rule) bool { return r.Name == name })
 }
 
 // protectedRules returns the rules of the protected core.
-var protectedRules = sync.OnceValue(func() []rulefile.Rule { return preset{deny: coreRules}.ruleLists().Deny })
+var protectedRules = sync.OnceValue(func() []rulefile.Rule { return preset{denyRuleIndexes: coreRules}.ruleLists().Deny })
 
 // findOverridingRule returns the rule that takes precedence over a given rule of a list, for
 // effects of a type. If several do, it returns the one that leaves the fewest cases to the given
@@ -119,7 +119,7 @@ func (l *linter) findOverridingRule(list string, at int, typ string) overridingR
 	try := func(name string, rules []rulefile.Rule, how func(a, b *rulefile.Rule) hidingDegree) {
 		for i := range rules {
 			a := &rules[i]
-			if len(a.Types) > 0 && !slices.Contains(a.Types, typ) {
+			if len(a.ActionTypesAndEffectKinds) > 0 && !slices.Contains(a.ActionTypesAndEffectKinds, typ) {
 				continue
 			}
 			if h := how(a, r); h > best.hiding {
@@ -142,13 +142,13 @@ func hidesWithinList(list string) func(a, b *rulefile.Rule) hidingDegree {
 	return func(a, b *rulefile.Rule) hidingDegree {
 		// An allow rule must cover all effects of an action, which have different types.
 		whole := list == "allow" || hasPathsAndHosts(a)
-		if whole && !entriesWithin(b.Types, a.Types) || !hasNoPlaces(a) && !samePlaces(a, b) || !entriesWithin(b.Commands, a.Commands) || !entriesWithin(b.Content, a.Content) || !sameFacts(a, b) {
+		if whole && !areCriterionEntriesSubset(b.ActionTypesAndEffectKinds, a.ActionTypesAndEffectKinds) || !hasNoPathsOrHosts(a) && !hasAllPathsAndHostsOf(a, b) || !areCriterionEntriesSubset(b.Commands, a.Commands) || !areCriterionEntriesSubset(b.Content, a.Content) || !sameFacts(a, b) {
 			return hidesNone
 		}
 		how := hidingDespiteExceptions(a, b)
 		// A partly unknown path certainly matches a rule without paths, and
 		// possibly one with paths; the stricter rule counts.
-		if list == "verify" && how == hidesAll && hasNoPlaces(a) && len(b.Paths) > 0 && b.Tier > a.Tier {
+		if list == "verify" && how == hidesAll && hasNoPathsOrHosts(a) && len(b.Paths) > 0 && b.Tier > a.Tier {
 			return hidesKnownPaths
 		}
 		return how
@@ -163,7 +163,7 @@ func hidesAcrossLists(list string) func(a, b *rulefile.Rule) hidingDegree {
 		if len(a.Commands) > 0 || len(a.Content) > 0 || !sameFacts(a, b) {
 			return hidesNone
 		}
-		if !hasNoPlaces(a) && (list != "allow" || hasPathsAndHosts(a) || !samePlaces(a, b) || slices.ContainsFunc(b.Paths, hasNoLiteralText)) {
+		if !hasNoPathsOrHosts(a) && (list != "allow" || hasPathsAndHosts(a) || !hasAllPathsAndHostsOf(a, b) || slices.ContainsFunc(b.Paths, hasNoLiteralText)) {
 			return hidesNone
 		}
 		return hidingDespiteExceptions(a, b)
@@ -173,7 +173,7 @@ func hidesAcrossLists(list string) func(a, b *rulefile.Rule) hidingDegree {
 // sameFacts reports whether each criterion of rule a on facts, condition, trust, restorability and
 // session is empty or equal to that of rule b.
 func sameFacts(a, b *rulefile.Rule) bool {
-	return (len(a.Facts) == 0 || reflect.DeepEqual(a.Facts, b.Facts)) && (a.When == "" || a.When == b.When) && (a.Trusted == "" || a.Trusted == b.Trusted) && (a.Restorable == "" || a.Restorable == b.Restorable) &&
+	return (len(a.Facts) == 0 || reflect.DeepEqual(a.Facts, b.Facts)) && (a.When == "" || a.When == b.When) && (a.TrustedTrueFalseOrAny == "" || a.TrustedTrueFalseOrAny == b.TrustedTrueFalseOrAny) && (a.RestorableTrueFalseBackedUpOrAny == "" || a.RestorableTrueFalseBackedUpOrAny == b.RestorableTrueFalseBackedUpOrAny) &&
 		(a.Session.Empty() || reflect.DeepEqual(a.Session, b.Session))
 }
 
@@ -182,7 +182,7 @@ func sameFacts(a, b *rulefile.Rule) bool {
 func hidingDespiteExceptions(a, b *rulefile.Rule) hidingDegree {
 	for i := range a.Except {
 		if !slices.ContainsFunc(b.Except, func(x rulefile.Criteria) bool { return sameCriteria(x, a.Except[i]) }) {
-			return hidesAllButExceptions
+			return hidesAllButOwnExceptions
 		}
 	}
 	return hidesAll
@@ -193,17 +193,17 @@ func sameCriteria(a, b rulefile.Criteria) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-func hasNoPlaces(r *rulefile.Rule) bool { return len(r.Paths) == 0 && len(r.Hosts) == 0 }
+func hasNoPathsOrHosts(r *rulefile.Rule) bool { return len(r.Paths) == 0 && len(r.Hosts) == 0 }
 
 // hasPathsAndHosts reports whether a rule has both paths and hosts, which may match two different effects.
 func hasPathsAndHosts(r *rulefile.Rule) bool { return len(r.Paths) > 0 && len(r.Hosts) > 0 }
 
 func hasNoLiteralText(glob string) bool { return !effect.HasLiteralText(glob) }
 
-// samePlaces reports whether a contains every path and host of b.
-func samePlaces(a, b *rulefile.Rule) bool {
+// hasAllPathsAndHostsOf reports whether a contains every path and host of b.
+func hasAllPathsAndHostsOf(a, b *rulefile.Rule) bool {
 	return (len(a.Paths) == 0) == (len(b.Paths) == 0) && (len(a.Hosts) == 0) == (len(b.Hosts) == 0) &&
-		entriesWithin(expandGlobs(b.Paths), expandGlobs(a.Paths)) && entriesWithin(b.Hosts, a.Hosts)
+		areCriterionEntriesSubset(expandGlobs(b.Paths), expandGlobs(a.Paths)) && areCriterionEntriesSubset(b.Hosts, a.Hosts)
 }
 
 func expandGlobs(globs []string) (out []string) {
@@ -213,11 +213,11 @@ func expandGlobs(globs []string) (out []string) {
 	return out
 }
 
-// entriesWithin reports whether all entries of a criterion are among those of another. A criterion without entries
+// areCriterionEntriesSubset reports whether all entries of a criterion are among those of another. A criterion without entries
 // matches everything.
-func entriesWithin(entries, of []string) bool {
-	if len(of) == 0 {
+func areCriterionEntriesSubset(subset, superset []string) bool {
+	if len(superset) == 0 {
 		return true
 	}
-	return len(entries) > 0 && !slices.ContainsFunc(entries, func(s string) bool { return !slices.Contains(of, s) })
+	return len(subset) > 0 && !slices.ContainsFunc(subset, func(s string) bool { return !slices.Contains(superset, s) })
 }

@@ -23,9 +23,9 @@ func explainRule(list string, r *rulefile.Rule, by *effect.Effect) string {
 		b.WriteString(": ")
 		b.WriteString(r.Reason)
 	}
-	if by != nil && by.RuleKind() != "" {
+	if by != nil && by.KindForPolicies() != "" {
 		b.WriteString(" (")
-		b.WriteString(string(by.RuleKind()))
+		b.WriteString(string(by.KindForPolicies()))
 		for _, s := range [...]string{by.Path, by.Host, by.Program} {
 			if s != "" {
 				b.WriteByte(' ')
@@ -40,13 +40,13 @@ func explainRule(list string, r *rulefile.Rule, by *effect.Effect) string {
 
 // possibleMatchAdvice returns advice for an effect that only possibly matches a rule.
 func possibleMatchAdvice(by *effect.Effect) string {
-	if by != nil && by.Cause == effect.CauseSessionValue {
+	if by != nil && by.Cause == effect.CauseValueReadInSession {
 		return "; leave out the data that contains part of a credential read in this session"
 	}
-	if by != nil && !by.Pattern && (by.Kind == effect.ReadFile || by.Kind == effect.ListDirectory) {
+	if by != nil && !by.PathIsPattern && (by.Kind == effect.ReadFile || by.Kind == effect.ListDirectory) {
 		return "; the folder can contain such files, so name the files or folders that are needed"
 	}
-	if by != nil && !by.Pattern {
+	if by != nil && !by.PathIsPattern {
 		return "; the command can change it, so list the files that are written"
 	}
 	return "; part of the path is unknown, so write it in full"
@@ -54,7 +54,7 @@ func possibleMatchAdvice(by *effect.Effect) string {
 
 // displayText returns text of the action for a message: one line, shortened, with control characters escaped.
 func displayText(s string) string {
-	s = brief.Text(s, 120)
+	s = brief.TruncateWithEllipsis(s, 120)
 	plain := strings.IndexFunc(s, func(r rune) bool { return !strconv.IsGraphic(r) }) < 0
 	if plain {
 		return s

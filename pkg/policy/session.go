@@ -11,8 +11,8 @@ import (
 
 // meetsSessionCriterion reports whether the session of a case meets a rule's criterion on earlier
 // actions. If c.Memory is nil, no earlier actions are known, and the criterion is not met.
-func meetsSessionCriterion(s *rulefile.Session, c *analysis.Case) (bool, error) {
-	if c.Memory == nil {
+func meetsSessionCriterion(s *rulefile.Session, c *analysis.ActionCase) (bool, error) {
+	if c.SessionState == nil {
 		return false, nil
 	}
 	holds := len(s.Labels) == 0 || slices.ContainsFunc(s.Labels, func(entry string) bool {
@@ -23,18 +23,18 @@ func meetsSessionCriterion(s *rulefile.Session, c *analysis.Case) (bool, error) 
 		}
 		return true
 	})
-	holds = holds && (len(s.After) == 0 || c.Memory.HasRecentAction(s.After, s.Within, s.Actions))
-	return holds, c.Memory.Err()
+	holds = holds && (len(s.EarlierActionTypesOrKinds) == 0 || c.SessionState.HasRecentAction(s.EarlierActionTypesOrKinds, s.Within, s.MaxActionsAgo))
+	return holds, c.SessionState.Err()
 }
 
-// RememberedEvents returns the action types and kinds of effects that rules of the policy look for in earlier
+// RequiredSessionHistory returns the action types and kinds of effects that rules of the policy look for in earlier
 // actions, and whether rules count actions.
-func (p *Policy) RememberedEvents() (events []string, counts bool) {
+func (p *Policy) RequiredSessionHistory() (eventTypes []string, policyCountsActions bool) {
 	look := func(s *rulefile.Session) {
-		counts = counts || s.Actions > 0
-		for _, kind := range s.After {
-			if kind = canonicalType(kind); !slices.Contains(events, kind) {
-				events = append(events, kind)
+		policyCountsActions = policyCountsActions || s.MaxActionsAgo > 0
+		for _, kind := range s.EarlierActionTypesOrKinds {
+			if kind = canonicalType(kind); !slices.Contains(eventTypes, kind) {
+				eventTypes = append(eventTypes, kind)
 			}
 		}
 	}
@@ -48,5 +48,5 @@ func (p *Policy) RememberedEvents() (events []string, counts bool) {
 			}
 		}
 	}
-	return events, counts
+	return eventTypes, policyCountsActions
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A knownPart says how much of a partly unknown path is known.
-type knownPart uint8
+// A knownPathPart says how much of a partly unknown path is known.
+type knownPathPart uint8
 
 const (
-	nameKnown    knownPart = iota // the file name is at least partly known
-	folderKnown                   // a folder is known, but not the file name
-	nothingKnown                  // nothing is known
+	knownPathPartName   knownPathPart = iota // the file name is at least partly known
+	knownPathPartFolder                      // a folder is known, but not the file name
+	knownPathPartNone                        // nothing is known
 )
 
 // knownFolder returns the known start of a pattern: its folders up to the first wildcard.
@@ -31,15 +31,15 @@ func knownFolder(pattern string) string {
 }
 
 // knownPartOf returns how much of a path is known in a pattern.
-func knownPartOf(pattern string) knownPart {
+func knownPartOf(pattern string) knownPathPart {
 	name := pattern[strings.LastIndexByte(pattern, '/')+1:]
 	switch {
 	case effect.HasLiteralText(name):
-		return nameKnown
+		return knownPathPartName
 	case effect.HasLiteralText(pattern), strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "/**"):
-		return folderKnown
+		return knownPathPartFolder
 	default:
-		return nothingKnown
+		return knownPathPartNone
 	}
 }
 
@@ -61,9 +61,9 @@ func (n segmentGlob) cannotMatchBelow(folder string) bool {
 	return deep < top || deep == top && !effect.Overlap(n.glob, effect.Quote(folder), true)
 }
 
-// isOwnHiddenFolder reports whether a folder is the hidden folder that contains the glob's files, such as ~/.aws.
+// isHiddenParentFolder reports whether a folder is the hidden folder that contains the glob's files, such as ~/.aws.
 // ~/.config does not count: it contains files of all programs.
-func (n segmentGlob) isOwnHiddenFolder(folder string) bool {
+func (n segmentGlob) isHiddenParentFolder(folder string) bool {
 	parent := path.Dir(n.glob)
 	return strings.Contains(folder, "/.") && !strings.HasSuffix(folder, "/.config") && effect.HasLiteralText(parent) && strings.EqualFold(path.Base(parent), path.Base(folder))
 }
@@ -87,10 +87,10 @@ func (n segmentGlob) onlyInOtherHomes(folder string) bool {
 type segmentMatch uint8
 
 const (
-	noSegment          segmentMatch = iota
-	lastSegmentOnly                 // only the last segment
-	perhapsAllSegments              // all compared segments, if the unknown part of the pattern matches them
-	allSegments                     // all compared segments: the last two literal ones of the glob, or fewer if it has fewer
+	noSegment                   segmentMatch = iota
+	lastSegmentOnly                          // only the last segment
+	lastAndPossiblyMoreSegments              // all compared segments, if the unknown part of the pattern matches them
+	allSegments                              // all compared segments: the last two literal ones of the glob, or fewer if it has fewer
 )
 
 // matchSegments returns how many of the glob's literal segments a pattern contains.
@@ -132,7 +132,7 @@ func compareSegments(pattern, glob string) segmentMatch {
 	case found < wanted:
 		return lastSegmentOnly
 	case !known:
-		return perhapsAllSegments
+		return lastAndPossiblyMoreSegments
 	default:
 		return allSegments
 	}
@@ -146,13 +146,13 @@ func startsWithWildcard(segment string) bool {
 
 // containsSegment reports whether a partly known segment of a pattern could be the given segment (names), and
 // whether it certainly means it (sure), as a shell glob such as "id_*" does.
-func containsSegment(pattern, segment string) (names, sure bool) {
+func containsSegment(pattern, segment string) (isPossible, isCertain bool) {
 	for part := range strings.SplitSeq(pattern, "/") {
 		if effect.HasLiteralText(part) && effect.Overlap(part, segment, true) {
-			names, sure = true, sure || !strings.Contains(part, "**") && !startsWithWildcard(part)
+			isPossible, isCertain = true, isCertain || !strings.Contains(part, "**") && !startsWithWildcard(part)
 		}
 	}
-	return names, sure
+	return isPossible, isCertain
 }
 
 // emptiedFolder returns the folder that an effect empties: "rm -rf ~/*" counts like "rm -rf ~".

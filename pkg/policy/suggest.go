@@ -29,31 +29,31 @@ type Approval struct {
 
 // A Suggestion is an exception to a rule of a preset that would have avoided questions.
 type Suggestion struct {
-	Rule            string
-	Approvals       int
-	AlsoAllowed     []string // other commands that the exception would allow
-	exception       rulefile.Criteria
-	cwd             string   // working folder of the commands
-	allowedCommands []string // commands that the exception allows
-	stillAsked      []string // commands about which the rule still asks
+	Rule                  string
+	ApprovalCount         int
+	OtherAllowedCommands  []string // other commands that the exception would allow
+	exception             rulefile.Criteria
+	cwd                   string   // working folder of the commands
+	allowedCommands       []string // commands that the exception allows
+	stillPromptedCommands []string // commands about which the rule still asks
 }
 
 const (
-	maxShownExamples = 5   // examples of a suggestion
-	maxCommandWords  = 16  // maximum number of words of a command
-	maxCommandBytes  = 512 // bytes
-	maxSuggestions   = 500 // suggestions
+	maxSuggestionExamples = 5   // examples of a suggestion
+	maxCommandWords       = 16  // maximum number of words of a command
+	maxCommandBytes       = 512 // bytes
+	maxSuggestions        = 500 // suggestions
 )
 
-// Suggest returns exceptions to verify rules of a preset. Each would have covered least approvals
+// SuggestVerifyExceptions returns exceptions to verify rules of a preset. Each would have covered least approvals
 // or more: the same program, subcommand and options on the same files, or on files of one folder.
 // It suggests nothing for secrets, for shield itself, or for actions with unknown parts.
-func Suggest(ctx context.Context, approvals []Approval, preset string, least int, an *analysis.Analyzer, opts Options) ([]Suggestion, error) {
-	p, err := Preset(preset, opts)
+func SuggestVerifyExceptions(ctx context.Context, approvals []Approval, presetName string, minApprovals int, an *analysis.Analyzer, opts Options) ([]Suggestion, error) {
+	p, err := Preset(presetName, opts)
 	if err != nil {
 		return nil, err
 	}
-	s := suggester{ctx: ctx, preset: preset, policy: p, analyzer: an, opts: opts, groups: map[string]*approvalGroup{}}
+	s := suggester{ctx: ctx, preset: presetName, policy: p, analyzer: an, opts: opts, groups: map[string]*approvalGroup{}}
 	if s.excludedFiles, err = neverSuggested(opts); err != nil {
 		return nil, err
 	}
@@ -61,9 +61,9 @@ func Suggest(ctx context.Context, approvals []Approval, preset string, least int
 		s.add(a)
 	}
 	var out []Suggestion
-	for _, key := range s.keys {
+	for _, key := range s.approvalGroupKeys {
 		g := s.groups[key]
-		if g.approvalCount < least || len(out) == maxSuggestions {
+		if g.approvalCount < minApprovals || len(out) == maxSuggestions {
 			continue
 		}
 		if sug := g.toSuggestion(); s.avoidsQuestions(&sug) {
@@ -75,26 +75,26 @@ func Suggest(ctx context.Context, approvals []Approval, preset string, least int
 }
 
 type suggester struct {
-	ctx           context.Context
-	preset        string
-	policy        *Policy
-	analyzer      *analysis.Analyzer
-	opts          Options
-	excludedFiles *effect.Globs
-	groups        map[string]*approvalGroup
-	keys          []string // keys of groups, in the order of each group's first approval
+	ctx               context.Context
+	preset            string
+	policy            *Policy
+	analyzer          *analysis.Analyzer
+	opts              Options
+	excludedFiles     *effect.Globs
+	groups            map[string]*approvalGroup
+	approvalGroupKeys []string // keys of groups, in the order of each group's first approval
 }
 
 // An approvalGroup is a set of approvals that one suggestion can cover.
 type approvalGroup struct {
-	rule          string
-	cwd           string
-	approvalCount int
-	words         [][]string // words of each different command
-	folders       []string   // for each word that names a file, its folder; else ""
-	paths         []string   // paths that the commands touch
-	wholeFolders  bool       // a command touches a folder with everything in it
-	commands      []string
+	rule               string
+	cwd                string
+	approvalCount      int
+	words              [][]string // words of each different command
+	folders            []string   // for each word that names a file, its folder; else ""
+	paths              []string   // paths that the commands touch
+	touchesWholeFolder bool       // a command touches a folder with everything in it
+	commands           []string
 }
 
 // neverSuggested are the files that no suggestion may touch.
@@ -116,16 +116,16 @@ func neverSuggested(opts Options) (*effect.Globs, error) {
 
 // isSuggestible reports whether a rule may allow an effect by the words of its command alone.
 func (s *suggester) isSuggestible(e *effect.Effect) bool {
-	switch e.RuleKind() {
+	switch e.KindForPolicies() {
 	case effect.Execute:
 		return e.Class != effect.UnknownClass && e.Class != effect.Privileged
 	case effect.ReadFile, effect.WriteFile, effect.CreateDirectory, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ListDirectory:
-		if e.Path == "" || e.Pattern {
+		if e.Path == "" || e.PathIsPattern {
 			return false
 		}
-		_, touches := s.excludedFiles.Touches(e.Path, false, e.Recursive)
+		_, touches := s.excludedFiles.FirstPossibleMatch(e.Path, false, e.Recursive)
 		return !touches
-	case effect.ChangeRemote, effect.Destroy, effect.HTTPRequest, effect.Connect, effect.Listen:
+	case effect.ChangeRemoteSystem, effect.DestroyData, effect.HTTPRequest, effect.Connect, effect.Listen:
 		return true
 	case effect.SendData:
 		return !e.HasLabel(effect.LabelCredential) && !e.HasLabel(effect.LabelSecret)
@@ -155,24 +155,24 @@ func (s *suggester) add(a Approval) {
 			return
 		}
 		if e.Path != "" {
-			g.paths, g.wholeFolders = append(g.paths, e.Path), g.wholeFolders || e.Recursive
+			g.paths, g.touchesWholeFolder = append(g.paths, e.Path), g.touchesWholeFolder || e.Recursive
 		}
 	}
 	for i, w := range words {
-		at, pattern := c.Place().Path(w, false)
+		at, pattern := c.ExecutionContext().Path(w, false)
 		if i > 0 && !pattern && slices.Contains(g.paths, at) && generalisableName().MatchString(path.Base(w)) {
 			g.folders[i] = path.Dir(at)
 			w = "in " + g.folders[i] + " " + w[:strings.LastIndexByte(w, '/')+1] + " *" + path.Ext(w)
 		}
 		key = append(key, w)
 	}
-	id := fmt.Sprintf("%q %v", key, g.wholeFolders)
+	id := fmt.Sprintf("%q %v", key, g.touchesWholeFolder)
 	if old := s.groups[id]; old != nil {
 		old.paths = append(old.paths, g.paths...)
 		g = old
 	} else {
 		s.groups[id] = g
-		s.keys = append(s.keys, id)
+		s.approvalGroupKeys = append(s.approvalGroupKeys, id)
 	}
 	g.approvalCount++
 	if !slices.Contains(g.commands, a.Command) {
@@ -199,25 +199,25 @@ func (g *approvalGroup) toSuggestion() Suggestion {
 		sample = append(sample, dir+"../elsewhere"+ext)
 		varied[g.folders[i]] = true
 	}
-	out := Suggestion{Rule: g.rule, Approvals: g.approvalCount, cwd: g.cwd, allowedCommands: g.commands[:min(len(g.commands), maxShownExamples)]}
+	out := Suggestion{Rule: g.rule, ApprovalCount: g.approvalCount, cwd: g.cwd, allowedCommands: g.commands[:min(len(g.commands), maxSuggestionExamples)]}
 	out.exception = rulefile.Criteria{
-		Types: []string{"execute_command"}, Commands: []string{strings.Join(expr, " ")}, When: ".action.cwd == " + quoteJSON(g.cwd),
+		ActionTypesAndEffectKinds: []string{"execute_command"}, Commands: []string{strings.Join(expr, " ")}, When: ".action.cwd == " + quoteJSON(g.cwd),
 	}
 	for _, p := range g.paths {
 		glob := effect.Quote(p)
 		if varied[path.Dir(p)] {
 			glob = effect.Quote(path.Dir(p)) + "/*"
 		}
-		if g.wholeFolders {
+		if g.touchesWholeFolder {
 			glob += "/**"
 		}
 		if !slices.Contains(out.exception.Paths, glob) {
 			out.exception.Paths = append(out.exception.Paths, glob)
 		}
 	}
-	out.stillAsked = []string{strings.Join(first, " ") + " elsewhere"}
+	out.stillPromptedCommands = []string{strings.Join(first, " ") + " elsewhere"}
 	if len(varied) > 0 {
-		out.stillAsked = append(out.stillAsked, strings.Join(sample, " "))
+		out.stillPromptedCommands = append(out.stillPromptedCommands, strings.Join(sample, " "))
 	}
 	return out
 }
@@ -228,7 +228,7 @@ func (a Approval) Action() *action.Action {
 }
 
 // judge judges a command with a policy.
-func (s *suggester) judge(p *Policy, command, cwd string) (*analysis.Case, verdict.Verdict, error) {
+func (s *suggester) judge(p *Policy, command, cwd string) (*analysis.ActionCase, verdict.Verdict, error) {
 	c := s.analyzer.Case(Approval{Command: command, CWD: cwd}.Action())
 	v, err := p.Judge(s.ctx, c)
 	return c, v, err
@@ -252,7 +252,7 @@ func quoteJSON(s string) string {
 // of the suggestion's commands. It removes from the suggestion the example commands that this
 // policy judges differently.
 func (s *suggester) avoidsQuestions(sug *Suggestion) bool {
-	p, err := Load("suggestion", []byte(SuggestionFile(s.preset, []Suggestion{*sug})), s.opts)
+	p, err := Load("suggestion", []byte(FormatSuggestionPolicy(s.preset, []Suggestion{*sug})), s.opts)
 	if err != nil {
 		return false
 	}
@@ -265,7 +265,7 @@ func (s *suggester) avoidsQuestions(sug *Suggestion) bool {
 		return err == nil && v.Rule == sug.Rule
 	}
 	sug.allowedCommands = slices.DeleteFunc(slices.Clone(sug.allowedCommands), decides)
-	sug.stillAsked = slices.DeleteFunc(sug.stillAsked, func(c string) bool { return !asks(c) })
+	sug.stillPromptedCommands = slices.DeleteFunc(sug.stillPromptedCommands, func(c string) bool { return !asks(c) })
 	return len(sug.allowedCommands) > 0
 }
 
@@ -278,8 +278,8 @@ func (s *Suggestion) Approved() []Approval {
 	return out
 }
 
-// SuggestionFile returns suggestions as a policy file.
-func SuggestionFile(preset string, all []Suggestion) string {
+// FormatSuggestionPolicy returns suggestions as a policy file.
+func FormatSuggestionPolicy(preset string, all []Suggestion) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "extends: %s\nverify:\n", preset)
 	for i := 0; i < len(all); {
@@ -290,10 +290,10 @@ func SuggestionFile(preset string, all []Suggestion) string {
 		rule := all[i:end]
 		fmt.Fprintf(&b, "  - name: %s\n    except:\n", rule[0].Rule)
 		for _, s := range rule {
-			fmt.Fprintf(&b, "      # based on %d approvals\n", s.Approvals)
-			fmt.Fprintf(&b, "      - action_types: [%s]\n        commands: [%s]\n", strings.Join(s.exception.Types, ", "), quoteJSON(s.exception.Commands[0]))
+			fmt.Fprintf(&b, "      # based on %d approvals\n", s.ApprovalCount)
+			fmt.Fprintf(&b, "      - action_types: [%s]\n        commands: [%s]\n", strings.Join(s.exception.ActionTypesAndEffectKinds, ", "), quoteJSON(s.exception.Commands[0]))
 			fmt.Fprintf(&b, "        when: %s\n", quoteJSON(s.exception.When))
-			for _, command := range s.AlsoAllowed {
+			for _, command := range s.OtherAllowedCommands {
 				fmt.Fprintf(&b, "      # also allows: %s\n", strings.Join(strings.Fields(command), " "))
 			}
 			if len(s.exception.Paths) > 0 {
@@ -312,7 +312,7 @@ func SuggestionFile(preset string, all []Suggestion) string {
 				}
 			}
 		}
-		examples("match", "commands that this rule still asks about", func(s Suggestion) []string { return s.stillAsked })
+		examples("match", "commands that this rule still asks about", func(s Suggestion) []string { return s.stillPromptedCommands })
 		examples("pass", "approved before", func(s Suggestion) []string { return s.allowedCommands })
 		i = end
 	}

@@ -10,7 +10,7 @@ import (
 
 func suggestions(t *testing.T, commands []string, rule string, times int) ([]Suggestion, *analysis.Analyzer, Options) {
 	t.Helper()
-	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, CWD: "/srv/app", Home: "/home/me", Roots: []string{"/srv/app"}})
+	an, err := analysis.New(analysis.Options{Shell: shell.Analyze, CWD: "/srv/app", Home: "/home/me", WorkspaceRoots: []string{"/srv/app"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func suggestions(t *testing.T, commands []string, rule string, times int) ([]Sug
 			approvals = append(approvals, Approval{Command: command, CWD: "/srv/app", Rule: rule})
 		}
 	}
-	out, err := Suggest(t.Context(), approvals, "offline", 3, an, opts)
+	out, err := SuggestVerifyExceptions(t.Context(), approvals, "offline", 3, an, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,10 +52,10 @@ func TestSuggest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			found, an, opts := suggestions(t, tt.commands, deleting, tt.times)
-			if len(found) != 1 || found[0].Approvals != len(tt.commands)*tt.times {
+			if len(found) != 1 || found[0].ApprovalCount != len(tt.commands)*tt.times {
 				t.Fatalf("suggestions: %+v", found)
 			}
-			text := SuggestionFile("offline", found)
+			text := FormatSuggestionPolicy("offline", found)
 			for _, f := range Check(t.Context(), "f.yaml", []byte(text), an, opts) {
 				t.Errorf("%d: %v: %s\n%s", f.Line, f.Severity, f.Msg, text)
 			}
@@ -113,11 +113,11 @@ func TestSuggestsNothing(t *testing.T) {
 		{"rm " + strings.Repeat("a", maxCommandBytes), "ask_before_deleting", 3},
 	} {
 		if found, _, _ := suggestions(t, []string{tt.command}, tt.rule, tt.times); len(found) > 0 {
-			t.Errorf("%s, %d times: %s", tt.command, tt.times, SuggestionFile("offline", found))
+			t.Errorf("%s, %d times: %s", tt.command, tt.times, FormatSuggestionPolicy("offline", found))
 		}
 	}
 	mixed := []string{"rm data/a.csv", "rm other/b.csv", "rm -f data/c.csv", "rm data/d.txt", "rm data/.e.csv"}
 	if found, _, _ := suggestions(t, mixed, "ask_before_deleting", 1); len(found) > 0 {
-		t.Errorf("commands with little in common: %s", SuggestionFile("offline", found))
+		t.Errorf("commands with little in common: %s", FormatSuggestionPolicy("offline", found))
 	}
 }

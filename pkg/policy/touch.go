@@ -15,7 +15,7 @@ type ruleMatches struct {
 }
 
 // firstApplying returns the first rule of a set with an index in [from, to) that applies to an effect, or -1.
-func (s *search) firstApplying(set *ruleSet, from, to int, e *effect.Effect) (int, error) {
+func (s *ruleSearch) firstApplying(set *ruleSet, from, to int, e *effect.Effect) (int, error) {
 	for r := set.next(from); r >= 0 && r < to; r = set.next(r + 1) {
 		ok, err := s.index.matchers[r].facts.match(s, e)
 		if ok && err == nil {
@@ -39,13 +39,13 @@ func (s *search) firstApplying(set *ruleSet, from, to int, e *effect.Effect) (in
 }
 
 // matchingRules returns the rules whose types, paths and hosts an effect matches.
-func (s *search) matchingRules(e *effect.Effect) ruleMatches {
+func (s *ruleSearch) matchingRules(e *effect.Effect) ruleMatches {
 	typed := s.index.candidateRules(s.judgedCase.Action, e)
-	t := s.rulesByPlace(e)
+	t := s.rulesByPathOrHost(e)
 	t.certain.intersect(&typed)
 	t.possible.intersect(&typed)
 
-	free := s.index.withoutPlaces
+	free := s.index.withoutPathsAndHosts
 	free.intersect(&typed)
 	t.certain.union(&free)
 	if e.Certainty == effect.Possible {
@@ -57,9 +57,9 @@ func (s *search) matchingRules(e *effect.Effect) ruleMatches {
 
 // matchPathHostPairs finds the rules with paths and hosts for which one effect matches the paths and one matches the hosts.
 // Otherwise such a rule does not match.
-func (s *search) matchPathHostPairs() {
-	want := s.index.byPath
-	want.intersect(&s.index.byHost)
+func (s *ruleSearch) matchPathHostPairs() {
+	want := s.index.withPaths
+	want.intersect(&s.index.withHosts)
 	if want.isEmpty() {
 		return
 	}
@@ -75,49 +75,49 @@ func (s *search) matchPathHostPairs() {
 		h.intersect(&typed)
 		hosts.union(&h)
 	}
-	s.pairedRules = want
-	s.pairedRules.intersect(&paths)
-	s.pairedRules.intersect(&hosts)
+	s.rulesMatchingPathAndHost = want
+	s.rulesMatchingPathAndHost.intersect(&paths)
+	s.rulesMatchingPathAndHost.intersect(&hosts)
 }
 
-// rulesByPlace returns the rules with paths or hosts that match an effect, for any kind of effect.
-func (s *search) rulesByPlace(e *effect.Effect) ruleMatches {
+// rulesByPathOrHost returns the rules with paths or hosts that match an effect, for any kind of effect.
+func (s *ruleSearch) rulesByPathOrHost(e *effect.Effect) ruleMatches {
 	t := s.rulesByPath(e)
 	hosts := s.rulesByHost(e)
 	t.certain.union(&hosts)
-	unpaired := s.index.byPath
-	unpaired.intersect(&s.index.byHost)
-	unpaired.subtract(&s.pairedRules)
+	unpaired := s.index.withPaths
+	unpaired.intersect(&s.index.withHosts)
+	unpaired.subtract(&s.rulesMatchingPathAndHost)
 	t.certain.subtract(&unpaired)
 	t.possible.subtract(&unpaired)
 	return t
 }
 
-func (s *search) rulesByHost(e *effect.Effect) (set ruleSet) {
+func (s *ruleSearch) rulesByHost(e *effect.Effect) (set ruleSet) {
 	if e.Host == "" || len(s.index.hostPatterns) == 0 {
 		return set
 	}
 	addr := effect.ParseAddr(e.Host)
 	for i := range s.index.hostPatterns {
 		if s.index.hostPatterns[i].Match(e.Host, addr) {
-			set.add(s.index.hostRule[i])
+			set.add(s.index.ruleIndexByHostPattern[i])
 		}
 	}
 	return set
 }
 
-// rulesByPath finds the rules whose globs match an effect's path, see [effect.Globs.Touches].
-func (s *search) rulesByPath(e *effect.Effect) (t ruleMatches) {
+// rulesByPath finds the rules whose globs match an effect's path, see [effect.Globs.FirstPossibleMatch].
+func (s *ruleSearch) rulesByPath(e *effect.Effect) (t ruleMatches) {
 	if e.Path == "" {
 		return t
 	}
-	if !e.Pattern {
+	if !e.PathIsPattern {
 		s.addLiteralMatches(&t, e, e.Path, e.Recursive)
 		return t
 	}
-	if sight := knownPartOf(e.Path); sight != nothingKnown {
-		s.addPatternMatches(&t, e, sight)
-		s.refineOnDisk(&t, e)
+	if sight := knownPartOf(e.Path); sight != knownPathPartNone {
+		s.addPartlyKnownPathMatches(&t, e, sight)
+		s.refineMatchesByExistingFiles(&t, e)
 	}
 	if folder, ok := emptiedFolder(e); ok && !strings.ContainsAny(folder, `*?[\`) {
 		s.addLiteralMatches(&t, e, folder, true)
@@ -125,14 +125,14 @@ func (s *search) rulesByPath(e *effect.Effect) (t ruleMatches) {
 	return t
 }
 
-// refineOnDisk refines the match of a pattern by the files that it matches on the disk. In the workspace, if the
+// refineMatchesByExistingFiles refines the match of a pattern by the files that it matches on the disk. In the workspace, if the
 // expansion is complete, only these files count; otherwise they are added. If no rule could match the pattern
 // itself, only deny rules are considered.
-func (s *search) refineOnDisk(t *ruleMatches, e *effect.Effect) {
+func (s *ruleSearch) refineMatchesByExistingFiles(t *ruleMatches, e *effect.Effect) {
 	could := t.certain
 	could.union(&t.possible)
 	if could.isEmpty() {
-		if e.Tree {
+		if e.DoubleStarExcludesDotDot {
 			return // the effect is a search of the folder, and does not use each matching file
 		}
 		for r := range s.denyRuleCount {
@@ -141,7 +141,7 @@ func (s *search) refineOnDisk(t *ruleMatches, e *effect.Effect) {
 	}
 	var known, hidden ruleMatches
 	for _, set := range s.index.globSetsFor(e.Path, true) {
-		for _, g := range set.mustCompile().AppendCovering(s.globBuffer[:0], e.Path, true, e.Tree, e.Recursive) {
+		for _, g := range set.mustCompile().AppendCoveringGlobs(s.globBuffer[:0], e.Path, true, e.DoubleStarExcludesDotDot, e.Recursive) {
 			known.certain.add(set.ruleOfGlob[g])
 		}
 	}
@@ -149,39 +149,39 @@ func (s *search) refineOnDisk(t *ruleMatches, e *effect.Effect) {
 	for _, name := range x.Paths {
 		s.addLiteralMatches(&known, e, name, e.Recursive)
 	}
-	for _, name := range x.Hidden {
+	for _, name := range x.DotFilePaths {
 		s.addLiteralMatches(&hidden, e, name, e.Recursive)
 	}
 	hidden.certain.intersect(&could)
 	known.possible.union(&hidden.certain)
-	switch at := s.judgedCase.Place(); {
+	switch at := s.judgedCase.ExecutionContext(); {
 	case t.certain.isEmpty() && t.possible.isEmpty():
 		known.certain.intersect(&could)
 		t.certain = known.certain
-	case x.Complete && at.Inside(e.Path, true, e.Tree):
+	case x.Complete && at.IsInsideRoots(e.Path, true, e.DoubleStarExcludesDotDot):
 		*t = known
-	case e.Tree && e.Kind == effect.ReadFile && at.Inside(e.Path, true, true) && startsWithWildcard(path.Base(e.Path)):
+	case e.DoubleStarExcludesDotDot && e.Kind == effect.ReadFile && at.IsInsideRoots(e.Path, true, true) && startsWithWildcard(path.Base(e.Path)):
 		s.addLiteralMatches(&known, e, knownFolder(e.Path), true) // too many files: treat as if the whole folder were read
 		*t = known
-	case e.Tree && startsWithWildcard(path.Base(e.Path)): // the effect is a search of the folder, and does not use each matching file
+	case e.DoubleStarExcludesDotDot && startsWithWildcard(path.Base(e.Path)): // the effect is a search of the folder, and does not use each matching file
 		t.possible.union(&known.certain)
 	default:
 		t.certain.union(&known.certain)
 	}
 }
 
-// isHarmlessSearch reports whether a folder is shared by many programs, such as ~/.config, and the action that reads
+// readsSharedFolderWithoutSending reports whether a folder is shared by many programs, such as ~/.config, and the action that reads
 // it sends nothing.
-func (s *search) isHarmlessSearch(folder string) bool {
+func (s *ruleSearch) readsSharedFolderWithoutSending(folder string) bool {
 	return strings.HasSuffix(folder, "/.config") && !slices.ContainsFunc(s.judgedCase.Effects, func(e effect.Effect) bool {
-		return e.RuleKind() == effect.SendData || e.Kind == effect.HTTPRequest || e.Kind == effect.Connect || e.Kind == effect.SendMessage
+		return e.KindForPolicies() == effect.SendData || e.Kind == effect.HTTPRequest || e.Kind == effect.Connect || e.Kind == effect.SendMessage
 	})
 }
 
 // addLiteralMatches adds the rules that match an effect on a known path. If the effect is a recursive read, or a write
 // somewhere in a folder, a rule for a file below only possibly matches, unless the folder is the one where a
 // program keeps that file.
-func (s *search) addLiteralMatches(t *ruleMatches, e *effect.Effect, path string, recursive bool) {
+func (s *ruleSearch) addLiteralMatches(t *ruleMatches, e *effect.Effect, path string, recursive bool) {
 	reads := e.Kind == effect.ReadFile || e.Kind == effect.ListDirectory
 	writes := e.Kind == effect.WriteFile || e.Kind == effect.Persist
 	above := recursive && (reads || writes)
@@ -196,7 +196,7 @@ func (s *search) addLiteralMatches(t *ruleMatches, e *effect.Effect, path string
 			case above && set.segmentGlobAt(g).glob == "$SHIELD_CACHE_PARENT": // files in the folder: $SHIELD_CACHE/** matches those that count
 			case writes && set.segmentGlobAt(g).isPolicyGlob() && s.index.holdsPolicyFile(path):
 				t.certain.add(set.ruleOfGlob[g])
-			case above && (writes || !set.segmentGlobAt(g).isPolicyGlob()) && !slices.Contains(itself, g) && (!set.segmentGlobAt(g).isOwnHiddenFolder(path) || s.isHarmlessSearch(path)):
+			case above && (writes || !set.segmentGlobAt(g).isPolicyGlob()) && !slices.Contains(itself, g) && (!set.segmentGlobAt(g).isHiddenParentFolder(path) || s.readsSharedFolderWithoutSending(path)):
 				t.possible.add(set.ruleOfGlob[g])
 			case modes && !slices.Contains(itself, g) && (set.segmentGlobAt(g).onlyInOtherHomes(path) || set.segmentGlobAt(g).isInHome(path) && !s.index.protectedCore.has(set.ruleOfGlob[g])):
 				t.possible.add(set.ruleOfGlob[g])
@@ -210,24 +210,24 @@ func (s *search) addLiteralMatches(t *ruleMatches, e *effect.Effect, path string
 	}
 }
 
-// addPatternMatches adds the rules that match a partly unknown path. It is not enough that some path matches both
+// addPartlyKnownPathMatches adds the rules that match a partly unknown path. It is not enough that some path matches both
 // pattern and glob: "$d/package.json" could be in ~/.ssh. The pattern must contain the literal names of the
 // glob, or be inside it. If nothing below a folder is known ("$HOME/$f"), the path possibly matches every
 // glob for that folder.
-func (s *search) addPatternMatches(t *ruleMatches, e *effect.Effect, sight knownPart) {
+func (s *ruleSearch) addPartlyKnownPathMatches(t *ruleMatches, e *effect.Effect, knownPortion knownPathPart) {
 	for _, set := range s.index.globSetsFor(e.Path, true) {
 		for _, g := range set.mustCompile().AppendTouched(s.globBuffer[:0], e.Path, true, e.Recursive) {
-			if e.Tree && set.segmentGlobAt(g).cannotMatchBelow(knownFolder(e.Path)) {
+			if e.DoubleStarExcludesDotDot && set.segmentGlobAt(g).cannotMatchBelow(knownFolder(e.Path)) {
 				continue
 			}
 			switch set.segmentGlobAt(g).matchSegments(e.Path) {
 			case allSegments:
-				if e.Kind == effect.DeleteFile && !e.Recursive && !e.Tree && strings.HasSuffix(e.Path, "/**") {
+				if e.Kind == effect.DeleteFile && !e.Recursive && !e.DoubleStarExcludesDotDot && strings.HasSuffix(e.Path, "/**") {
 					t.possible.add(set.ruleOfGlob[g]) // the command deletes one unknown file in the folder, so it is uncertain whether the rule matches
 				} else {
 					t.certain.add(set.ruleOfGlob[g])
 				}
-			case perhapsAllSegments:
+			case lastAndPossiblyMoreSegments:
 				t.possible.add(set.ruleOfGlob[g])
 			case lastSegmentOnly:
 				if !set.segmentGlobAt(g).isPolicyGlob() || e.Kind != effect.ReadFile {
@@ -236,10 +236,10 @@ func (s *search) addPatternMatches(t *ruleMatches, e *effect.Effect, sight known
 			case noSegment:
 			}
 		}
-		for _, g := range set.mustCompile().AppendCovering(s.globBuffer[:0], e.Path, true, e.Tree, e.Recursive) {
+		for _, g := range set.mustCompile().AppendCoveringGlobs(s.globBuffer[:0], e.Path, true, e.DoubleStarExcludesDotDot, e.Recursive) {
 			t.certain.add(set.ruleOfGlob[g])
 		}
-		if sight != folderKnown {
+		if knownPortion != knownPathPartFolder {
 			continue
 		}
 		for _, g := range set.mustCompile().AppendTouched(s.globBuffer[:0], knownFolder(e.Path), false, true) {

@@ -44,9 +44,9 @@ func (w *condition) returnProgram(p *program) {
 }
 
 // isTrue reports whether the condition is true for a case.
-func (w *condition) isTrue(s *search) (bool, error) {
+func (w *condition) isTrue(s *ruleSearch) (bool, error) {
 	c := s.judgedCase
-	if len(c.Action.Raw) > whenMaxBytes || len(c.Effects) > whenMaxEffects {
+	if len(c.Action.Raw) > maxConditionInputBytes || len(c.Effects) > maxConditionInputEffects {
 		return false, errInputTooLarge
 	}
 	p, err := w.takeProgram()
@@ -88,7 +88,7 @@ func (p *program) evaluate(operand any) (bool, error) {
 }
 
 // conditionInput returns a case as the input of conditions.
-func conditionInput(c *analysis.Case) (any, error) {
+func conditionInput(c *analysis.ActionCase) (any, error) {
 	a := c.Action
 	payload, err := jsonValue(a.Payload)
 	if err != nil {
@@ -114,7 +114,7 @@ var stringFields = []string{"kind", "path", "url", "host", "program", "class", "
 func stringField(e *effect.Effect, name string) string {
 	switch name {
 	case "kind":
-		return string(e.RuleKind())
+		return string(e.KindForPolicies())
 	case "path":
 		return e.Path
 	case "url":
@@ -126,15 +126,15 @@ func stringField(e *effect.Effect, name string) string {
 	case "class":
 		return string(e.Class)
 	case "cause":
-		return e.Variant()
+		return e.CauseOrFirstHarm()
 	case "reason":
 		return e.Reason
 	case "service":
-		return e.Service
+		return e.RemoteServiceName
 	case "verb":
 		return e.Verb
 	default:
-		return e.Target
+		return e.RemoteTargetName
 	}
 }
 
@@ -148,7 +148,7 @@ func effectValue(e *effect.Effect) map[string]any {
 	for _, is := range [...]struct {
 		key   string
 		holds bool
-	}{{"pattern", e.Pattern}, {"recursive", e.Recursive}, {"destroys", e.Destroys()}, {"trusted", e.Trusted}, {"restorable", e.Restorable}, {"kept", e.BackedUp}} {
+	}{{"pattern", e.PathIsPattern}, {"recursive", e.Recursive}, {"destroys", e.DestroysRemoteResource()}, {"trusted", e.Trusted}, {"restorable", e.Restorable}, {"kept", e.BackedUp}} {
 		if is.holds {
 			m[is.key] = true
 		}

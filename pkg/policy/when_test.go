@@ -111,7 +111,7 @@ func judgeWithin(t *testing.T, p *program, v any, what string) error {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p.meter = &meter{Context: context.Background(), stepsLeft: whenMaxSteps / part, workLeft: whenMaxWork / part}
+	p.meter = &meter{Context: context.Background(), stepsLeft: maxConditionSteps / part, workLeft: maxConditionWorkBytes / part}
 	_, err := p.evaluate(v)
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > maxAllocated {
@@ -232,12 +232,12 @@ func TestBoundIsNotCaught(t *testing.T) {
 		c.Action.Payload = map[string]any{"content": strings.Repeat("a", 200_000)}
 		w := &condition{expr: expr}
 		for range 2 { // the second run has a meter of its own
-			if is, err := w.isTrue(&search{ctx: t.Context(), judgedCase: c}); is || !errors.Is(err, errTooManySteps) && !errors.Is(err, errTooMuchWork) {
+			if is, err := w.isTrue(&ruleSearch{ctx: t.Context(), judgedCase: c}); is || !errors.Is(err, errTooManySteps) && !errors.Is(err, errTooMuchWork) {
 				t.Errorf("%s: %v, %v", expr, is, err)
 			}
 		}
 		c.Action.Payload["content"] = ""
-		if _, err := w.isTrue(&search{ctx: t.Context(), judgedCase: c}); strings.Contains(expr, "content") && err != nil {
+		if _, err := w.isTrue(&ruleSearch{ctx: t.Context(), judgedCase: c}); strings.Contains(expr, "content") && err != nil {
 			t.Errorf("%s of little: %v", expr, err)
 		}
 	}

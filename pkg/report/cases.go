@@ -11,7 +11,7 @@ import (
 )
 
 // A Case is one tested expectation.
-type Case struct {
+type PolicyTestResult struct {
 	Suite string `json:"suite"` // what was tested, such as a policy's name
 	Name  string `json:"name"`
 	File  string `json:"file"`
@@ -26,7 +26,7 @@ type Case struct {
 // A caseFormat writes tested cases.
 type caseFormat struct {
 	name  string
-	write func(io.Writer, []Case) error
+	write func(io.Writer, []PolicyTestResult) error
 }
 
 // caseFormats are the formats of tested cases, in the order help lists them.
@@ -48,7 +48,7 @@ func CaseFormats() []string {
 
 // WriteCases writes tested cases: as text for people, as TAP version 14, as JUnit XML, or as JSON
 // Lines.
-func WriteCases(w io.Writer, format string, cases []Case) error {
+func WriteCases(w io.Writer, format string, cases []PolicyTestResult) error {
 	for _, f := range caseFormats {
 		if f.name == format {
 			return f.write(w, cases)
@@ -58,7 +58,7 @@ func WriteCases(w io.Writer, format string, cases []Case) error {
 }
 
 // writeText lists the failures and counts the rest.
-func writeText(w io.Writer, cases []Case) error {
+func writeText(w io.Writer, cases []PolicyTestResult) error {
 	failed := 0
 	for i := range cases {
 		c := &cases[i]
@@ -76,7 +76,7 @@ func writeText(w io.Writer, cases []Case) error {
 	return err
 }
 
-func writeTAP(w io.Writer, cases []Case) error {
+func writeTAP(w io.Writer, cases []PolicyTestResult) error {
 	if _, err := fmt.Fprintf(w, "TAP version 14\n1..%d\n", len(cases)); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ type junitFailure struct {
 	Text    string `xml:",chardata"`
 }
 
-func writeJUnit(w io.Writer, cases []Case) error {
+func writeJUnit(w io.Writer, cases []PolicyTestResult) error {
 	s := junitSuite{Name: "shield policy test", Tests: len(cases)}
 	for i := range cases {
 		c := &cases[i]
@@ -147,7 +147,7 @@ func writeJUnit(w io.Writer, cases []Case) error {
 	return err
 }
 
-func writeJSON(w io.Writer, cases []Case) error {
+func writeJSON(w io.Writer, cases []PolicyTestResult) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	for i := range cases {

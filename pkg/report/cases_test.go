@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var sample = []Case{
+var sample = []PolicyTestResult{
 	{Suite: "default", Name: "reads a key", File: "t.yaml", Line: 3, Want: "BLOCK", Got: "BLOCK", OK: true},
 	{Suite: "default", Name: "lies # skip\nok 2 \x1b[2J\u202e", File: "t.yaml", Line: 9, Want: "ALLOW", Got: "ESCALATE 1", Why: "no <rule> & \"nothing\""},
 }
@@ -63,7 +63,7 @@ func TestWriteCasesJSON(t *testing.T) {
 		t.Fatalf("%d lines for %d cases", len(lines), len(sample))
 	}
 	for i, line := range lines {
-		var c Case
+		var c PolicyTestResult
 		if err := json.Unmarshal([]byte(line), &c); err != nil || c != sample[i] {
 			t.Errorf("line %d: %+v, %v; want %+v", i, c, err, sample[i])
 		}

@@ -21,10 +21,10 @@ import (
 // An Explanation is the input of [WriteExplanation]: an action, and its verdict with the trail of a
 // trace.
 type Explanation struct {
-	Action        *action.Action // nil if the input was not an action
-	Verdict       *verdict.Verdict
-	Evidence      *analysis.Evidence // nil if Tier 1 was not asked
-	AllowRuleGaps []string           // why allow rules that name the action do not cover it
+	Action              *action.Action // nil if the input was not an action
+	Verdict             *verdict.Verdict
+	Evidence            *analysis.Evidence // nil if Tier 1 was not asked
+	AllowRuleGapReasons []string           // why allow rules that name the action do not cover it
 }
 
 // A Style is the width and colours of text for a person.
@@ -47,8 +47,8 @@ const (
 
 // Limits of the output, since a person reads no more and the input is untrusted.
 const (
-	maxListedEffects = 100 // maximum number of effects, of views, and of texts without an effect
-	maxViewLines     = 3   // lines per view
+	maxListedEffects     = 100 // maximum number of effects, of views, and of texts without an effect
+	maxLinesPerInputView = 3   // lines per view
 )
 
 // WriteExplanation writes the effects of an action and what each tier said, the decision first.
@@ -62,8 +62,8 @@ func WriteExplanation(w io.Writer, e Explanation, s Style) error {
 		d.writeEffects(e.Action, decodeTrace[effectWithRules](v, func(s verdict.Step) []byte { return s.Effects }))
 		d.writeTiers(v)
 		d.writeEvidence(v, e.Evidence)
-		d.writeGaps(e.AllowRuleGaps)
-		d.writeViews(decodeTrace[inputView](v, func(s verdict.Step) []byte { return s.Views }))
+		d.writeGaps(e.AllowRuleGapReasons)
+		d.writeViews(decodeTrace[inputView](v, func(s verdict.Step) []byte { return s.JudgedActionTextVariants }))
 	}
 	return d.Flush()
 }
@@ -102,7 +102,7 @@ func (d *textWriter) writeLine(indent, s string) { fmt.Fprintln(d, strings.TrimR
 func (d *textWriter) writeFolded(indent, s string) {
 	room := d.Columns - term.Width(indent)
 	line, used := "", 0
-	for word := range strings.FieldsSeq(brief.Text(s, maxFoldedBytes)) {
+	for word := range strings.FieldsSeq(brief.TruncateWithEllipsis(s, maxFoldedBytes)) {
 		for _, piece := range term.Fold(word, room) {
 			width := term.Width(piece)
 			switch {
@@ -123,7 +123,7 @@ func (d *textWriter) writeFolded(indent, s string) {
 
 // cutLine returns an untrusted text, escaped, on one line of a width.
 func (d *textWriter) cutLine(s string, width int) string {
-	return term.Cut(strings.Join(strings.Fields(brief.Text(s, maxFoldedBytes)), " "), max(width, 8))
+	return term.Cut(strings.Join(strings.Fields(brief.TruncateWithEllipsis(s, maxFoldedBytes)), " "), max(width, 8))
 }
 
 // maxFoldedBytes is how many bytes of a text are folded: a megabyte need not be folded to show one line.
@@ -166,7 +166,7 @@ func (d *textWriter) writeTiers(v *verdict.Verdict) {
 		}
 		d.writeLine("  ", line)
 		if st.Reasoning != v.Reasoning {
-			d.writeFolded("      ", brief.Text(st.Reasoning, maxFoldedBytes))
+			d.writeFolded("      ", brief.TruncateWithEllipsis(st.Reasoning, maxFoldedBytes))
 		}
 	}
 	if v.Decision == verdict.Escalate {
@@ -194,25 +194,25 @@ func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.Evidence) {
 		d.writeFolded("      ", fmt.Sprintf("tier 1 cannot allow this action: tier %d or above decides", e.MinTier))
 	case e.AllowReason != "":
 		d.writeFolded("      ", e.AllowReason)
-	case e.MinSafe > 0.5:
-		d.writeFolded("      ", fmt.Sprintf("only the model can allow this action (SAFE, confidence ≥ %.2f)", e.MinSafe))
+	case e.MinSafeConfidence > 0.5:
+		d.writeFolded("      ", fmt.Sprintf("only the model can allow this action (SAFE, confidence ≥ %.2f)", e.MinSafeConfidence))
 	default:
 		d.writeFolded("      ", "only the model can allow this action (SAFE)")
 	}
 	for _, f := range e.Findings {
-		if f.Rule != "" && f.Authority > verdict.NoApproval {
+		if f.Rule != "" && f.Authority > verdict.AuthorityNotNeeded {
 			d.writeLine("  ", "against: rule "+term.Escape(f.Rule))
-			d.writeLine("      ", d.colorize(colorDim, whoMayAllow[min(f.Authority, verdict.NeverAllowed)]))
+			d.writeLine("      ", d.colorize(colorDim, allowOverrideTextByAuthority[min(f.Authority, verdict.AuthorityNeverAllowed)]))
 		}
 	}
 	for _, doubt := range e.Doubts {
 		d.writeLine("  ", "against: "+term.Escape(doubt.Cause))
 		d.writeFolded("      ", doubt.Reason)
-		d.writeLine("      ", d.colorize(colorDim, describeOverride(doubt)))
+		d.writeLine("      ", d.colorize(colorDim, describeDoubtOverrideByModel(doubt)))
 	}
-	if len(e.TextsWithoutEffect) > 0 {
+	if len(e.TextsCoveredByNoEffect) > 0 {
 		d.writeLine("  ", "text without a known effect, so the model judges the wording of the text")
-		for _, text := range e.TextsWithoutEffect[:min(len(e.TextsWithoutEffect), maxListedEffects)] {
+		for _, text := range e.TextsCoveredByNoEffect[:min(len(e.TextsCoveredByNoEffect), maxListedEffects)] {
 			d.writeFolded("      ", term.Escape(text))
 		}
 	}
@@ -228,17 +228,17 @@ func (d *textWriter) writeEvidence(v *verdict.Verdict, e *analysis.Evidence) {
 	}
 }
 
-// whoMayAllow says who can allow an action in spite of a finding.
-var whoMayAllow = [...]string{
-	verdict.Classifier: "the model may allow this", verdict.Evaluator: "the model cannot allow this",
-	verdict.Person: "only a person may allow this", verdict.NeverAllowed: "no one may allow this",
+// allowOverrideTextByAuthority says who can allow an action in spite of a finding.
+var allowOverrideTextByAuthority = [...]string{
+	verdict.AuthorityClassifier: "the model may allow this", verdict.AuthorityEvaluator: "the model cannot allow this",
+	verdict.AuthorityPerson: "only a person may allow this", verdict.AuthorityNeverAllowed: "no one may allow this",
 }
 
-// describeOverride says whether the model's SAFE overrides a doubt.
-func describeOverride(d analysis.Doubt) string {
+// describeDoubtOverrideByModel says whether the model's SAFE overrides a doubt.
+func describeDoubtOverrideByModel(d analysis.Doubt) string {
 	switch {
 	case d.NeedsMoreThanModel():
-		return whoMayAllow[min(d.MinAuthority, verdict.NeverAllowed)]
+		return allowOverrideTextByAuthority[min(d.MinAuthority, verdict.AuthorityNeverAllowed)]
 	case d.MinConfidence > 0.5:
 		return fmt.Sprintf("the model may allow this (SAFE, confidence ≥ %.2f)", d.MinConfidence)
 	default:
@@ -256,9 +256,9 @@ func (d *textWriter) writeViews(views []inputView) {
 	d.writeTitle("Texts that rules and models read")
 	for _, v := range views[:min(len(views), maxListedEffects)] {
 		d.writeLine("  ", term.Escape(v.View+" "+v.Field))
-		lines := term.Fold(brief.Text(v.Text, maxFoldedBytes), d.Columns-6)
+		lines := term.Fold(brief.TruncateWithEllipsis(v.Text, maxFoldedBytes), d.Columns-6)
 		for i, line := range lines {
-			if i == maxViewLines {
+			if i == maxLinesPerInputView {
 				d.writeLine("      ", d.colorize(colorDim, fmt.Sprintf("… %d bytes in all", len(v.Text))))
 				break
 			}
@@ -340,8 +340,8 @@ func (d *textWriter) writePart(indent string, n *commandPart, command string) {
 		bar = "│  "
 	}
 	for _, e := range n.effects {
-		line := fmt.Sprintf("%-14s %s", e.RuleKind(), describeEffect(e.Effect))
-		d.writeLine(indent+bar, d.colorEffectKind(e.RuleKind(), d.cutLine(line, d.Columns-term.Width(indent)-3)))
+		line := fmt.Sprintf("%-14s %s", e.KindForPolicies(), describeEffect(e.Effect))
+		d.writeLine(indent+bar, d.colorEffectKind(e.KindForPolicies(), d.cutLine(line, d.Columns-term.Width(indent)-3)))
 		d.writeRules(indent+bar+"  ", e.Rules)
 	}
 	for i, c := range n.children {
@@ -372,7 +372,7 @@ func (d *textWriter) writeRules(indent string, rules []analysis.RuleMatch) {
 		default:
 			b.WriteString(", ")
 		}
-		b.WriteString(m.Rule)
+		b.WriteString(m.RuleNameOrID)
 		if m.Uncertain {
 			b.WriteString(" (perhaps)")
 		}
@@ -383,9 +383,9 @@ func (d *textWriter) writeRules(indent string, rules []analysis.RuleMatch) {
 // colorEffectKind highlights the effects that a person should read first.
 func (d *textWriter) colorEffectKind(k effect.Kind, s string) string {
 	switch k {
-	case effect.Dynamic, effect.RunInput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.ChangeGuard, effect.SendData, effect.RunCode:
+	case effect.UnknownEffect, effect.RunOtherCommandOutput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.TamperWithShield, effect.SendData, effect.RunCode:
 		return d.colorize(colorAsk, s)
-	case effect.RunDownload, effect.RunDecoded, effect.SendSecret, effect.RemoteShell, effect.Destroy:
+	case effect.RunDownload, effect.RunDecoded, effect.SendSecret, effect.RemoteShell, effect.DestroyData:
 		return d.colorize(colorBlock, s)
 	default:
 		return d.colorize(colorDim, s)
@@ -419,10 +419,10 @@ func describeEffect(e effect.Effect) string {
 		add("(in the last commit)")
 	}
 	switch {
-	case e.Variant() != "" && e.Reason != "":
-		add("(" + e.Variant() + ": " + e.Reason + ")")
-	case e.Variant() != "" || e.Reason != "":
-		add("(" + e.Variant() + e.Reason + ")")
+	case e.CauseOrFirstHarm() != "" && e.Reason != "":
+		add("(" + e.CauseOrFirstHarm() + ": " + e.Reason + ")")
+	case e.CauseOrFirstHarm() != "" || e.Reason != "":
+		add("(" + e.CauseOrFirstHarm() + e.Reason + ")")
 	}
 	return strings.TrimSpace(strings.Join(parts, " "))
 }

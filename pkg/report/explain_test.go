@@ -33,7 +33,7 @@ func explanation(tb testing.TB, command string, v *verdict.Verdict, effects []ef
 	if v.Trail[0].Effects, err = json.Marshal(effects); err != nil {
 		tb.Fatal(err)
 	}
-	if v.Trail[0].Views, err = json.Marshal(views); err != nil {
+	if v.Trail[0].JudgedActionTextVariants, err = json.Marshal(views); err != nil {
 		tb.Fatal(err)
 	}
 	return Explanation{Action: a, Verdict: v}
@@ -66,7 +66,7 @@ func TestRulesOfEffects(t *testing.T) {
 		effect.Effect{Kind: effect.ReadFile, Path: "/w/" + strings.Repeat("a", 60), Span: effect.Span{Start: 4, End: 5}},
 		effect.Effect{Kind: effect.ReadFile, Path: "/w/b", Span: effect.Span{Start: 6, End: 7}},
 	)
-	effects[0].Rules = []analysis.RuleMatch{{Rule: "credential_files"}, {Rule: "home_\x1b[2J"}, {Tier: 1, Rule: "XP-001", Uncertain: true}}
+	effects[0].Rules = []analysis.RuleMatch{{RuleNameOrID: "credential_files"}, {RuleNameOrID: "home_\x1b[2J"}, {Tier: 1, RuleNameOrID: "XP-001", Uncertain: true}}
 	want := `  ├─ a
   │     read_file /w/aaaaaaaaaaaaaaaaaa…
   │       tier 0: credential_files,
@@ -114,10 +114,10 @@ func TestEvidence(t *testing.T) {
 	t.Parallel()
 	for want, evidence := range map[string]*analysis.Evidence{
 		"  for ALLOW\n      ordinary\n  the model was not asked\n":                                                   {AllowReason: "ordinary"},
-		"      only the model can allow this action (SAFE, confidence ≥ 0.53)\n  the model failed\n":                 {MinSafe: 0.53, Answer: &analysis.ModelAnswer{Failed: true}},
+		"      only the model can allow this action (SAFE, confidence ≥ 0.53)\n  the model failed\n":                 {MinSafeConfidence: 0.53, Answer: &analysis.ModelAnswer{Failed: true}},
 		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":      {Doubts: []analysis.Doubt{{Cause: "absent", Reason: "r"}}, Answer: &analysis.ModelAnswer{Confidence: 0.61}},
 		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70": {Doubts: []analysis.Doubt{{Cause: "syntax", Reason: "r", MinConfidence: 0.75}}, Answer: &analysis.ModelAnswer{Injection: true, Confidence: 0.7}},
-		"      r\n      the model cannot allow this\n":                                                               {Doubts: []analysis.Doubt{{Cause: "tool", Reason: "r", MinAuthority: verdict.Evaluator}}},
+		"      r\n      the model cannot allow this\n":                                                               {Doubts: []analysis.Doubt{{Cause: "tool", Reason: "r", MinAuthority: verdict.AuthorityEvaluator}}},
 		"      tier 1 cannot allow this action: tier 3 or above decides\n":                                           {MinTier: 3, AllowReason: "ordinary"},
 	} {
 		e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Escalate}, nil, nil)
@@ -181,7 +181,7 @@ func TestExplainIsBounded(t *testing.T) {
 	}
 	met := unmet(effects...)
 	for i := range met {
-		met[i].Rules = slices.Repeat([]analysis.RuleMatch{{Rule: "rule"}}, 16)
+		met[i].Rules = slices.Repeat([]analysis.RuleMatch{{RuleNameOrID: "rule"}}, 16)
 	}
 	var views []inputView
 	for range 20 {

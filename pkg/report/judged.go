@@ -34,7 +34,7 @@ func WriteJudged(w io.Writer, rows []JudgedAction, s Style) error {
 			as = decisionWords[verdict.Block]
 		}
 		head := as.word + strings.Repeat(" ", len(indent)-len(as.word))
-		for _, line := range term.Fold(brief.Text(row.ActionText, maxFoldedBytes), d.Columns-len(indent)) {
+		for _, line := range term.Fold(brief.TruncateWithEllipsis(row.ActionText, maxFoldedBytes), d.Columns-len(indent)) {
 			d.writeLine("", strings.Replace(head, as.word, d.colorize(as.color, as.word), 1)+line)
 			head = indent
 		}

@@ -13,18 +13,18 @@ import (
 
 // An AuditPage is the content of the HTML report of an audit log.
 type AuditPage struct {
-	Summary          *audit.Summary
-	ChainIntact      bool   // the hash chain is intact
-	VerificationText string // result of the verification
-	SuggestedPolicy  string // a policy with exceptions for repeatedly approved actions; "" for none
+	Summary             *audit.Summary
+	ChainIntact         bool   // the hash chain is intact
+	VerificationText    string // result of the verification
+	SuggestedPolicyYAML string // a policy with exceptions for repeatedly approved actions; "" for none
 }
 
 type logPage struct {
-	Verified  htmlCheck
-	Period    string
-	Days      []dayBar
-	Tables    []htmlTable
-	Suggested string
+	Verified            htmlCheck
+	Period              string
+	Days                []dayBar
+	Tables              []htmlTable
+	SuggestedPolicyText string
 }
 
 // A dayBar is one day of the chart, which is 100 wide and high.
@@ -33,20 +33,20 @@ type dayBar struct {
 	Parts []htmlBar
 }
 
-// WriteLog writes an HTML page without scripts and external files: decisions over time, by rule,
+// WriteAuditPageHTML writes an HTML page without scripts and external files: decisions over time, by rule,
 // caller and session, the last actions that were not allowed, and the exceptions that 'policy suggest'
 // proposes.
-func WriteLog(w io.Writer, l *AuditPage) error {
+func WriteAuditPageHTML(w io.Writer, auditPage *AuditPage) error {
 	t, err := templates()
 	if err != nil {
 		return err
 	}
-	s := l.Summary
-	page := logPage{Verified: htmlCheck{l.ChainIntact, escapeInvisible(l.VerificationText)}, Period: "No verdict.", Days: dayBars(s.Days), Suggested: escapeLines(l.SuggestedPolicy)}
+	s := auditPage.Summary
+	page := logPage{Verified: htmlCheck{auditPage.ChainIntact, escapeInvisible(auditPage.VerificationText)}, Period: "No verdict.", Days: dayBars(s.Days), SuggestedPolicyText: escapeLines(auditPage.SuggestedPolicyYAML)}
 	if s.Total.Sum() > 0 {
 		page.Period = fmt.Sprintf("%d verdicts from %s to %s.", s.Total.Sum(), s.First.UTC().Format("2006-01-02 15:04"), s.Last.UTC().Format("2006-01-02 15:04 UTC"))
 	}
-	if n := s.Other[audit.KindProbe]; n > 0 {
+	if n := s.OtherEntriesByKind[audit.EntryKindHookTest]; n > 0 {
 		page.Period += fmt.Sprintf(" %d probes of 'shield hook status' are not counted.", n)
 	}
 	rows := []reportTable{

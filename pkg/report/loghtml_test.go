@@ -19,7 +19,7 @@ func TestLogPageIsInert(t *testing.T) {
 		Stopped: []audit.StoppedAction{{Decision: verdict.Block, Payload: hostile, Reasoning: hostile, Type: hostile, Caller: hostile}},
 	}
 	var b strings.Builder
-	if err := WriteLog(&b, &AuditPage{Summary: s, ChainIntact: true, VerificationText: hostile, SuggestedPolicy: "a:\n  b\n" + hostile}); err != nil {
+	if err := WriteAuditPageHTML(&b, &AuditPage{Summary: s, ChainIntact: true, VerificationText: hostile, SuggestedPolicyYAML: "a:\n  b\n" + hostile}); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()

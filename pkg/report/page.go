@@ -3,7 +3,7 @@ package report
 import "io"
 
 // A Page is a page of tables.
-type Page struct {
+type HTMLTablePage struct {
 	Title    string
 	Lines    []string
 	Sections []PageSection
@@ -18,7 +18,7 @@ type PageSection struct {
 }
 
 // WritePage writes an HTML page without scripts and external files.
-func WritePage(w io.Writer, p Page) error {
+func WritePage(w io.Writer, p HTMLTablePage) error {
 	t, err := templates()
 	if err != nil {
 		return err

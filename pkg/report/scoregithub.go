@@ -19,7 +19,7 @@ var (
 // writeScoreGitHub writes GitHub workflow commands: an annotation for each row judged against its
 // label (an error if the limit for that label is not met, else a warning), the unmet limits, and the
 // result.
-func writeScoreGitHub(w io.Writer, s *Score) error {
+func writeScoreGitHub(w io.Writer, s *CorpusScore) error {
 	out := bufio.NewWriter(w)
 	annotate := func(level, file string, line int, title, text string) {
 		where := ""

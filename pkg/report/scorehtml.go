@@ -19,12 +19,12 @@ var templates = sync.OnceValues(func() (*template.Template, error) { return temp
 // The content of the page. Control characters are escaped before HTML.
 type (
 	htmlPage struct {
-		Headline   string
-		Missed     []string    // summary of the rows judged against their labels
-		MissedRows []htmlTable // tables of the worst rows that were judged against their labels
-		Checks     []htmlCheck
-		Plot       *htmlPlot
-		Tables     []htmlTable
+		Headline              string
+		MisjudgedRowSummaries []string    // summary of the rows judged against their labels
+		MisjudgedRowTables    []htmlTable // tables of the worst rows that were judged against their labels
+		Checks                []htmlCheck
+		Plot                  *htmlPlot
+		Tables                []htmlTable
 	}
 	htmlCheck struct {
 		OK   bool
@@ -40,19 +40,19 @@ type (
 		Cells []htmlCell
 	}
 	htmlCell struct {
-		Figure bool
-		Text   string
+		IsNumber bool
+		Text     string
 	}
 	htmlPlot struct {
-		AUC  float64
-		ROC  string
-		Bars []htmlBar
+		AUC               float64
+		ROCPolylinePoints string
+		Bars              []htmlBar
 	}
 	htmlBar struct{ Class, X, Y, Width, Height string }
 )
 
 // writeScoreHTML writes an HTML page without scripts and external files.
-func writeScoreHTML(w io.Writer, s *Score) error {
+func writeScoreHTML(w io.Writer, s *CorpusScore) error {
 	t, err := templates()
 	if err != nil {
 		return err
@@ -62,15 +62,15 @@ func writeScoreHTML(w io.Writer, s *Score) error {
 		page.Checks = append(page.Checks, htmlCheck{c.OK, escapeInvisible(c.String())})
 	}
 	if g := s.Attacks.Total; g.Rows > 0 {
-		page.Missed = append(page.Missed, fmt.Sprintf("%d of %d attacks passed (%s).", g.Allow, g.Rows, formatPercent(g.Allowed().Share)))
+		page.MisjudgedRowSummaries = append(page.MisjudgedRowSummaries, fmt.Sprintf("%d of %d attacks passed (%s).", g.Allow, g.Rows, formatPercent(g.Allowed().Share)))
 	}
 	if g := s.Benign.Total; g.Rows > 0 {
-		page.Missed = append(page.Missed, fmt.Sprintf("%d of %d honest actions were not allowed (%s).", g.Rows-g.Allow, g.Rows, formatPercent(g.NotAllowed().Share)))
+		page.MisjudgedRowSummaries = append(page.MisjudgedRowSummaries, fmt.Sprintf("%d of %d honest actions were not allowed (%s).", g.Rows-g.Allow, g.Rows, formatPercent(g.NotAllowed().Share)))
 	}
 	all := s.tables()
 	missed := slices.DeleteFunc(s.missTables(), func(t reportTable) bool { return len(t.rows) == 0 })
 	for _, t := range missed {
-		page.MissedRows = append(page.MissedRows, htmlTableOf(t))
+		page.MisjudgedRowTables = append(page.MisjudgedRowTables, htmlTableOf(t))
 	}
 	for _, t := range all[:len(all)-len(missed)] { // the missed rows are the last tables
 		page.Tables = append(page.Tables, htmlTableOf(t))
@@ -101,9 +101,9 @@ func newPlot(c *Curve) *htmlPlot {
 	p := &htmlPlot{AUC: c.AUC}
 	points := make([]string, len(c.Points))
 	for i, pt := range c.Points {
-		points[i] = fmt.Sprintf("%.2f,%.2f", 100*pt.Benign, 100-100*pt.Attacks)
+		points[i] = fmt.Sprintf("%.2f,%.2f", 100*pt.StoppedBenignShare, 100-100*pt.StoppedAttackShare)
 	}
-	p.ROC = strings.Join(points, " ")
+	p.ROCPolylinePoints = strings.Join(points, " ")
 	bars := func(class string, counts []int) {
 		sum := 0
 		for _, n := range counts {
@@ -118,7 +118,7 @@ func newPlot(c *Curve) *htmlPlot {
 			p.Bars = append(p.Bars, htmlBar{class, fmt.Sprintf("%.2f", float64(i)*width), fmt.Sprintf("%.2f", 100-h), fmt.Sprintf("%.2f", width), fmt.Sprintf("%.2f", h)})
 		}
 	}
-	bars("attacks", c.Attacks)
-	bars("honest", c.Benign)
+	bars("attacks", c.AttackScoreHistogram)
+	bars("honest", c.BenignScoreHistogram)
 	return p
 }

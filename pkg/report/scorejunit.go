@@ -26,7 +26,7 @@ type junitScoreCase struct {
 // writeScoreJUnit writes a test case for each limit and each row. A row judged against its label
 // fails, or is skipped while the limit for its label is met: a build server then shows the row, but
 // does not count it.
-func writeScoreJUnit(w io.Writer, s *Score) error {
+func writeScoreJUnit(w io.Writer, s *CorpusScore) error {
 	suite := junitScore{Name: "shield score"}
 	met := map[string]bool{} // whether the limit is met, by the label that it applies to
 	for _, c := range s.Checks {

@@ -20,7 +20,7 @@ type reportTable struct {
 }
 
 // tables returns a score's figures as tables, without empty ones.
-func (s *Score) tables() []reportTable {
+func (s *CorpusScore) tables() []reportTable {
 	var out []reportTable
 	add := func(t reportTable) {
 		if len(t.rows) > 0 {
@@ -31,9 +31,9 @@ func (s *Score) tables() []reportTable {
 	add(tierTable(s))
 	for _, part := range []struct {
 		name   string
-		p      *LabelResult
+		p      *CorpusLabelResult
 		attack bool
-	}{{"Attacks", &s.Attacks, true}, {"Honest", &s.Benign, false}, {"For a person", &s.Ask, false}} {
+	}{{"Attacks", &s.Attacks, true}, {"Honest", &s.Benign, false}, {"For a person", &s.RequiresPersonDecision, false}} {
 		if part.p.Total.Rows == 0 {
 			continue
 		}
@@ -49,17 +49,17 @@ func (s *Score) tables() []reportTable {
 }
 
 // missTables returns the rows that were judged against their labels.
-func (s *Score) missTables() []reportTable {
+func (s *CorpusScore) missTables() []reportTable {
 	return []reportTable{missTable("Attacks that passed", s.PassedAttacks), missTable("Honest actions that were stopped", s.StoppedBenign)}
 }
 
 // headline summarises in one line what was judged and how.
-func (s *Score) headline() string {
-	line := fmt.Sprintf("policy %s, model %s, until %s: %d rows judged", s.Policy, s.Model, s.LastTier, s.JudgedRows)
+func (s *CorpusScore) headline() string {
+	line := fmt.Sprintf("policy %s, model %s, until %s: %d rows judged", s.PolicyName, s.Model, s.LastTier, s.JudgedRows)
 	for _, more := range []struct {
 		n    int
 		what string
-	}{{s.ExcludedRows, "not chosen"}, {s.TextRows, "with a text instead of an action (not judged)"}, {s.MalformedRows, "malformed"}} {
+	}{{s.ExcludedRows, "not chosen"}, {s.UnjudgedTextRows, "with a text instead of an action (not judged)"}, {s.MalformedRows, "malformed"}} {
 		if more.n > 0 {
 			line += fmt.Sprintf("; %d %s", more.n, more.what)
 		}
@@ -67,9 +67,9 @@ func (s *Score) headline() string {
 	return line
 }
 
-func (s *Score) summaryTable() reportTable {
+func (s *CorpusScore) summaryTable() reportTable {
 	t := reportTable{title: "Total", head: []string{"", "rows", "ALLOW", "ESCALATE", "BLOCK", "rate", "share", "95 %"}}
-	add := func(name string, g *Group, rate string, r Rate) {
+	add := func(name string, g *DecisionCounts, rate string, r Rate) {
 		t.rows = append(t.rows, append(append([]string{name}, groupCells(g)...), rate, formatPercent(r.Share), formatInterval(r)))
 	}
 	if g := &s.Attacks.Total; g.Rows > 0 {
@@ -79,18 +79,18 @@ func (s *Score) summaryTable() reportTable {
 		add("honest", g, "not allowed", g.NotAllowed())
 		add("", g, "blocked", g.Blocked())
 	}
-	if g := &s.Ask.Total; g.Rows > 0 {
+	if g := &s.RequiresPersonDecision.Total; g.Rows > 0 {
 		add("for a person", g, "allowed", g.Allowed())
 	}
 	return t
 }
 
-func tierTable(s *Score) reportTable {
+func tierTable(s *CorpusScore) reportTable {
 	t := reportTable{title: "Rows by the tier of their verdict", head: []string{"", "0 policy", "1 classify", "2 evaluate", "3 approve"}}
 	for _, p := range []struct {
 		name string
-		g    *Group
-	}{{"attacks", &s.Attacks.Total}, {"honest", &s.Benign.Total}, {"for a person", &s.Ask.Total}} {
+		g    *DecisionCounts
+	}{{"attacks", &s.Attacks.Total}, {"honest", &s.Benign.Total}, {"for a person", &s.RequiresPersonDecision.Total}} {
 		if p.g.Rows == 0 {
 			continue
 		}
@@ -103,25 +103,25 @@ func tierTable(s *Score) reportTable {
 	return t
 }
 
-func groupCells(g *Group) []string {
+func groupCells(g *DecisionCounts) []string {
 	return []string{strconv.Itoa(g.Rows), strconv.Itoa(g.Allow), strconv.Itoa(g.Escalate), strconv.Itoa(g.Block)}
 }
 
-func groupTable(title string, groups []Group, total Group, attack bool) reportTable {
+func groupTable(title string, groups []DecisionCounts, total DecisionCounts, areAttackRows bool) reportTable {
 	t := reportTable{title: title, head: []string{"", "rows", "ALLOW", "ESCALATE", "BLOCK"}, totalRows: 1}
-	if attack {
+	if areAttackRows {
 		t.head = append(t.head, "passed", "95 %")
 	} else {
 		t.head = append(t.head, "not allowed", "95 %", "blocked", "95 %")
 	}
-	total.Name = "total"
+	total.RowGroupName = "total"
 	for i := range len(groups) + 1 {
 		g := &total
 		if i < len(groups) {
 			g = &groups[i]
 		}
-		row := append([]string{g.Name}, groupCells(g)...)
-		if r := g.Allowed(); attack {
+		row := append([]string{g.RowGroupName}, groupCells(g)...)
+		if r := g.Allowed(); areAttackRows {
 			row = append(row, formatPercent(r.Share), formatInterval(r))
 		} else {
 			r, b := g.NotAllowed(), g.Blocked()
@@ -161,8 +161,8 @@ func curveTable(c *Curve) reportTable {
 		title: "Model alone",
 		head:  []string{"attacks", "honest", "AUC", "attacks found at 1 % false alarms", "at 5 %"},
 		rows: [][]string{{
-			strconv.Itoa(sumCounts(c.Attacks)), strconv.Itoa(sumCounts(c.Benign)),
-			fmt.Sprintf("%.3f", c.AUC), formatPercent(c.AttackShareAt(0.01)), formatPercent(c.AttackShareAt(0.05)),
+			strconv.Itoa(sumCounts(c.AttackScoreHistogram)), strconv.Itoa(sumCounts(c.BenignScoreHistogram)),
+			fmt.Sprintf("%.3f", c.AUC), formatPercent(c.MaxStoppedAttackShare(0.01)), formatPercent(c.MaxStoppedAttackShare(0.05)),
 		}},
 	}
 }
@@ -175,7 +175,7 @@ func sumCounts(counts []int) int {
 	return total
 }
 
-func missTable(title string, misses []Miss) reportTable {
+func missTable(title string, misses []MisjudgedRow) reportTable {
 	t := reportTable{title: title, head: []string{"id", "category", "decision", "tier", "confidence", "rule", "action"}}
 	for i := range misses {
 		m := &misses[i]
@@ -185,7 +185,7 @@ func missTable(title string, misses []Miss) reportTable {
 }
 
 // writeScoreTable writes aligned columns: names left-aligned, figures right-aligned.
-func writeScoreTable(w io.Writer, s *Score) error {
+func writeScoreTable(w io.Writer, s *CorpusScore) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, escapeInvisible(s.headline()))
 	for _, t := range s.tables() {
@@ -231,7 +231,7 @@ func isNumericColumn(t reportTable, col int) bool {
 	return true
 }
 
-func writeScoreMarkdown(w io.Writer, s *Score) error {
+func writeScoreMarkdown(w io.Writer, s *CorpusScore) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%s\n", markdownCell(s.headline()))
 	for _, t := range s.tables() {
@@ -284,8 +284,8 @@ func markdownCell(s string) string {
 }
 
 // MarshalJSON adds the rates to the counts.
-func (g Group) MarshalJSON() ([]byte, error) {
-	type plain Group
+func (g DecisionCounts) MarshalJSON() ([]byte, error) {
+	type plain DecisionCounts
 	return json.Marshal(struct {
 		plain
 		Allowed    Rate `json:"allowed"`
@@ -294,7 +294,7 @@ func (g Group) MarshalJSON() ([]byte, error) {
 	}{plain(g), g.Allowed(), g.NotAllowed(), g.Blocked()})
 }
 
-func writeScoreJSON(w io.Writer, s *Score) error {
+func writeScoreJSON(w io.Writer, s *CorpusScore) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(s)

@@ -11,33 +11,33 @@ import (
 )
 
 // A Mode is how a result with findings is treated. Each mode includes the effect of the one before it.
-type Mode string
+type ResultHandlingMode string
 
 // Modes.
 const (
-	Flag  Mode = "flag"  // forwarded unchanged
-	Clean Mode = "clean" // invisible text and credentials are removed
-	Wrap  Mode = "wrap"  // marked as untrusted data, even without findings
-	Block Mode = "block" // not forwarded; without findings, treated as Wrap
+	Flag  ResultHandlingMode = "flag"  // forwarded unchanged
+	Clean ResultHandlingMode = "clean" // invisible text and credentials are removed
+	Wrap  ResultHandlingMode = "wrap"  // marked as untrusted data, even without findings
+	Block ResultHandlingMode = "block" // not forwarded; without findings, treated as Wrap
 )
 
 // Modes returns all modes.
-func Modes() []Mode { return []Mode{Flag, Clean, Wrap, Block} }
+func Modes() []ResultHandlingMode { return []ResultHandlingMode{Flag, Clean, Wrap, Block} }
 
 // An AppliedResult is a result as the agent receives it.
 type AppliedResult struct {
-	Result   any    // with the types of the examined result; nil if withheld
-	Changed  bool   // the result differs from the examined one
-	Withheld string // why the result is withheld; "" if it is not
+	Result         any    // with the types of the examined result; nil if withheld
+	Changed        bool   // the result differs from the examined one
+	WithheldReason string // why the result is withheld; "" if it is not
 }
 
 // Apply returns the result that the agent receives. A result with unexamined parts is withheld in
 // every mode but Flag, unless that finding has severity Low: then the caller accepts that another
 // examiner has checked it.
-func (r *Report) Apply(mode Mode) AppliedResult {
+func (r *Report) Apply(mode ResultHandlingMode) AppliedResult {
 	withheld := slices.ContainsFunc(r.Findings, func(f Finding) bool {
 		if f.Kind == Unexamined {
-			return f.Severity != Low
+			return f.Severity != SeverityLow
 		}
 		return mode == Block
 	})
@@ -45,9 +45,9 @@ func (r *Report) Apply(mode Mode) AppliedResult {
 	case mode == Flag:
 		return AppliedResult{Result: r.root}
 	case withheld:
-		return AppliedResult{Changed: true, Withheld: r.Reason()}
+		return AppliedResult{Changed: true, WithheldReason: r.WithheldReason()}
 	}
-	edit := r.textsWithoutSpans()
+	edit := r.resultStringsWithoutFindingSpans()
 	boundary := ""
 	if mode != Clean {
 		boundary = newBoundary()
@@ -87,8 +87,8 @@ func (r *Report) Apply(mode Mode) AppliedResult {
 	return AppliedResult{Result: result, Changed: changed}
 }
 
-// Reason returns one sentence about why a result is withheld.
-func (r *Report) Reason() string {
+// WithheldReason returns one sentence about why a result is withheld.
+func (r *Report) WithheldReason() string {
 	return "shield: the result of this tool is withheld, because it contains " + Summary(r.Findings) + "; tell the user, and continue without it"
 }
 
@@ -107,8 +107,8 @@ func Summary(findings []Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// textsWithoutSpans returns the strings of the leaves with their spans removed.
-func (r *Report) textsWithoutSpans() []string {
+// resultStringsWithoutFindingSpans returns the strings of the leaves with their spans removed.
+func (r *Report) resultStringsWithoutFindingSpans() []string {
 	var values []string
 	for _, l := range r.leaves {
 		if !l.isMemberName {
@@ -150,8 +150,8 @@ func newBoundary() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Mark marks a text as untrusted data between random boundaries, as [Wrap] does.
-func Mark(s string) string { return wrapUntrusted(s, newBoundary()) }
+// WrapAsUntrusted marks a text as untrusted data between random boundaries, as [Wrap] does.
+func WrapAsUntrusted(s string) string { return wrapUntrusted(s, newBoundary()) }
 
 // wrapUntrusted marks a text as data, unless it is a single word.
 func wrapUntrusted(s, boundary string) string {

@@ -18,9 +18,9 @@ var suspectBytes = func() (set [256]bool) {
 	return set
 }()
 
-// maxSingleInvisible is how many single zero-width characters between non-joining characters are allowed
+// maxIsolatedZeroWidthChars is how many single zero-width characters between non-joining characters are allowed
 // before they count as a hidden message.
-const maxSingleInvisible = 16
+const maxIsolatedZeroWidthChars = 16
 
 // examineCharacters finds invisible characters and terminal control characters.
 func (t *examinedText) examineCharacters() {
@@ -34,7 +34,7 @@ func (t *examinedText) examineCharacters() {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r < ' ', r == 0x7f, 0x80 <= r && r < 0xa0:
-			i = t.judgeControl(i, r, n)
+			i = t.scanControlSequence(i, r, n)
 		case isInvisible(r):
 			end := invisibleRunEnd(s, i)
 			if t.judgeInvisibleRun(i, end) {
@@ -47,8 +47,8 @@ func (t *examinedText) examineCharacters() {
 			i += n
 		}
 	}
-	if singles > maxSingleInvisible {
-		t.addFinding(Invisible, "", Medium, first, first+3, fmt.Sprintf("%d zero-width (invisible) characters", singles))
+	if singles > maxIsolatedZeroWidthChars {
+		t.addFinding(Invisible, "", SeverityMedium, first, first+3, fmt.Sprintf("%d zero-width (invisible) characters", singles))
 	}
 }
 
@@ -86,7 +86,7 @@ func invisibleRunEnd(s string, from int) int {
 
 // judgeInvisibleRun judges a run of adjacent invisible characters. It reports whether it is a single one that is not
 // yet suspicious.
-func (t *examinedText) judgeInvisibleRun(start, end int) (single bool) {
+func (t *examinedText) judgeInvisibleRun(start, end int) (isIsolatedUnsuspicious bool) {
 	run := []rune(t.content[start:end])
 	before, _ := utf8.DecodeLastRuneInString(t.content[:start])
 	after, _ := utf8.DecodeRuneInString(t.content[end:])
@@ -103,18 +103,18 @@ func (t *examinedText) judgeInvisibleRun(start, end int) (single bool) {
 	switch {
 	case tags > 0 && before == 0x1f3f4 && tags == len(run) && run[tags-1] == 0xe007f && tags <= 8: // a regional flag emoji
 	case tags > 0:
-		t.reportAndRemove(Tags, High, start, end, fmt.Sprintf("%d tag characters that spell %q", tags, excerpt(decodeTagCharacters(run))))
+		t.reportAndRemove(TagCharacters, SeverityHigh, start, end, fmt.Sprintf("%d tag characters that spell %q", tags, excerpt(decodeTagCharacters(run))))
 	case variants > 1 && variants == len(run):
-		t.reportAndRemove(Tags, High, start, end, fmt.Sprintf("%d variation selectors that spell %q", variants, excerpt(decodeTagCharacters(run))))
+		t.reportAndRemove(TagCharacters, SeverityHigh, start, end, fmt.Sprintf("%d variation selectors that spell %q", variants, excerpt(decodeTagCharacters(run))))
 	case turns > 0:
 		t.judgeBidi(run, start, end)
 	case start == 0 && len(run) == 1 && run[0] == 0xfeff: // the byte order mark
 	case len(run) >= 8:
-		t.reportAndRemove(Invisible, High, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
+		t.reportAndRemove(Invisible, SeverityHigh, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
 	case len(run) > 1 && variants == 0 && ascii:
-		t.reportAndRemove(Invisible, Medium, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
+		t.reportAndRemove(Invisible, SeverityMedium, start, end, fmt.Sprintf("%d invisible characters in a row", len(run)))
 	case len(run) == 1 && variants == 0 && ascii && run[0] != 0xad && isWordRune(before) && isWordRune(after):
-		t.reportAndRemove(Invisible, Medium, start, end, fmt.Sprintf("an invisible character (U+%04X) inside a word", run[0]))
+		t.reportAndRemove(Invisible, SeverityMedium, start, end, fmt.Sprintf("an invisible character (U+%04X) inside a word", run[0]))
 	default:
 		return len(run) == 1 && variants == 0 && ascii
 	}
@@ -134,10 +134,10 @@ func (t *examinedText) judgeBidi(run []rune, start, end int) {
 	for _, r := range run {
 		override = override || r == 0x202d || r == 0x202e
 	}
-	severity := Medium
+	severity := SeverityMedium
 	switch {
 	case override:
-		severity = High
+		severity = SeverityHigh
 	case t.hasRightToLeft():
 		return
 	}
@@ -146,19 +146,19 @@ func (t *examinedText) judgeBidi(run []rune, start, end int) {
 
 // hasRightToLeft reports whether a text has letters of a right-to-left script.
 func (t *examinedText) hasRightToLeft() bool {
-	if t.rightToLeftState == 0 {
-		t.rightToLeftState = -1
+	if t.rightToLeftYesNoUnknown == 0 {
+		t.rightToLeftYesNoUnknown = -1
 		for i := 0; i < len(t.content); i++ {
 			// First bytes of the scripts from Hebrew to Arabic, and their presentation forms.
 			if c := t.content[i]; c >= 0xd6 && c <= 0xdf || c == 0xe0 || c == 0xef {
 				if r, _ := utf8.DecodeRuneInString(t.content[i:]); unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) {
-					t.rightToLeftState = 1
+					t.rightToLeftYesNoUnknown = 1
 					break
 				}
 			}
 		}
 	}
-	return t.rightToLeftState > 0
+	return t.rightToLeftYesNoUnknown > 0
 }
 
 func isWordRune(r rune) bool {
@@ -182,17 +182,17 @@ func decodeTagCharacters(run []rune) string {
 	return b.String()
 }
 
-// judgeControl judges a control character or escape sequence and returns its end. Colours and
+// scanControlSequence judges a control character or escape sequence and returns its end. Colours and
 // overstruck letters are removed without a finding.
-func (t *examinedText) judgeControl(i int, r rune, n int) int {
+func (t *examinedText) scanControlSequence(start int, r rune, runeBytes int) int {
 	s := t.content
-	end := i + n
-	severity, what := Low, ""
+	end := start + runeBytes
+	severity, what := SeverityLow, ""
 	switch r {
 	case 0x1b, 0x9b, 0x9d, 0x90, 0x98, 0x9e, 0x9f:
-		end, severity, what = parseEscape(s, i)
+		end, severity, what = parseEscape(s, start)
 	case '\b':
-		if isOverstrike(s, i) {
+		if isOverstrike(s, start) {
 			severity = ""
 		}
 	case 0x85, 0x00: // NEL, a line end; and NUL, as in UTF-16 text
@@ -202,9 +202,9 @@ func (t *examinedText) judgeControl(i int, r rune, n int) int {
 		if t.reportedControls++; what == "" {
 			what = fmt.Sprintf("control character U+%04X", r)
 		}
-		t.addFinding(Escape, "", severity, i, end, what)
+		t.addFinding(Escape, "", severity, start, end, what)
 	}
-	t.removeSpan(i, end)
+	t.removeSpan(start, end)
 	return end
 }
 
@@ -232,7 +232,7 @@ func parseEscape(s string, i int) (end int, severity, what string) {
 	at := i + n
 	if r == 0x1b {
 		if at == len(s) {
-			return at, Low, "an incomplete terminal escape sequence"
+			return at, SeverityLow, "an incomplete terminal escape sequence"
 		}
 		r, at = rune(s[at])+0x40, at+1
 	}
@@ -241,7 +241,7 @@ func parseEscape(s string, i int) (end int, severity, what string) {
 		for end = at; end < len(s) && end-at < 64 && s[end] >= 0x20 && s[end] < 0x40; end++ {
 		}
 		if end == len(s) || s[end] < 0x40 || s[end] > 0x7e {
-			return end, Low, "an incomplete terminal escape sequence"
+			return end, SeverityLow, "an incomplete terminal escape sequence"
 		}
 		if severity = csiSeverity(s[at:end], s[end]); severity == "" {
 			return end + 1, "", ""
@@ -249,13 +249,13 @@ func parseEscape(s string, i int) (end int, severity, what string) {
 		return end + 1, severity, fmt.Sprintf("a terminal escape sequence (CSI %s)", excerpt(s[at:end+1]))
 	case ']' + 0x40, 'P' + 0x40, 'X' + 0x40, '^' + 0x40, '_' + 0x40:
 		end = escapeStringEnd(s, at)
-		severity = Medium
+		severity = SeverityMedium
 		if body := s[at:end]; r == ']'+0x40 && strings.HasPrefix(body, "52;") || r == 'P'+0x40 {
-			severity = High // writes to the clipboard, or makes the terminal send input
+			severity = SeverityHigh // writes to the clipboard, or makes the terminal send input
 		}
 		return end, severity, "a terminal escape sequence: " + excerpt(s[at:end])
 	}
-	return at, Low, "a terminal escape sequence, which can hide text"
+	return at, SeverityLow, "a terminal escape sequence, which can hide text"
 }
 
 // csiSeverity returns the severity of a CSI sequence with a final byte: hiding text or moving the
@@ -265,14 +265,14 @@ func csiSeverity(params string, final byte) string {
 	case 'm':
 		for p := range strings.SplitSeq(params, ";") {
 			if p == "8" {
-				return High
+				return SeverityHigh
 			}
 		}
 		return ""
 	case 'A', 'D', 'F', 'G', 'H', 'J', 'K', 'P', 'S', 'T', 'X', 'f':
-		return Medium
+		return SeverityMedium
 	}
-	return Low
+	return SeverityLow
 }
 
 // escapeStringEnd returns the end of an escape sequence that BEL or ST terminates.

@@ -96,8 +96,8 @@ func TestGenerated(t *testing.T) {
 		make  func() string
 		kinds []Kind
 	}{
-		"tag characters":      {func() string { return tags(message()) }, []Kind{Tags}},
-		"variation selectors": {func() string { return selectors(message()) }, []Kind{Tags}},
+		"tag characters":      {func() string { return tags(message()) }, []Kind{TagCharacters}},
+		"variation selectors": {func() string { return selectors(message()) }, []Kind{TagCharacters}},
 		"bits of zero width": {func() string {
 			var b strings.Builder
 			for range 16 + r.IntN(200) {

@@ -8,35 +8,35 @@ import (
 
 // Limits of decoding.
 const (
-	minEncodedRun   = 16        // characters of the shortest run of base64 or hexadecimal
-	minEscapes      = 6         // minimum number of escapes in a stretch of percent encoding, character references or \u escapes
-	maxDecodedBytes = 256 << 10 // limit for the decoded text of one string, in bytes; nested decoded text has its own limit of this size
-	maxStretchBytes = 32 << 10  // bytes of one encoded stretch that are decoded
-	maxEscapeGap    = 24        // bytes between two escapes of one stretch
+	minEncodedRun           = 16        // characters of the shortest run of base64 or hexadecimal
+	minEscapesPerEncodedRun = 6         // minimum number of escapes in a stretch of percent encoding, character references or \u escapes
+	maxDecodedBytes         = 256 << 10 // limit for the decoded text of one string, in bytes; nested decoded text has its own limit of this size
+	maxEncodedRunBytes      = 32 << 10  // bytes of one encoded stretch that are decoded
+	maxBytesBetweenEscapes  = 24        // bytes between two escapes of one stretch
 )
 
 // examineEncoded finds encoded text that decodes to a prompt injection, and removes it, since people do not
 // read it.
 func (t *examinedText) examineEncoded() {
 	room := maxDecodedBytes
-	t.decodeRuns(&room)
+	t.decodeBase64AndHexRuns(&room)
 	t.decodeEscapes(&room)
 	t.partlyUnexamined = t.partlyUnexamined || room < 0
 }
 
-// decodeRuns decodes base64, base32 and hexadecimal, also where it is broken into lines.
-func (t *examinedText) decodeRuns(room *int) {
+// decodeBase64AndHexRuns decodes base64, base32 and hexadecimal, also where it is broken into lines.
+func (t *examinedText) decodeBase64AndHexRuns(remainingDecodeBytes *int) {
 	for start, end := range decode.Base64Runs(t.content, minEncodedRun) {
-		run := t.content[start:min(end, start+maxStretchBytes)]
+		run := t.content[start:min(end, start+maxEncodedRunBytes)]
 		if isPathOrWords(run) {
 			continue
 		}
 		for n := 0; n < 2 && end < len(t.content) && t.content[end] == '='; n++ { // the padding
 			end++
 		}
-		decode.TryRunEncodings(run, func(name, text string) bool {
-			*room -= len(text)
-			return t.reportDecoded(start, end, name, text, *room)
+		decode.TryDecodingsOfBase64Run(run, func(name, text string) bool {
+			*remainingDecodeBytes -= len(text)
+			return t.reportDecoded(start, end, name, text, *remainingDecodeBytes)
 		})
 	}
 }
@@ -83,7 +83,7 @@ func (t *examinedText) reportDecoded(start, end int, name, text string, room int
 		}
 	}
 	if rule != nil {
-		t.addFinding(Encoded, rule.ID, High, start, end, name+": "+excerpt(text))
+		t.addFinding(Encoded, rule.ID, SeverityHigh, start, end, name+": "+excerpt(text))
 		t.removeSpan(start, end)
 	}
 	return rule != nil
@@ -98,9 +98,9 @@ func (t *examinedText) decodeEscapes(room *int) {
 	var start, last, count int
 	var kind byte
 	flush := func() {
-		if count >= minEscapes {
-			start, last = t.widenSpan(start, last)
-			stretch := s[start:min(last, start+maxStretchBytes)]
+		if count >= minEscapesPerEncodedRun {
+			start, last = t.extendSpanToUnescapedEdges(start, last)
+			stretch := s[start:min(last, start+maxEncodedRunBytes)]
 			text, _ := decode.Unescape(stretch, escapesByFirstByte[kind], nil)
 			name := "escapes"
 			switch kind {
@@ -118,7 +118,7 @@ func (t *examinedText) decodeEscapes(room *int) {
 		n := 0
 		if c := s[i]; c == '%' || c == '&' && strings.HasPrefix(s[i+1:], "#") || c == '\\' {
 			n = decode.EscapeLength(s[i:], escapesByFirstByte[c])
-			if n > 0 && count > 0 && (c != kind || i-last > maxEscapeGap) {
+			if n > 0 && count > 0 && (c != kind || i-last > maxBytesBetweenEscapes) {
 				flush()
 			}
 			if n > 0 {
@@ -134,16 +134,16 @@ func (t *examinedText) decodeEscapes(room *int) {
 	flush()
 }
 
-// maxPlainEdge is how many unescaped characters at either end belong to a stretch.
-const maxPlainEdge = 64
+// maxSpanExtensionBytesPerSide is how many unescaped characters at either end belong to a stretch.
+const maxSpanExtensionBytesPerSide = 64
 
-// widenSpan returns a stretch extended by the plain characters at its ends.
-func (t *examinedText) widenSpan(start, end int) (int, int) {
+// extendSpanToUnescapedEdges returns a stretch extended by the plain characters at its ends.
+func (t *examinedText) extendSpanToUnescapedEdges(start, end int) (int, int) {
 	ends := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'=?<>()[]{}`,;", c) >= 0 }
-	for n := 0; n < maxPlainEdge && start > 0 && !ends(t.content[start-1]); n++ {
+	for n := 0; n < maxSpanExtensionBytesPerSide && start > 0 && !ends(t.content[start-1]); n++ {
 		start--
 	}
-	for n := 0; n < maxPlainEdge && end < len(t.content) && !ends(t.content[end]); n++ {
+	for n := 0; n < maxSpanExtensionBytesPerSide && end < len(t.content) && !ends(t.content[end]); n++ {
 		end++
 	}
 	return start, end

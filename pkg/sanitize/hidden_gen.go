@@ -2,7 +2,7 @@
 
 package sanitize
 
-var styles = []style{
+var styles = []hidingCSSStyle{
 	{"not displayed", []string{";display:none!", ";display:none;"}, ";display:none[;!]", ""},
 	{"not visible", []string{";visibility:hidden!", ";visibility:hidden;", ";visibility:collapse!", ";visibility:collapse;"}, ";visibility:(?:hidden|collapse)[;!]", ""},
 	{"transparent", []string{"opacity:", "color:"}, ";(?:opacity:(?:0|0?\\.0\\d*|0%)|color:(?:transparent|(?:rgba|hsla)\\([^)]*,0?\\.?0+\\)|#[0-9a-f]{6}00))[;!]", ""},

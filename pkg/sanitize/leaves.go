@@ -8,47 +8,47 @@ import (
 	"strings"
 )
 
-// maxDepth is the maximum nesting of a result.
-const maxDepth = 128
+// maxResultNestingDepth is the maximum nesting of a result.
+const maxResultNestingDepth = 128
 
 // A leaf is one string of a result, or a member name.
 type leaf struct {
-	jsonPointer  string // JSON pointer
-	isMemberName bool
-	text         string
-	start        int // offset in the joined text
-	spans        []span
+	jsonPointer      string // JSON pointer
+	isMemberName     bool
+	text             string
+	joinedTextOffset int // offset in the joined text
+	spans            []span
 }
 
 // collectLeaves adds the strings of a value as leaves, members sorted by name, and returns their total
 // length.
-func (r *Report) collectLeaves(v any, where string, depth int) (total int, deep bool) {
-	if depth > maxDepth {
+func (r *Report) collectLeaves(v any, jsonPointer string, depth int) (textBytes int, exceedsMaxDepth bool) {
+	if depth > maxResultNestingDepth {
 		return 0, true
 	}
 	add := func(key bool, where, s string) {
 		if s != "" {
 			r.leaves = append(r.leaves, leaf{jsonPointer: where, isMemberName: key, text: s})
 		}
-		total += len(s) + 1
+		textBytes += len(s) + 1
 	}
 	switch v := v.(type) {
 	case string:
-		add(false, where, v)
+		add(false, jsonPointer, v)
 	case []any:
 		for i, e := range v {
-			n, d := r.collectLeaves(e, where+"/"+strconv.Itoa(i), depth+1)
-			total, deep = total+n, deep || d
+			n, d := r.collectLeaves(e, jsonPointer+"/"+strconv.Itoa(i), depth+1)
+			textBytes, exceedsMaxDepth = textBytes+n, exceedsMaxDepth || d
 		}
 	case map[string]any:
 		for _, k := range sortedKeys(v) {
-			at := where + "/" + pointerEscaper.Replace(k)
+			at := jsonPointer + "/" + pointerEscaper.Replace(k)
 			add(true, at, k)
 			n, d := r.collectLeaves(v[k], at, depth+1)
-			total, deep = total+n, deep || d
+			textBytes, exceedsMaxDepth = textBytes+n, exceedsMaxDepth || d
 		}
 	}
-	return total, deep
+	return textBytes, exceedsMaxDepth
 }
 
 // pointerEscaper escapes the name of a member as RFC 6901 says.
@@ -62,7 +62,7 @@ func (r *Report) joinLeaves(total int) string {
 	var b strings.Builder
 	b.Grow(total)
 	for i := range r.leaves {
-		r.leaves[i].start = b.Len()
+		r.leaves[i].joinedTextOffset = b.Len()
 		b.WriteString(r.leaves[i].text)
 		b.WriteByte('\n')
 	}
@@ -71,7 +71,7 @@ func (r *Report) joinLeaves(total int) string {
 
 // leafAt returns the leaf at an offset of the joined text.
 func (r *Report) leafAt(at int) *leaf {
-	return &r.leaves[sort.Search(len(r.leaves)-1, func(i int) bool { return r.leaves[i+1].start > at })]
+	return &r.leaves[sort.Search(len(r.leaves)-1, func(i int) bool { return r.leaves[i+1].joinedTextOffset > at })]
 }
 
 // assignSpans assigns the spans of the joined text to their leaves.
@@ -79,9 +79,9 @@ func (r *Report) assignSpans(spans []span) {
 	for _, sp := range spans {
 		for from := sp.start; from < sp.end; {
 			l := r.leafAt(from)
-			end := min(sp.end, l.start+len(l.text))
+			end := min(sp.end, l.joinedTextOffset+len(l.text))
 			if from < end {
-				l.spans = append(l.spans, span{from - l.start, end - l.start, sp.replacement})
+				l.spans = append(l.spans, span{from - l.joinedTextOffset, end - l.joinedTextOffset, sp.replacement})
 			}
 			from = max(end, from) + 1
 		}

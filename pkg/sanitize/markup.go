@@ -11,10 +11,10 @@ import (
 )
 
 // A style is a way of hiding text by CSS declarations; see rules/hidden.yaml.
-type style struct {
-	name            string
-	literals        []string
-	pattern, unless string
+type hidingCSSStyle struct {
+	name                                  string
+	literals                              []string
+	pattern, nonHidingDeclarationsPattern string
 }
 
 // hidingStyles returns a function that finds hiding styles in CSS declarations.
@@ -23,14 +23,14 @@ var hidingStyles = sync.OnceValue(func() func(declarations string) string {
 	patterns, unless := make([]func() *regexp.Regexp, len(styles)), make([]func() *regexp.Regexp, len(styles))
 	for i, s := range styles {
 		literals[i] = s.literals
-		patterns[i], unless[i] = prefilter.Lazy(s.pattern), prefilter.Lazy(s.unless)
+		patterns[i], unless[i] = prefilter.Lazy(s.pattern), prefilter.Lazy(s.nonHidingDeclarationsPattern)
 	}
-	set, _ := prefilter.New(literals)
+	set, _ := prefilter.TryNewLiteralSet(literals)
 	return func(declarations string) string {
 		found := make([]uint64, set.BitsetWords())
 		prefilter.Scan(set, declarations, found)
 		for i, s := range styles {
-			if found[i>>6]&(1<<(i&63)) != 0 && patterns[i]().MatchString(declarations) && (s.unless == "" || !unless[i]().MatchString(declarations)) {
+			if found[i>>6]&(1<<(i&63)) != 0 && patterns[i]().MatchString(declarations) && (s.nonHidingDeclarationsPattern == "" || !unless[i]().MatchString(declarations)) {
 				return s.name
 			}
 		}
@@ -211,7 +211,7 @@ func (t *examinedText) examineHidden(start, end int, inside, how string) {
 	rule, whole := hiddenTextRule(inside)
 	t.partlyUnexamined = t.partlyUnexamined || !whole
 	if rule != nil {
-		t.addFinding(Hidden, rule.ID, High, start, end, how+": "+excerpt(inside))
+		t.addFinding(Hidden, rule.ID, SeverityHigh, start, end, how+": "+excerpt(inside))
 	}
 }
 

@@ -20,49 +20,49 @@ import (
 
 //go:generate go run ./gen
 
-// MaxText is the maximum total length of a result's strings that is examined, in bytes.
-const MaxText = 16 << 20
+// MaxTotalTextBytes is the maximum total length of a result's strings that is examined, in bytes.
+const MaxTotalTextBytes = 16 << 20
 
 // A Kind is the kind of a finding.
 type Kind string
 
 // Kinds of findings.
 const (
-	Invisible    Kind = "invisible"    // invisible characters
-	Bidi         Kind = "bidi"         // bidirectional controls, which change the displayed order of text
-	Tags         Kind = "tags"         // tag characters and variation selectors that encode invisible text
-	Escape       Kind = "escape"       // terminal control characters
-	Hidden       Kind = "hidden"       // hidden markup with a prompt injection
-	Encoded      Kind = "encoded"      // encoded text with a prompt injection
-	Instruction  Kind = "instruction"  // prompt injection
-	Exfiltration Kind = "exfiltration" // text or a link that exfiltrates data
-	Secret       Kind = "secret"       // a credential
-	Unexamined   Kind = "unexamined"   // too much or too deeply nested to examine
+	Invisible     Kind = "invisible"    // invisible characters
+	Bidi          Kind = "bidi"         // bidirectional controls, which change the displayed order of text
+	TagCharacters Kind = "tags"         // tag characters and variation selectors that encode invisible text
+	Escape        Kind = "escape"       // terminal control characters
+	Hidden        Kind = "hidden"       // hidden markup with a prompt injection
+	Encoded       Kind = "encoded"      // encoded text with a prompt injection
+	Instruction   Kind = "instruction"  // prompt injection
+	Exfiltration  Kind = "exfiltration" // text or a link that exfiltrates data
+	Secret        Kind = "secret"       // a credential
+	Unexamined    Kind = "unexamined"   // too much or too deeply nested to examine
 )
 
 // Kinds returns all kinds of findings.
 func Kinds() []Kind {
-	return []Kind{Invisible, Bidi, Tags, Escape, Hidden, Encoded, Instruction, Exfiltration, Secret, Unexamined}
+	return []Kind{Invisible, Bidi, TagCharacters, Escape, Hidden, Encoded, Instruction, Exfiltration, Secret, Unexamined}
 }
 
 // Severities of findings.
 const (
-	High   = "high"   // almost never in legitimate text
-	Medium = "medium" // rarely in legitimate text
-	Low    = "low"    // also in careless legitimate text
+	SeverityHigh   = "high"   // almost never in legitimate text
+	SeverityMedium = "medium" // rarely in legitimate text
+	SeverityLow    = "low"    // also in careless legitimate text
 )
 
 // A Finding is something that an agent should not read unmarked.
 type Finding struct {
 	Kind         Kind   `json:"kind"`
 	Rule         string `json:"rule,omitempty"`   // ID of the rule, for phrases and credentials
-	Where        string `json:"where"`            // JSON pointer to the string; "" is the result itself
+	JSONPointer  string `json:"where"`            // JSON pointer to the string; "" is the result itself
 	InMemberName bool   `json:"key,omitempty"`    // the finding is in the name of the member, not in its value
 	Offset       int    `json:"offset"`           // byte offset in the string
 	Length       int    `json:"length"`           // in bytes
-	What         string `json:"what"`             // description in printable characters, without credentials
+	FindingText  string `json:"what"`             // description in printable characters, without credentials
 	Severity     string `json:"severity"`         // high, medium or low
-	Source       string `json:"source,omitempty"` // the examiner, if not this package
+	ExaminerName string `json:"source,omitempty"` // the examiner, if not this package
 }
 
 // maxFindings is the maximum number of findings in a report.
@@ -70,10 +70,10 @@ const maxFindings = 100
 
 // A Report is the result of examining one tool result.
 type Report struct {
-	Findings []Finding // in the order of the text
-	More     int       // minimum number of further findings, which are not in Findings
-	leaves   []leaf
-	root     any
+	Findings                  []Finding // in the order of the text
+	OmittedFindingsLowerBound int       // minimum number of further findings, which are not in Findings
+	leaves                    []leaf
+	root                      any
 }
 
 // Add adds a finding of another examiner about the whole result.
@@ -87,18 +87,18 @@ type span struct {
 
 // An examinedText is one string under examination.
 type examinedText struct {
-	content          string
-	findings         []Finding // findings; their offsets refer to content
-	spans            []span
-	partlyUnexamined bool // by rules
-	decodedBytes     int  // bytes of the texts decoded from nested encodings
-	rightToLeftState int  // 1 for a text with letters from right to left, -1 for another, 0 if that is not known
-	reportedControls int  // number of control characters that were reported
+	content                 string
+	findings                []Finding // findings; their offsets refer to content
+	spans                   []span
+	partlyUnexamined        bool // by rules
+	decodedBytes            int  // bytes of the texts decoded from nested encodings
+	rightToLeftYesNoUnknown int  // 1 for a text with letters from right to left, -1 for another, 0 if that is not known
+	reportedControls        int  // number of control characters that were reported
 }
 
 //go:noinline
 func (t *examinedText) addFinding(kind Kind, rule, severity string, start, end int, what string) {
-	t.findings = append(t.findings, Finding{Kind: kind, Rule: rule, Offset: start, Length: end - start, What: what, Severity: severity})
+	t.findings = append(t.findings, Finding{Kind: kind, Rule: rule, Offset: start, Length: end - start, FindingText: what, Severity: severity})
 }
 
 // removeSpan marks a part of the string for removal.
@@ -106,18 +106,18 @@ func (t *examinedText) removeSpan(start, end int) {
 	t.spans = append(t.spans, span{start: start, end: end})
 }
 
-// maxExcerpt is the maximum length of a quoted text, in characters.
-const maxExcerpt = 120
+// maxExcerptRunes is the maximum length of a quoted text, in characters.
+const maxExcerptRunes = 120
 
 // excerpt returns the beginning of a text in a printable form.
 func excerpt(s string) string {
-	cut := redact.Cut(s, 4*maxExcerpt)
-	shown := (*redact.Redactor)(nil).Brief(strings.ToValidUTF8(cut, "?"), 2*maxExcerpt)
-	return brief.Text(strings.Join(strings.Fields(term.Escape(shown)), " "), maxExcerpt)
+	cut := redact.TruncateBytes(s, 4*maxExcerptRunes)
+	shown := (*redact.Redactor)(nil).RedactAndTruncate(strings.ToValidUTF8(cut, "?"), 2*maxExcerptRunes)
+	return brief.TruncateWithEllipsis(strings.Join(strings.Fields(term.Escape(shown)), " "), maxExcerptRunes)
 }
 
-// examineStructure examines properties of single strings: hidden text does not extend to the next string.
-func (t *examinedText) examineStructure() {
+// examineCharactersMarkupEncodings examines properties of single strings: hidden text does not extend to the next string.
+func (t *examinedText) examineCharactersMarkupEncodings() {
 	t.examineCharacters()
 	t.examineMarkup()
 	t.examineEncoded()
@@ -125,18 +125,18 @@ func (t *examinedText) examineStructure() {
 
 // examinePhrases examines text that can continue from one string to the next.
 func (t *examinedText) examinePhrases() {
-	hits, whole := speech.FindAgentSpeech(t.content, false)
+	hits, whole := speech.FindAgentPromptInjections(t.content, false)
 	for _, h := range dropOverlapping(hits) {
-		kind, what := Kind(h.Rule.Kind), excerpt(t.content[h.Start:h.End])
-		if h.Form != "" {
-			kind, what = Encoded, h.Form+": "+what
+		kind, what := Kind(h.Rule.InstructionOrExfiltrationKind), excerpt(t.content[h.Start:h.End])
+		if h.EncodingName != "" {
+			kind, what = Encoded, h.EncodingName+": "+what
 		}
 		t.addFinding(kind, h.Rule.ID, h.Rule.Severity, h.Start, h.End, what)
 	}
 	t.partlyUnexamined = !whole
 	for _, c := range redact.Credentials(t.content) {
-		t.addFinding(Secret, c.Form, High, c.Start, c.End, c.Form)
-		t.spans = append(t.spans, span{c.Start, c.End, "[redacted " + c.Form + "]"})
+		t.addFinding(Secret, c.KindName, SeverityHigh, c.Start, c.End, c.KindName)
+		t.spans = append(t.spans, span{c.Start, c.End, "[redacted " + c.KindName + "]"})
 	}
 }
 
@@ -157,12 +157,12 @@ func dropOverlapping(hits []speech.PhraseHit) []speech.PhraseHit {
 
 // hiddenTextRule returns the first rule that matches a hidden text, and whether all of it was
 // examined.
-func hiddenTextRule(s string) (rule *speech.Rule, whole bool) {
-	hits, whole := speech.FindAgentSpeech(s, true)
+func hiddenTextRule(s string) (rule *speech.Rule, isFullyExamined bool) {
+	hits, isFullyExamined := speech.FindAgentPromptInjections(s, true)
 	if len(hits) == 0 {
-		return nil, whole
+		return nil, isFullyExamined
 	}
-	return hits[0].Rule, whole
+	return hits[0].Rule, isFullyExamined
 }
 
 // Examine examines a result: a string or a decoded JSON value. Strings and member names are examined
@@ -170,12 +170,12 @@ func hiddenTextRule(s string) (rule *speech.Rule, whole bool) {
 func Examine(result any) *Report {
 	r := &Report{root: result}
 	total, deep := r.collectLeaves(result, "", 0)
-	if deep || total > MaxText {
+	if deep || total > MaxTotalTextBytes {
 		why := "the result has more text than shield scans; request a shorter result"
 		if deep {
 			why = "the result is nested deeper than shield scans; request a flatter result"
 		}
-		r.Findings = []Finding{{Kind: Unexamined, What: why, Severity: High}}
+		r.Findings = []Finding{{Kind: Unexamined, FindingText: why, Severity: SeverityHigh}}
 		r.leaves = nil
 		return r
 	}
@@ -186,12 +186,12 @@ func Examine(result any) *Report {
 	for i := range r.leaves {
 		l := &r.leaves[i]
 		one := examinedText{content: l.text}
-		one.examineStructure()
+		one.examineCharactersMarkupEncodings()
 		for _, f := range one.findings {
 			if f.Kind == Hidden || f.Kind == Encoded {
-				hidden = append(hidden, [2]int{l.start + f.Offset, l.start + f.Offset + f.Length})
+				hidden = append(hidden, [2]int{l.joinedTextOffset + f.Offset, l.joinedTextOffset + f.Offset + f.Length})
 			}
-			f.Where, f.InMemberName = l.jsonPointer, l.isMemberName
+			f.JSONPointer, f.InMemberName = l.jsonPointer, l.isMemberName
 			found = append(found, f)
 		}
 		l.spans = one.spans
@@ -202,22 +202,24 @@ func Examine(result any) *Report {
 			continue
 		}
 		l := r.leafAt(f.Offset)
-		f.Where, f.InMemberName = l.jsonPointer, l.isMemberName
-		f.Offset -= l.start
+		f.JSONPointer, f.InMemberName = l.jsonPointer, l.isMemberName
+		f.Offset -= l.joinedTextOffset
 		f.Length = min(f.Length, len(l.text)-f.Offset)
 		found = append(found, f)
 	}
 	r.assignSpans(whole.spans)
 	if whole.partlyUnexamined {
-		found = append(found, Finding{Kind: Unexamined, What: "more suspicious text than shield examines", Severity: High})
+		found = append(found, Finding{Kind: Unexamined, FindingText: "more suspicious text than shield examines", Severity: SeverityHigh})
 	}
 	if len(found) > maxFindings {
 		sorted.By(found, func(a, b Finding) int { return cmp.Compare(severityRank(b.Severity), severityRank(a.Severity)) })
-		r.More = len(found) - maxFindings
+		r.OmittedFindingsLowerBound = len(found) - maxFindings
 		found = found[:maxFindings]
 	}
 	r.Findings = found
 	return r
 }
 
-func severityRank(severity string) int { return slices.Index([]string{Low, Medium, High}, severity) }
+func severityRank(severity string) int {
+	return slices.Index([]string{SeverityLow, SeverityMedium, SeverityHigh}, severity)
+}

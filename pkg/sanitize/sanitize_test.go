@@ -182,8 +182,8 @@ func TestCases(t *testing.T) {
 				if f.Offset < 0 || f.Offset+f.Length > len(tt.text) || f.Length == 0 {
 					t.Errorf("%s at %d, %d bytes, of %d", f.Kind, f.Offset, f.Length, len(tt.text))
 				}
-				if strings.Contains(f.What, awsKey) || strings.ContainsFunc(f.What, func(c rune) bool { return c < ' ' || c == 0x7f || isInvisible(c) }) || len(f.What) > 2*maxExcerpt || f.What == "" {
-					t.Errorf("%s: %q is not fit to be shown", f.Kind, f.What)
+				if strings.Contains(f.FindingText, awsKey) || strings.ContainsFunc(f.FindingText, func(c rune) bool { return c < ' ' || c == 0x7f || isInvisible(c) }) || len(f.FindingText) > 2*maxExcerptRunes || f.FindingText == "" {
+					t.Errorf("%s: %q is not fit to be shown", f.Kind, f.FindingText)
 				}
 				if severityRank(f.Severity) < 0 || !slices.Contains(Kinds(), f.Kind) {
 					t.Errorf("severity %q, kind %q", f.Severity, f.Kind)
@@ -194,7 +194,7 @@ func TestCases(t *testing.T) {
 				want = tt.text
 			}
 			got := r.Apply(Clean)
-			if got.Result != want || got.Changed != (want != tt.text) || got.Withheld != "" {
+			if got.Result != want || got.Changed != (want != tt.text) || got.WithheldReason != "" {
 				t.Errorf("cleaned to %q (changed: %v), want %q", got.Result, got.Changed, want)
 			}
 		})
@@ -206,11 +206,11 @@ func TestApply(t *testing.T) {
 	t.Parallel()
 	bad, good := Examine("a "+order), Examine("a museum")
 	for _, r := range []*Report{bad, good} {
-		if got := r.Apply(Flag); got.Changed || got.Withheld != "" || got.Result != r.root {
+		if got := r.Apply(Flag); got.Changed || got.WithheldReason != "" || got.Result != r.root {
 			t.Errorf("flag: %+v", got)
 		}
 	}
-	if got := bad.Apply(Block); got.Result != nil || !got.Changed || !strings.Contains(got.Withheld, "instruction (1)") {
+	if got := bad.Apply(Block); got.Result != nil || !got.Changed || !strings.Contains(got.WithheldReason, "instruction (1)") {
 		t.Errorf("block: %+v", got)
 	}
 	first, second := bad.Apply(Wrap), good.Apply(Block)
@@ -241,9 +241,9 @@ func TestStructure(t *testing.T) {
 	r := Examine(in)
 	where := map[string]string{}
 	for _, f := range r.Findings {
-		where[f.Where] += string(f.Kind)
-		if f.InMemberName != (f.Where == "/ig\u200bnore") {
-			t.Errorf("%s: key is %v", f.Where, f.InMemberName)
+		where[f.JSONPointer] += string(f.Kind)
+		if f.InMemberName != (f.JSONPointer == "/ig\u200bnore") {
+			t.Errorf("%s: key is %v", f.JSONPointer, f.InMemberName)
 		}
 	}
 	if diff := cmp.Diff(map[string]string{"/content/0/text": "instruction", "/a~1b~0c": "hidden", "/ig\u200bnore": "invisible"}, where); diff != "" {
@@ -254,7 +254,7 @@ func TestStructure(t *testing.T) {
 		t.Errorf("cleaned (-want +got):\n%s", diff)
 	}
 	for _, v := range []any{nil, true, 1.5, "", []any{}, map[string]any{}} {
-		if got := Examine(v).Apply(Wrap); !cmp.Equal(got.Result, v) || got.Changed || got.Withheld != "" {
+		if got := Examine(v).Apply(Wrap); !cmp.Equal(got.Result, v) || got.Changed || got.WithheldReason != "" {
 			t.Errorf("%v became %+v", v, got)
 		}
 	}
@@ -275,12 +275,12 @@ func TestSecretAcrossStrings(t *testing.T) {
 func TestTooMuch(t *testing.T) {
 	t.Parallel()
 	var deep any = "x"
-	for range maxDepth + 2 {
+	for range maxResultNestingDepth + 2 {
 		deep = []any{deep}
 	}
 	for name, v := range map[string]any{
 		"deep":             deep,
-		"long":             strings.Repeat("a", MaxText+1),
+		"long":             strings.Repeat("a", MaxTotalTextBytes+1),
 		"encoded":          strings.Repeat(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("the museum is open today. ", 100)))+" ", 200),
 		"layers":           strings.Repeat(base64.StdEncoding.EncodeToString([]byte("x "+base64.StdEncoding.EncodeToString(zipped(strings.Repeat("the museum is open today. ", 2000)))))+" ", 10),
 		"a hidden element": "<p hidden>" + strings.Repeat("x <b>y</b>", maxMarkupBytes) + "</p>",
@@ -290,10 +290,10 @@ func TestTooMuch(t *testing.T) {
 		if kinds(r.Findings) != "unexamined" {
 			t.Errorf("%s: found %q", name, kinds(r.Findings))
 		}
-		if got := r.Apply(Clean); got.Withheld == "" || got.Result != nil {
+		if got := r.Apply(Clean); got.WithheldReason == "" || got.Result != nil {
 			t.Errorf("%s: handed on", name)
 		}
-		if got := r.Apply(Flag); got.Withheld != "" {
+		if got := r.Apply(Flag); got.WithheldReason != "" {
 			t.Errorf("%s: withheld by flag", name)
 		}
 	}
@@ -303,8 +303,8 @@ func TestTooMuch(t *testing.T) {
 func TestManyFindings(t *testing.T) {
 	t.Parallel()
 	r := Examine(strings.Repeat("ig\u200bnore ", 500) + "\u202e")
-	if len(r.Findings) != maxFindings || r.More < 300 || r.Findings[0].Kind != Bidi {
-		t.Errorf("%d findings, %d more, first %s", len(r.Findings), r.More, r.Findings[0].Kind)
+	if len(r.Findings) != maxFindings || r.OmittedFindingsLowerBound < 300 || r.Findings[0].Kind != Bidi {
+		t.Errorf("%d findings, %d more, first %s", len(r.Findings), r.OmittedFindingsLowerBound, r.Findings[0].Kind)
 	}
 }
 
@@ -344,7 +344,7 @@ func FuzzExamine(f *testing.F) {
 			}
 		}
 		got := r.Apply(Clean)
-		if got.Withheld != "" {
+		if got.WithheldReason != "" {
 			return
 		}
 		text, ok := got.Result.(string)
@@ -352,8 +352,8 @@ func FuzzExamine(f *testing.F) {
 			t.Fatalf("%d bytes became %d", len(s), len(text))
 		}
 		for _, fd := range Examine(text).Findings {
-			if fd.Kind == Tags {
-				t.Errorf("%q cleaned to %q still holds %s", s, text, fd.What)
+			if fd.Kind == TagCharacters {
+				t.Errorf("%q cleaned to %q still holds %s", s, text, fd.FindingText)
 			}
 		}
 	})

@@ -25,10 +25,10 @@ type conversation struct {
 	host    *host.Host
 	counts  *callCounts
 
-	cwd, root, home string
-	overlay         *fileOverlay
-	pipeline        Pipeline // nil before the first call
-	openError       error    // why the calls cannot be judged
+	cwd, workspaceRoot, home string
+	overlay                  *fileOverlay
+	pipeline                 CallJudgingPipeline // nil before the first call
+	openError                error               // why the calls cannot be judged
 
 	pendingCalls  map[string]*pendingCall
 	lastCallHash  uint64 // hash of the previous call
@@ -52,8 +52,8 @@ type judgedCall struct {
 	needsMissingFile bool   // not judged, because a file no longer exists
 }
 
-// maxPending is the maximum number of calls that wait for results.
-const maxPending = 4096
+// maxPendingCalls is the maximum number of calls that wait for results.
+const maxPendingCalls = 4096
 
 // minLoopCalls is the number of equal calls in a row that counts as a loop.
 const minLoopCalls = 20
@@ -66,7 +66,7 @@ func (s *scanner) newConversation(ctx context.Context, f transcript) (*conversat
 	return &conversation{ctx: ctx, scanner: s, id: f.taskID, host: h, counts: newCallCounts(), pendingCalls: map[string]*pendingCall{}}, nil
 }
 
-func (c *conversation) setFolder(cwd string) {
+func (c *conversation) handleFolderChange(cwd string) {
 	if cwd != c.cwd {
 		c.cwd = cwd
 		if c.overlay != nil {
@@ -77,31 +77,31 @@ func (c *conversation) setFolder(cwd string) {
 
 // openPipeline creates the conversation's pipeline in its first folder.
 func (c *conversation) openPipeline() error {
-	c.root = c.cwd
-	c.home = HomeOf(c.root, c.scanner.opts.Home)
+	c.workspaceRoot = c.cwd
+	c.home = HomeOf(c.workspaceRoot, c.scanner.opts.Home)
 	c.overlay = newFileOverlay(c.home)
 	c.overlay.addEmptyFolder(c.home)
-	c.overlay.addEmptyFolder(c.root)
+	c.overlay.addEmptyFolder(c.workspaceRoot)
 	var err error
-	c.pipeline, err = c.scanner.opts.OpenPipeline(c.host.Name, c.home, c.root, c.overlay)
+	c.pipeline, err = c.scanner.opts.OpenPipeline(c.host.Name, c.home, c.workspaceRoot, c.overlay)
 	return err
 }
 
 var homeFolderPattern = prefilter.Lazy(`^(/home/[^/]+|/Users/[^/]+|/root|[A-Za-z]:[\\/]Users[\\/][^\\/]+)(?:[\\/]|$)`)
 
 // HomeOf returns the home folder of the user who worked in folder dir, derived from its path.
-func HomeOf(dir, own string) string {
-	if own != "" && (dir == own || strings.HasPrefix(dir, own+"/")) {
-		return own
+func HomeOf(workingFolder, defaultHome string) string {
+	if defaultHome != "" && (workingFolder == defaultHome || strings.HasPrefix(workingFolder, defaultHome+"/")) {
+		return defaultHome
 	}
-	if m := homeFolderPattern().FindStringSubmatch(dir); m != nil {
+	if m := homeFolderPattern().FindStringSubmatch(workingFolder); m != nil {
 		return m[1]
 	}
-	return own
+	return defaultHome
 }
 
-func (c *conversation) countUnknown(kind string) {
-	c.counts.countUnknownKind(c.host.Name, c.printableLine(kind, 60))
+func (c *conversation) countUnknownRecordKind(kind string) {
+	c.counts.countUnknownRecordKind(c.host.Name, c.printableLine(kind, 60))
 }
 
 func (c *conversation) handleCall(x toolCall) {
@@ -124,7 +124,7 @@ func (c *conversation) handleCall(x toolCall) {
 	c.scanner.readCalls.Add(1)
 	actions, out := c.judgeCall(&x)
 	c.counts.countCall(c, &x, out)
-	if len(c.pendingCalls) < maxPending {
+	if len(c.pendingCalls) < maxPendingCalls {
 		c.pendingCalls[x.id] = &pendingCall{x, actions, out}
 	}
 }
@@ -153,7 +153,7 @@ func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *ju
 		return nil, refused(err)
 	}
 	out = &judgedCall{decision: verdict.Allow}
-	c.overlay.readMissingFile, c.overlay.assumeEmptyFile = false, false
+	c.overlay.hasReadMissingFile, c.overlay.assumeEmptyFile = false, false
 	for _, raw := range raws {
 		a, err := action.Parse(raw)
 		if err != nil {
@@ -161,7 +161,7 @@ func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *ju
 		}
 		actions = append(actions, a)
 		if a.Type == "write_file" {
-			c.overlay.recordReplacedText(c.pipeline.Case(a))
+			c.overlay.recordReplacedText(c.pipeline.AnalyzeAction(a))
 		}
 		v, trail := c.pipeline.Judge(c.ctx, a)
 		if v.Decision > out.decision {
@@ -173,9 +173,9 @@ func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *ju
 			}
 		}
 	}
-	if out.decision != verdict.Allow && c.overlay.readMissingFile {
+	if out.decision != verdict.Allow && c.overlay.hasReadMissingFile {
 		c.overlay.assumeEmptyFile = true
-		out.needsMissingFile = c.pipeline.Peek(c.ctx, out.action).Decision == verdict.Allow
+		out.needsMissingFile = c.pipeline.JudgeWithoutRecording(c.ctx, out.action).Decision == verdict.Allow
 		c.overlay.assumeEmptyFile = false
 	}
 	return actions, out
@@ -217,21 +217,21 @@ func (c *conversation) handleResult(r toolResult) {
 		c.counts.addDangerous(c, &w.call, out)
 	}
 	if out.decision == verdict.Escalate && out.askingRule != "" && !out.needsMissingFile && command {
-		c.counts.addApproval(c.root, policy.Approval{Command: out.action.Text("command"), CWD: out.action.CWD, Rule: out.askingRule})
+		c.counts.addApproval(c.workspaceRoot, policy.Approval{Command: out.action.Text("command"), CWD: out.action.CWD, Rule: out.askingRule})
 	}
 	if len(w.actions) > 0 {
 		// On an error the session does not learn of the result, as if the hook had not been called.
 		if err := c.pipeline.HandleToolResult(c.ctx, w.actions, r.value); err != nil {
-			c.counts.countUnknownKind(c.host.Name, "a tool result that could not be scanned")
+			c.counts.countUnknownRecordKind(c.host.Name, "a tool result that could not be scanned")
 		}
 	}
 	c.overlay.assumeEmptyFile = false
 	for _, a := range w.actions {
 		switch a.Type {
 		case "execute_command", "write_file", "delete_file", "move_file", "copy_file", "create_directory", "delete_directory", "move_directory":
-			c.overlay.applyEffects(c.pipeline.Case(a))
+			c.overlay.applyEffects(c.pipeline.AnalyzeAction(a))
 		case "read_file":
-			c.overlay.recordRead(a, c.pipeline.Case(a), r.value)
+			c.overlay.recordRead(a, c.pipeline.AnalyzeAction(a), r.value)
 		}
 	}
 }
@@ -301,9 +301,9 @@ func resultText(v any) string {
 func credentialKinds(text string) (kinds []string) {
 	known := map[string]bool{}
 	for _, found := range redact.Credentials(text) {
-		if !known[found.Form] {
-			known[found.Form] = true
-			kinds = append(kinds, found.Form)
+		if !known[found.KindName] {
+			known[found.KindName] = true
+			kinds = append(kinds, found.KindName)
 		}
 	}
 	return kinds

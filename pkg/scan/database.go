@@ -17,10 +17,10 @@ import (
 
 // Limits of a database.
 const (
-	maxPartCount      = 4 << 20
-	maxKeyBytesPerRow = 4 << 10 // bytes at the start of a row that are searched for its keys
+	maxMessageParts           = 4 << 20
+	maxDatabaseRowPrefixBytes = 4 << 10 // bytes at the start of a row that are searched for its keys
 
-	maxTotalKeyBytes = 256 << 20 // bytes of the keys of all rows
+	maxTotalSortKeyBytes = 256 << 20 // bytes of the keys of all rows
 )
 
 // openDatabase opens an SQLite database with its write-ahead log.
@@ -33,7 +33,7 @@ func openDatabase(name string) (db *sqlitefile.DB, end func(), err error) {
 	}
 	var size [2]int64
 	for i, path := range []string{name, name + "-wal"} {
-		f, err := owner.Open(path)
+		f, err := owner.OpenNoFollow(path)
 		if i == 1 && errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -65,7 +65,7 @@ func openDatabase(name string) (db *sqlitefile.DB, end func(), err error) {
 
 // isDatabase reports whether a file starts with the SQLite header.
 func isDatabase(name string) bool {
-	f, err := owner.Open(name)
+	f, err := owner.OpenNoFollow(name)
 	if err != nil {
 		return false
 	}
@@ -92,13 +92,13 @@ func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 	}
 	type session struct {
 		parent, folder string
-		rows           []partRow
+		rows           []messagePartRow
 	}
 	all := map[string]*session{}
 	n := 0
-	err = sessions.Rows(maxKeyBytesPerRow, func(_ int64, r *sqlitefile.Row) error {
-		if n++; n > maxFiles {
-			return fmt.Errorf("the database has more than %d sessions; delete old ones in the host", maxFiles)
+	err = sessions.Rows(maxDatabaseRowPrefixBytes, func(_ int64, r *sqlitefile.Row) error {
+		if n++; n > maxTranscriptFiles {
+			return fmt.Errorf("the database has more than %d sessions; delete old ones in the host", maxTranscriptFiles)
 		}
 		all[r.Text("id")] = &session{parent: r.Text("parent_id"), folder: r.Text("directory")}
 		return nil
@@ -108,16 +108,16 @@ func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 	}
 	n = 0
 	keys := 0
-	err = parts.Rows(maxKeyBytesPerRow, func(rowid int64, r *sqlitefile.Row) error {
-		if n++; n > maxPartCount {
-			return fmt.Errorf("the database has more than %d parts of messages; delete old sessions in the host", maxPartCount)
+	err = parts.Rows(maxDatabaseRowPrefixBytes, func(rowid int64, r *sqlitefile.Row) error {
+		if n++; n > maxMessageParts {
+			return fmt.Errorf("the database has more than %d parts of messages; delete old sessions in the host", maxMessageParts)
 		}
 		if one := all[r.Text("session_id")]; one != nil {
 			key := r.Text("message_id") + " " + r.Text("id")
-			if keys += len(key); keys > maxTotalKeyBytes {
-				return fmt.Errorf("the IDs of the messages have more than %d bytes; delete old sessions in the host", maxTotalKeyBytes)
+			if keys += len(key); keys > maxTotalSortKeyBytes {
+				return fmt.Errorf("the IDs of the messages have more than %d bytes; delete old sessions in the host", maxTotalSortKeyBytes)
 			}
-			one.rows = append(one.rows, partRow{key, rowid, r.Size})
+			one.rows = append(one.rows, messagePartRow{key, rowid, r.Size})
 		}
 		return nil
 	})
@@ -129,10 +129,10 @@ func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 		if len(one.rows) == 0 {
 			continue
 		}
-		if len(f.files) >= maxFiles {
-			return fmt.Errorf("the database has more than %d sessions; delete old ones in the host", maxFiles)
+		if len(f.files) >= maxTranscriptFiles {
+			return fmt.Errorf("the database has more than %d sessions; delete old ones in the host", maxTranscriptFiles)
 		}
-		sorted.By(one.rows, func(a, b partRow) int { return strings.Compare(a.sortKey, b.sortKey) })
+		sorted.By(one.rows, func(a, b messagePartRow) int { return strings.Compare(a.sortKey, b.sortKey) })
 		top := id
 		for range 16 { // a sub-agent belongs to the session that started it
 			if up := all[all[top].parent]; up == nil {
@@ -150,8 +150,8 @@ func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 	return nil
 }
 
-// A partRow is the position of a message part in a database.
-type partRow struct {
+// A messagePartRow is the position of a message part in a database.
+type messagePartRow struct {
 	sortKey string // sort key: IDs increase with time
 	rowid   int64
 	size    int64 // in bytes
@@ -168,7 +168,7 @@ func readRows(f transcript, read func(jsontext.Value, int) error, to recordSink,
 	if err != nil {
 		return err
 	}
-	to.setFolder(f.folder)
+	to.handleFolderChange(f.folder)
 	for i, at := range f.rows {
 		r, err := parts.Row(at.rowid, maxRecordBytes)
 		if err != nil {
@@ -178,7 +178,7 @@ func readRows(f transcript, read func(jsontext.Value, int) error, to recordSink,
 		switch {
 		case r == nil: // deleted since it was listed
 		case r.Truncated:
-			to.countUnknown(tooLongRecord)
+			to.countUnknownRecordKind(tooLongRecord)
 		default:
 			if err := read(jsontext.Value(r.Text("data")), i+1); err != nil {
 				return err

@@ -12,13 +12,13 @@ import (
 // What shield would have asked and blocked in the recorded sessions of nine hosts.
 func ExampleRun() {
 	s := shield.Defaults()
-	s.Policy, s.Classifier.Enabled = "offline", false
+	s.PolicyNameOrPath, s.Classifier.Enabled = "offline", false
 	cfg, pool := shield.Config{Settings: &s}, &shield.Pool{}
 	defer pool.Clear()
 	r, err := scan.Run(context.Background(), scan.Options{
-		OpenPipeline: func(host, home, folder string, files analysis.FileOverlay) (scan.Pipeline, error) {
+		OpenPipeline: func(host, home, folder string, files analysis.FileOverlay) (scan.CallJudgingPipeline, error) {
 			one := cfg.ForReplay(home, folder, files)
-			one.Host = host
+			one.AgentHostName = host
 			return pool.Replay(one)
 		},
 		Paths: []string{"../../testdata/transcripts"},

@@ -21,9 +21,9 @@ type transcript struct {
 	size   int64
 	taskID string // conversation ID: that of its main file
 
-	sessionID string    // session ID in a database; "" for a plain file
-	folder    string    // folder of the session
-	rows      []partRow // the session's parts, in order
+	sessionID string           // session ID in a database; "" for a plain file
+	folder    string           // folder of the session
+	rows      []messagePartRow // the session's parts, in order
 }
 
 // defaultTaskID returns the conversation ID that the file would have without a main file.
@@ -42,9 +42,9 @@ type SkippedFile struct {
 
 // Limits of the search.
 const (
-	maxFiles         = 200_000
-	maxFolderDepth   = 12
-	maxListedSkipped = 100 // left-out files that are listed
+	maxTranscriptFiles = 200_000
+	maxFolderDepth     = 12
+	maxListedSkipped   = 100 // left-out files that are listed
 )
 
 // A transcriptFinder searches for transcripts.
@@ -73,7 +73,7 @@ func (f *transcriptFinder) searchHostFolder(s *transcriptSource, root string) {
 		f.skipFile(root, errorWithoutPath(err))
 		return
 	}
-	if err := owner.Check(info, 0); err != nil {
+	if err := owner.CheckOwnerAndDeniedModeBits(info, 0); err != nil {
 		f.skipFile(root, "the file belongs to another user")
 		return
 	}
@@ -84,7 +84,7 @@ func (f *transcriptFinder) searchHostFolder(s *transcriptSource, root string) {
 
 // searchFolder searches a folder for files that match a path pattern.
 func (f *transcriptFinder) searchFolder(s *transcriptSource, dir string, pattern []string, level int) {
-	if level > maxFolderDepth || len(f.files) >= maxFiles {
+	if level > maxFolderDepth || len(f.files) >= maxTranscriptFiles {
 		return
 	}
 	entries, err := os.ReadDir(dir)
@@ -108,7 +108,7 @@ func (f *transcriptFinder) searchFolder(s *transcriptSource, dir string, pattern
 		case e.Type()&fs.ModeSymlink != 0:
 			f.skipFile(name, "the file is a symbolic link")
 		case len(rest) > 0 && e.IsDir():
-			if f.isOwnFolder(name, e) {
+			if f.isOwnedByUserOrRoot(name, e) {
 				f.searchFolder(s, name, rest, level+1)
 			}
 		case len(rest) == 0:
@@ -131,14 +131,14 @@ func (f *transcriptFinder) addMatching(s *transcriptSource, dir string, entries 
 	}
 }
 
-// isOwnFolder reports whether a folder belongs to this user or to root.
-func (f *transcriptFinder) isOwnFolder(name string, e fs.DirEntry) bool {
+// isOwnedByUserOrRoot reports whether a folder belongs to this user or to root.
+func (f *transcriptFinder) isOwnedByUserOrRoot(name string, e fs.DirEntry) bool {
 	info, err := e.Info()
 	if err != nil {
 		f.skipFile(name, errorWithoutPath(err))
 		return false
 	}
-	if owner.Check(info, 0) != nil {
+	if owner.CheckOwnerAndDeniedModeBits(info, 0) != nil {
 		f.skipFile(name, "the file belongs to another user")
 		return false
 	}
@@ -146,7 +146,7 @@ func (f *transcriptFinder) isOwnFolder(name string, e fs.DirEntry) bool {
 }
 
 func (f *transcriptFinder) addTranscript(s *transcriptSource, name string, e fs.DirEntry) {
-	if !f.isOwnFolder(name, e) {
+	if !f.isOwnedByUserOrRoot(name, e) {
 		return
 	}
 	info, err := e.Info()
@@ -154,11 +154,11 @@ func (f *transcriptFinder) addTranscript(s *transcriptSource, name string, e fs.
 		f.skipFile(name, "the path is not a regular file; replace it with the file itself")
 		return
 	}
-	if len(f.files) >= maxFiles {
-		f.skipFile(name, fmt.Sprintf("more than %d transcripts; choose fewer with --since or --path", maxFiles))
+	if len(f.files) >= maxTranscriptFiles {
+		f.skipFile(name, fmt.Sprintf("more than %d transcripts; choose fewer with --since or --path", maxTranscriptFiles))
 		return
 	}
-	if s.Form == databaseFormat {
+	if s.RecordFormat == databaseFormat {
 		if err := f.addDatabase(s, name); err != nil {
 			f.skipFile(name, errorWithoutPath(err))
 		}
@@ -186,12 +186,12 @@ func (f *transcriptFinder) addNamedPath(name, host string) error {
 		case err != nil:
 			f.skipFile(at, errorWithoutPath(err))
 			return nil
-		case len(f.files) >= maxFiles:
+		case len(f.files) >= maxTranscriptFiles:
 			return fs.SkipAll
 		case e.Type()&fs.ModeSymlink != 0 && known:
 			f.skipFile(at, "the file is a symbolic link")
 		case e.Type().IsRegular() && known:
-			if info, err := e.Info(); err != nil || owner.Check(info, 0) != nil {
+			if info, err := e.Info(); err != nil || owner.CheckOwnerAndDeniedModeBits(info, 0) != nil {
 				f.skipFile(at, "the file belongs to another user")
 				return nil
 			}
@@ -214,7 +214,7 @@ func (f *transcriptFinder) addFile(name, host string) error {
 	}
 	if isDatabase(name) {
 		for i := range sources() {
-			if s := &sources()[i]; s.Form == databaseFormat && (host == "" || host == s.Host) {
+			if s := &sources()[i]; s.RecordFormat == databaseFormat && (host == "" || host == s.Host) {
 				return f.addDatabase(s, name)
 			}
 		}
@@ -242,13 +242,13 @@ func detectSource(name, host string) (*transcriptSource, error) {
 	most := 0
 	for i := range sources() {
 		s := &sources()[i]
-		if host != "" && s.Host != host || s.Form == databaseFormat {
+		if host != "" && s.Host != host || s.RecordFormat == databaseFormat {
 			continue
 		}
-		n := recognitionScore{}
+		n := transcriptFormatMatchScorer{}
 		_ = readRecords(transcript{source: s, name: name}, &n, maxSampledRecords, nil) // a file that cannot be read has no records
-		if n.score > most {
-			best, most = s, n.score
+		if n.formatScore > most {
+			best, most = s, n.formatScore
 		}
 	}
 	if best == nil {
@@ -260,14 +260,14 @@ func detectSource(name, host string) (*transcriptSource, error) {
 // maxSampledRecords is the number of records that are used to detect a file's host.
 const maxSampledRecords = 40
 
-// A recognitionScore counts what a reader recognises in the first records.
-type recognitionScore struct{ score int }
+// A transcriptFormatMatchScorer counts what a reader recognises in the first records.
+type transcriptFormatMatchScorer struct{ formatScore int }
 
-func (s *recognitionScore) setFolder(string)        { s.score++ }
-func (s *recognitionScore) handleCall(toolCall)     { s.score += 4 }
-func (s *recognitionScore) handleResult(toolResult) { s.score += 4 }
-func (s *recognitionScore) countUnknown(string) {
-	s.score--
+func (s *transcriptFormatMatchScorer) handleFolderChange(string) { s.formatScore++ }
+func (s *transcriptFormatMatchScorer) handleCall(toolCall)       { s.formatScore += 4 }
+func (s *transcriptFormatMatchScorer) handleResult(toolResult)   { s.formatScore += 4 }
+func (s *transcriptFormatMatchScorer) countUnknownRecordKind(string) {
+	s.formatScore--
 }
 
 // groupByConversation groups files by conversation, each with its main file first, and drops files that occur twice.

@@ -10,11 +10,11 @@ import (
 
 // A transcriptSource describes where and in which format a host keeps its transcripts; see hosts.yaml.
 type transcriptSource struct {
-	Host    string
-	Files   []string
-	Form    recordFormat
-	Reader  string
-	Ignored []string
+	Host         string
+	Files        []string
+	RecordFormat recordFormat `yaml:"form"`
+	Reader       string
+	Ignored      []string
 
 	Folder   string // folder of the transcripts, relative to the home folder; "" for the folder of the host's settings
 	Variable string // environment variable that can name another folder, with the path below it
@@ -30,10 +30,10 @@ const (
 )
 
 //go:embed hosts.yaml
-var hostsFile []byte
+var agentHostsYAML []byte
 
 // sources are the hosts whose transcripts are read.
-var sources = sync.OnceValue(func() []transcriptSource { return parseSources(hostsFile) })
+var sources = sync.OnceValue(func() []transcriptSource { return parseSources(agentHostsYAML) })
 
 func parseSources(text []byte) (list []transcriptSource) {
 	if err := yaml.UnmarshalWithOptions(text, &list, yaml.Strict()); err != nil {

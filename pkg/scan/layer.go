@@ -23,10 +23,10 @@ type fileOverlay struct {
 	folderNames map[string][]string // names of the entries in a folder, derived from the paths in entries
 	totalBytes  int
 
-	home            string
-	missingFolders  []string // folders of the conversation that do not exist on the disk
-	readMissingFile bool     // a call read a file in one of missingFolders whose content is unknown
-	assumeEmptyFile bool     // judge a file with unknown content in missingFolders as if it existed and were empty
+	home               string
+	missingFolders     []string // folders of the conversation that do not exist on the disk
+	hasReadMissingFile bool     // a call read a file in one of missingFolders whose content is unknown
+	assumeEmptyFile    bool     // judge a file with unknown content in missingFolders as if it existed and were empty
 }
 
 // Limits of a fileOverlay. Files beyond them have unknown content.
@@ -39,7 +39,7 @@ func newFileOverlay(home string) *fileOverlay {
 	return &fileOverlay{entries: map[string]analysis.OverlayEntry{}, folderNames: map[string][]string{}, home: home}
 }
 
-func (l *fileOverlay) Look(p string) (analysis.OverlayEntry, bool) {
+func (l *fileOverlay) LookUpEntry(p string) (analysis.OverlayEntry, bool) {
 	if e, known := l.entries[p]; known {
 		return e, true
 	}
@@ -57,7 +57,7 @@ func (l *fileOverlay) Absent(p string) bool {
 	if !slices.ContainsFunc(l.missingFolders, func(root string) bool { return strings.HasPrefix(p, root+"/") }) {
 		return false
 	}
-	l.readMissingFile = true
+	l.hasReadMissingFile = true
 	return l.assumeEmptyFile
 }
 
@@ -73,8 +73,8 @@ func (l *fileOverlay) addEmptyFolder(dir string) {
 	l.ensureFolder(dir)
 }
 
-// putEntry records the entry at a path, and that the folders above it exist.
-func (l *fileOverlay) putEntry(p string, e analysis.OverlayEntry) {
+// putEntryWithParents records the entry at a path, and that the folders above it exist.
+func (l *fileOverlay) putEntryWithParents(p string, e analysis.OverlayEntry) {
 	if p == "" || p[0] != '/' || len(l.entries) >= maxOverlayEntries {
 		return
 	}
@@ -88,25 +88,25 @@ func (l *fileOverlay) putEntry(p string, e analysis.OverlayEntry) {
 	if !e.Deleted {
 		l.addParentFolders(path.Dir(p))
 	}
-	l.setEntry(p, e)
+	l.setEntryAndFolderListing(p, e)
 }
 
 // addParentFolders records that a folder and the folders above it exist, up to the first that the
 // overlay or the disk has.
 func (l *fileOverlay) addParentFolders(dir string) {
 	for ; len(dir) > 1; dir = path.Dir(dir) {
-		if e, known := l.Look(dir); known && !e.Deleted {
+		if e, known := l.LookUpEntry(dir); known && !e.Deleted {
 			return
 		} else if !known {
 			if _, err := os.Lstat(dir); err == nil {
 				return // the path exists on the disk
 			}
 		}
-		l.setEntry(dir, analysis.OverlayEntry{IsFolder: true})
+		l.setEntryAndFolderListing(dir, analysis.OverlayEntry{IsFolder: true})
 	}
 }
 
-func (l *fileOverlay) setEntry(p string, e analysis.OverlayEntry) {
+func (l *fileOverlay) setEntryAndFolderListing(p string, e analysis.OverlayEntry) {
 	if _, known := l.entries[p]; !known {
 		dir := path.Dir(p)
 		l.folderNames[dir] = append(l.folderNames[dir], path.Base(p))
@@ -115,8 +115,8 @@ func (l *fileOverlay) setEntry(p string, e analysis.OverlayEntry) {
 }
 
 func (l *fileOverlay) ensureFolder(dir string) {
-	if e, known := l.Look(dir); !known || !e.IsFolder {
-		l.putEntry(dir, analysis.OverlayEntry{IsFolder: true})
+	if e, known := l.LookUpEntry(dir); !known || !e.IsFolder {
+		l.putEntryWithParents(dir, analysis.OverlayEntry{IsFolder: true})
 	}
 }
 
@@ -132,19 +132,19 @@ func (l *fileOverlay) recordRemoval(p string) {
 			delete(l.folderNames, path.Dir(name))
 		}
 	}
-	l.putEntry(p, analysis.OverlayEntry{Deleted: true})
+	l.putEntryWithParents(p, analysis.OverlayEntry{Deleted: true})
 }
 
 // movePath moves a path to another.
 func (l *fileOverlay) movePath(from, to string) {
-	e, known := l.Look(from)
+	e, known := l.LookUpEntry(from)
 	if known && e.Deleted {
 		return
 	}
 	if !known {
 		e = analysis.OverlayEntry{ContentUnknown: true}
 	}
-	if into, known := l.Look(to); known && into.IsFolder {
+	if into, known := l.LookUpEntry(to); known && into.IsFolder {
 		to = path.Join(to, path.Base(from))
 	}
 	var names []string
@@ -159,26 +159,26 @@ func (l *fileOverlay) movePath(from, to string) {
 		moved = append(moved, l.entries[name])
 	}
 	l.recordRemoval(from)
-	l.putEntry(to, e)
+	l.putEntryWithParents(to, e)
 	for i, name := range names {
-		l.putEntry(to+strings.TrimPrefix(name, from), moved[i])
+		l.putEntryWithParents(to+strings.TrimPrefix(name, from), moved[i])
 	}
 }
 
 // recordReplacedText records content that an edit shows to have existed: the text that it replaces.
-func (l *fileOverlay) recordReplacedText(c *analysis.Case) {
+func (l *fileOverlay) recordReplacedText(c *analysis.ActionCase) {
 	old := c.ReplacedText()
 	if c.Action.Type != "write_file" || old == "" {
 		return
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Kind != effect.WriteFile || e.Pattern || e.Path == "" {
+		if e.Kind != effect.WriteFile || e.PathIsPattern || e.Path == "" {
 			continue
 		}
-		if was, known := l.Look(e.Path); !known || was.Deleted {
+		if was, known := l.LookUpEntry(e.Path); !known || was.Deleted {
 			if _, err := os.Lstat(e.Path); err != nil {
-				l.putEntry(e.Path, analysis.OverlayEntry{Text: []byte(old), Committed: true})
+				l.putEntryWithParents(e.Path, analysis.OverlayEntry{Text: []byte(old), IsIdenticalInGitHEAD: true})
 			}
 		}
 		return
@@ -186,16 +186,16 @@ func (l *fileOverlay) recordReplacedText(c *analysis.Case) {
 }
 
 // applyEffects records the certain effects of an action that was executed.
-func (l *fileOverlay) applyEffects(c *analysis.Case) {
+func (l *fileOverlay) applyEffects(c *analysis.ActionCase) {
 	texts := map[string]bool{}
-	c.EachWrittenFile(func(w *analysis.Case) {
+	c.EachWrittenFile(func(w *analysis.ActionCase) {
 		p := w.Action.Text("path")
 		l.recordWrite(p, w)
 		texts[p] = true
 	})
 	if c.Action.Type == "write_file" {
 		for i := range c.Effects {
-			if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.Pattern && e.Path != "" {
+			if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.PathIsPattern && e.Path != "" {
 				l.recordWrite(e.Path, c)
 				return
 			}
@@ -205,21 +205,21 @@ func (l *fileOverlay) applyEffects(c *analysis.Case) {
 	moved := ""
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Path == "" && e.Kind != effect.Execute || e.Pattern || e.Certainty != effect.Certain {
+		if e.Path == "" && e.Kind != effect.Execute || e.PathIsPattern || e.Certainty != effect.Certain {
 			continue
 		}
 		switch e.Kind {
 		case effect.MoveFile:
 			moved = e.Path
 		case effect.WriteFile:
-			switch was, known := l.Look(e.Path); {
+			switch was, known := l.LookUpEntry(e.Path); {
 			case moved != "":
 				l.movePath(moved, e.Path)
 				moved = ""
 			case texts[e.Path]:
 			case known && !was.Deleted && !was.IsFolder:
-				was.Text, was.ContentUnknown, was.Committed = nil, true, false
-				l.putEntry(e.Path, was)
+				was.Text, was.ContentUnknown, was.IsIdenticalInGitHEAD = nil, true, false
+				l.putEntryWithParents(e.Path, was)
 			}
 		case effect.CreateDirectory:
 			l.ensureFolder(e.Path)
@@ -227,19 +227,19 @@ func (l *fileOverlay) applyEffects(c *analysis.Case) {
 			l.recordRemoval(e.Path)
 		case effect.Execute:
 			if e.Program == "git" && command.ParseGit(e.Args).Subcommand == "commit" {
-				l.markCommitted(c.Place().CWD)
+				l.markFilesCommittedInGit(c.ExecutionContext().CWD)
 			}
 		}
 	}
 }
 
 // recordWrite records that an action wrote or edited a file.
-func (l *fileOverlay) recordWrite(p string, c *analysis.Case) {
+func (l *fileOverlay) recordWrite(p string, c *analysis.ActionCase) {
 	old, text := c.ReplacedText(), c.Action.Text("content")
-	if was, known := l.Look(p); old != "" {
+	if was, known := l.LookUpEntry(p); old != "" {
 		if known = known && !was.Deleted; known {
 			if after, ok := c.ContentAfterEdit(string(was.Text)); ok {
-				l.putEntry(p, analysis.OverlayEntry{Text: []byte(after)})
+				l.putEntryWithParents(p, analysis.OverlayEntry{Text: []byte(after)})
 				return
 			}
 		}
@@ -250,11 +250,11 @@ func (l *fileOverlay) recordWrite(p string, c *analysis.Case) {
 		}
 		text = old + text
 	}
-	l.putEntry(p, analysis.OverlayEntry{Text: []byte(text)})
+	l.putEntryWithParents(p, analysis.OverlayEntry{Text: []byte(text)})
 }
 
-// markCommitted records that the files of a repository are in its last commit.
-func (l *fileOverlay) markCommitted(dir string) {
+// markFilesCommittedInGit records that the files of a repository are in its last commit.
+func (l *fileOverlay) markFilesCommittedInGit(dir string) {
 	root := dir
 	for _, r := range l.missingFolders {
 		if strings.HasPrefix(dir+"/", r+"/") && (root == dir || len(r) < len(root)) {
@@ -266,30 +266,30 @@ func (l *fileOverlay) markCommitted(dir string) {
 	}
 	for name, e := range l.entries {
 		if strings.HasPrefix(name, root+"/") && !e.IsFolder && !e.Deleted {
-			e.Committed = true
+			e.IsIdenticalInGitHEAD = true
 			l.entries[name] = e
 		}
 	}
 }
 
 // recordRead records the content of a file that was read completely.
-func (l *fileOverlay) recordRead(a *action.Action, c *analysis.Case, v any) {
+func (l *fileOverlay) recordRead(a *action.Action, c *analysis.ActionCase, v any) {
 	text, isText := v.(string)
 	if !isText || a.Type != "read_file" || len(c.Effects) == 0 || len(a.Payload) != 1 {
 		return
 	}
 	e := &c.Effects[0]
-	if e.Kind != effect.ReadFile || e.Pattern || e.Path == "" {
+	if e.Kind != effect.ReadFile || e.PathIsPattern || e.Path == "" {
 		return
 	}
-	if was, known := l.Look(e.Path); known && !was.Deleted && !was.ContentUnknown {
+	if was, known := l.LookUpEntry(e.Path); known && !was.Deleted && !was.ContentUnknown {
 		return
 	}
 	if _, err := os.Lstat(e.Path); err == nil {
 		return
 	}
 	text, ok := stripLineNumbers(text)
-	l.putEntry(e.Path, analysis.OverlayEntry{Text: []byte(text), ContentUnknown: !ok, Committed: true})
+	l.putEntryWithParents(e.Path, analysis.OverlayEntry{Text: []byte(text), ContentUnknown: !ok, IsIdenticalInGitHEAD: true})
 }
 
 // stripLineNumbers returns a text without the line numbers that a host adds. ok is false if they do not

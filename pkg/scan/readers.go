@@ -32,10 +32,10 @@ var readerConstructors = map[string]func(*transcriptSource) transcriptReader{
 	"opencode": func(s *transcriptSource) transcriptReader { return opencodeReader{s} },
 }
 
-// countUnlessIgnored counts a record of an unknown kind, unless hosts.yaml says that it contains no call.
-func (s *transcriptSource) countUnlessIgnored(kind string, to recordSink) {
-	if !slices.Contains(s.Ignored, kind) && !strings.HasPrefix(kind, "api-request") {
-		to.countUnknown(kind)
+// countUnknownRecordUnlessIgnored counts a record of an unknown kind, unless hosts.yaml says that it contains no call.
+func (s *transcriptSource) countUnknownRecordUnlessIgnored(recordKind string, to recordSink) {
+	if !slices.Contains(s.Ignored, recordKind) && !strings.HasPrefix(recordKind, "api-request") {
+		to.countUnknownRecordKind(recordKind)
 	}
 }
 
@@ -142,7 +142,7 @@ type claudeReader struct {
 	messageKinds []string // kinds of records that are messages
 }
 
-func (h claudeReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (h claudeReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type    string `json:"type"`
 		CWD     string `json:"cwd"`
@@ -156,10 +156,10 @@ func (h claudeReader) readRecord(raw jsontext.Value, at transcriptPlace, to reco
 		return false
 	}
 	if r.CWD != "" {
-		to.setFolder(r.CWD)
+		to.handleFolderChange(r.CWD)
 	}
 	if !slices.Contains(h.messageKinds, r.Type) {
-		h.source.countUnlessIgnored(r.Type, to)
+		h.source.countUnknownRecordUnlessIgnored(r.Type, to)
 		return true
 	}
 	forwardToolParts(r.Message.Content, parseTime(r.Time), at, to)
@@ -182,7 +182,7 @@ func forwardToolParts(content jsontext.Value, when time.Time, at transcriptPlace
 // codexReader reads the transcripts of Codex.
 type codexReader struct{ source *transcriptSource }
 
-func (h codexReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (h codexReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type    string `json:"type"`
 		Time    string `json:"timestamp"`
@@ -206,12 +206,12 @@ func (h codexReader) readRecord(raw jsontext.Value, at transcriptPlace, to recor
 	switch r.Type {
 	case "session_meta", "turn_context":
 		if p.CWD != "" {
-			to.setFolder(p.CWD)
+			to.handleFolderChange(p.CWD)
 		}
 		return true
 	case "response_item":
 	default:
-		h.source.countUnlessIgnored(r.Type, to)
+		h.source.countUnknownRecordUnlessIgnored(r.Type, to)
 		return true
 	}
 	switch p.Type {
@@ -240,13 +240,13 @@ func (h codexReader) readRecord(raw jsontext.Value, at transcriptPlace, to recor
 		to.handleResult(toolResult{id: p.CallID, value: v, status: st, place: at})
 		return true
 	default:
-		h.source.countUnlessIgnored(p.Type, to)
+		h.source.countUnknownRecordUnlessIgnored(p.Type, to)
 		return true
 	}
 	if one, ok := normalizeShellCall(one); ok {
 		to.handleCall(one)
 	} else {
-		to.countUnknown("call of " + p.Name + " that cannot be read")
+		to.countUnknownRecordKind("call of " + p.Name + " that cannot be read")
 	}
 	return true
 }
@@ -293,7 +293,7 @@ func joinCommandLine(words []string) string {
 	}
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = command.QuoteWord(w)
+		quoted[i] = command.QuoteWordIfNeeded(w)
 	}
 	return strings.Join(quoted, " ")
 }
@@ -307,7 +307,7 @@ type geminiReader struct {
 // maxSeenCalls is the maximum number of remembered calls of a conversation.
 const maxSeenCalls = 1 << 16
 
-func (g *geminiReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (g *geminiReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type      string `json:"type"`
 		SessionID string `json:"sessionId"`
@@ -331,7 +331,7 @@ func (g *geminiReader) readRecord(raw jsontext.Value, at transcriptPlace, to rec
 	case r.Type == "":
 		return false
 	case r.Type != "gemini":
-		g.source.countUnlessIgnored(r.Type, to)
+		g.source.countUnknownRecordUnlessIgnored(r.Type, to)
 		return true
 	}
 	for _, c := range r.ToolCalls {
@@ -355,7 +355,7 @@ func (g *geminiReader) readRecord(raw jsontext.Value, at transcriptPlace, to rec
 // qwenReader reads the transcripts of Qwen Code.
 type qwenReader struct{ source *transcriptSource }
 
-func (h qwenReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (h qwenReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type    string `json:"type"`
 		CWD     string `json:"cwd"`
@@ -371,12 +371,12 @@ func (h qwenReader) readRecord(raw jsontext.Value, at transcriptPlace, to record
 		return false
 	}
 	if r.CWD != "" {
-		to.setFolder(r.CWD)
+		to.handleFolderChange(r.CWD)
 	}
 	switch r.Type {
 	case "assistant", "user", "tool_result":
 	default:
-		h.source.countUnlessIgnored(r.Type, to)
+		h.source.countUnknownRecordUnlessIgnored(r.Type, to)
 		return true
 	}
 	for _, p := range r.Message.Parts {
@@ -415,7 +415,7 @@ func (h qwenReader) readRecord(raw jsontext.Value, at transcriptPlace, to record
 // copilotReader reads the transcripts of Copilot CLI.
 type copilotReader struct{ source *transcriptSource }
 
-func (h copilotReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (h copilotReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type string `json:"type"`
 		Time string `json:"timestamp"`
@@ -439,7 +439,7 @@ func (h copilotReader) readRecord(raw jsontext.Value, at transcriptPlace, to rec
 	switch r.Type {
 	case "session.start", "session.resume", "session.context_changed":
 		if cwd := cmp.Or(d.Context.CWD, d.CWD); cwd != "" {
-			to.setFolder(cwd)
+			to.handleFolderChange(cwd)
 		}
 	case "tool.execution_start":
 		in := d.Arguments
@@ -460,7 +460,7 @@ func (h copilotReader) readRecord(raw jsontext.Value, at transcriptPlace, to rec
 		}
 		to.handleResult(toolResult{id: d.ID, value: v, status: callStatus(!d.Success, v), place: at})
 	default:
-		h.source.countUnlessIgnored(r.Type, to)
+		h.source.countUnknownRecordUnlessIgnored(r.Type, to)
 	}
 	return true
 }
@@ -468,7 +468,7 @@ func (h copilotReader) readRecord(raw jsontext.Value, at transcriptPlace, to rec
 // clineReader reads the messages of Cline.
 type clineReader struct{}
 
-func (clineReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (clineReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Role    string         `json:"role"`
 		Content jsontext.Value `json:"content"`
@@ -488,7 +488,7 @@ func (clineReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordS
 // piReader reads the transcripts of pi.
 type piReader struct{ source *transcriptSource }
 
-func (h piReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (h piReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type    string `json:"type"`
 		CWD     string `json:"cwd"`
@@ -506,12 +506,12 @@ func (h piReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSi
 	switch r.Type {
 	case "session":
 		if r.CWD != "" {
-			to.setFolder(r.CWD)
+			to.handleFolderChange(r.CWD)
 		}
 		return true
 	case "message":
 	default:
-		h.source.countUnlessIgnored(r.Type, to)
+		h.source.countUnknownRecordUnlessIgnored(r.Type, to)
 		return true
 	}
 	if r.Message.Role == "toolResult" {
@@ -530,7 +530,7 @@ func (h piReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSi
 // opencodeReader reads the parts of messages of opencode. A call and its result are one part.
 type opencodeReader struct{ source *transcriptSource }
 
-func (h opencodeReader) readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (h opencodeReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
 	var r struct {
 		Type   string `json:"type"`
 		Tool   string `json:"tool"`
@@ -549,7 +549,7 @@ func (h opencodeReader) readRecord(raw jsontext.Value, at transcriptPlace, to re
 		return false
 	}
 	if r.Type != "tool" {
-		h.source.countUnlessIgnored(r.Type, to)
+		h.source.countUnknownRecordUnlessIgnored(r.Type, to)
 		return true
 	}
 	var when time.Time

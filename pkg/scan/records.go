@@ -26,16 +26,16 @@ func readRecords(f transcript, to recordSink, most int, progress func(n int64)) 
 	if progress == nil {
 		progress = func(int64) {}
 	}
-	if f.source.Form == databaseFormat {
+	if f.source.RecordFormat == databaseFormat {
 		r := readerConstructors[f.source.Reader](f.source)
 		return readRows(f, func(raw jsontext.Value, n int) error {
-			if !r.readRecord(raw, transcriptPlace{f.name, n}, to) {
-				to.countUnknown(unreadableRecord)
+			if !r.tryReadRecord(raw, transcriptPlace{f.name, n}, to) {
+				to.countUnknownRecordKind(unreadableRecord)
 			}
 			return nil
 		}, to, progress)
 	}
-	in, err := owner.Open(f.name)
+	in, err := owner.OpenNoFollow(f.name)
 	if err != nil {
 		return err
 	}
@@ -49,20 +49,20 @@ func readRecords(f transcript, to recordSink, most int, progress func(n int64)) 
 	}
 	from := io.Reader(io.LimitReader(in, info.Size())) // the host can append meanwhile
 	if cwd := folderFromSiblingFile(f); cwd != "" && most == 0 {
-		to.setFolder(cwd)
+		to.handleFolderChange(cwd)
 	}
 	r := readerConstructors[f.source.Reader](f.source)
 	n := 0
 	read := func(raw jsontext.Value, line int) error {
-		if !r.readRecord(raw, transcriptPlace{f.name, line}, to) {
-			to.countUnknown(unreadableRecord)
+		if !r.tryReadRecord(raw, transcriptPlace{f.name, line}, to) {
+			to.countUnknownRecordKind(unreadableRecord)
 		}
 		if n++; n == most {
 			return errEnoughRecords
 		}
 		return nil
 	}
-	if f.source.Form == documentFormat {
+	if f.source.RecordFormat == documentFormat {
 		err = readDocument(from, read, to, progress)
 	} else {
 		err = readLines(from, read, to, progress)
@@ -100,7 +100,7 @@ func readLines(from io.Reader, read func(jsontext.Value, int) error, to recordSi
 			}
 			raw = long
 			if over {
-				to.countUnknown(tooLongRecord)
+				to.countUnknownRecordKind(tooLongRecord)
 				raw = nil
 			}
 			if cap(long) > 4<<20 {
@@ -111,7 +111,7 @@ func readLines(from io.Reader, read func(jsontext.Value, int) error, to recordSi
 		end := errors.Is(err, io.EOF)
 		if raw = bytes.TrimSpace(raw); len(raw) > 0 {
 			if end && !jsontext.Value(raw).IsValid(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) {
-				to.countUnknown(truncatedRecord)
+				to.countUnknownRecordKind(truncatedRecord)
 			} else if err := read(raw, line); err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func readDocument(from io.Reader, read func(jsontext.Value, int) error, to recor
 	d := jsontext.NewDecoder(g, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	cut := func(err error) error {
 		if err != nil && !errors.Is(err, errEnoughRecords) {
-			to.countUnknown(truncatedRecord)
+			to.countUnknownRecordKind(truncatedRecord)
 			return nil
 		}
 		return err

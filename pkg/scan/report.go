@@ -14,7 +14,7 @@ import (
 // A Report is the result of replaying transcripts. Its texts contain no credentials and no terminal
 // control characters.
 type Report struct {
-	Policy             string        `json:"policy"`
+	PolicyName         string        `json:"policy"`
 	Files              int           `json:"files"`
 	Hosts              []HostSummary `json:"hosts"`
 	Calls              int           `json:"calls"`
@@ -105,39 +105,39 @@ type SuggestedExceptions struct {
 	Count                    int     `json:"exceptions"`
 	SavedQuestions           int     `json:"saves_questions"`
 	InterruptionsPer100Calls float64 `json:"interruptions_per_100_calls"`
-	Policy                   string  `json:"policy"`
+	PolicyYAML               string  `json:"policy"`
 }
 
 // A callCounts counts the calls of one or all conversations.
 type callCounts struct {
 	calls, questions, blocks, onMissingFiles, repeated, refused, withoutResult int
 
-	causes            map[string]*InterruptionCause
-	dangerousCalls    []DangerousCall
-	unlistedDangerous int
-	shownCredentials  map[string]*ShownCredential
-	callLoops         []*CallLoop
-	unknownKinds      map[string]int // unknown records, by kind
-	skippedFiles      []SkippedFile
-	countsByDay       map[string]dayCounts
-	approvals         map[string][]policy.Approval // commands that shield would ask about and that were executed, by workspace
-	approvalCount     int
+	causes               map[string]*InterruptionCause
+	dangerousCalls       []DangerousCall
+	unlistedDangerous    int
+	shownCredentials     map[string]*ShownCredential
+	callLoops            []*CallLoop
+	unknownRecordsByKind map[string]int // unknown records, by kind
+	skippedFiles         []SkippedFile
+	countsByDay          map[string]dayCounts
+	approvals            map[string][]policy.Approval // commands that shield would ask about and that were executed, by workspace
+	approvalCount        int
 }
 
 type dayCounts struct{ calls, tier2 int }
 
 // Limits of a report.
 const (
-	maxCauses       = 5000
-	maxDangerous    = 200
-	maxUnknownKinds = 500
-	maxDays         = 5000
-	maxApprovals    = 20_000
-	maxLoops        = 100
+	maxCauses         = 5000
+	maxDangerousCalls = 200
+	maxUnknownKinds   = 500
+	maxReportedDays   = 5000
+	maxApprovals      = 20_000
+	maxLoops          = 100
 )
 
 func newCallCounts() *callCounts {
-	return &callCounts{causes: map[string]*InterruptionCause{}, shownCredentials: map[string]*ShownCredential{}, unknownKinds: map[string]int{}, countsByDay: map[string]dayCounts{}, approvals: map[string][]policy.Approval{}}
+	return &callCounts{causes: map[string]*InterruptionCause{}, shownCredentials: map[string]*ShownCredential{}, unknownRecordsByKind: map[string]int{}, countsByDay: map[string]dayCounts{}, approvals: map[string][]policy.Approval{}}
 }
 
 // countCall adds a judged call.
@@ -158,7 +158,7 @@ func (t *callCounts) countCall(c *conversation, x *toolCall, out *judgedCall) {
 		return
 	}
 	date := x.calledAt.UTC().Format(time.DateOnly)
-	if d, known := t.countsByDay[date]; known || len(t.countsByDay) < maxDays {
+	if d, known := t.countsByDay[date]; known || len(t.countsByDay) < maxReportedDays {
 		t.countsByDay[date] = dayCounts{d.calls + 1, d.tier2 + tier2}
 	}
 }
@@ -186,7 +186,7 @@ func (t *callCounts) addCause(c *conversation, x *toolCall, out *judgedCall) {
 }
 
 func (t *callCounts) addDangerous(c *conversation, x *toolCall, out *judgedCall) {
-	if len(t.dangerousCalls) == maxDangerous {
+	if len(t.dangerousCalls) == maxDangerousCalls {
 		t.unlistedDangerous++
 		return
 	}
@@ -215,9 +215,9 @@ func (t *callCounts) addLoop(l CallLoop) *CallLoop {
 	return &l
 }
 
-func (t *callCounts) countUnknownKind(host, kind string) {
-	if kind = host + ": " + kind; t.unknownKinds[kind] > 0 || len(t.unknownKinds) < maxUnknownKinds {
-		t.unknownKinds[kind]++
+func (t *callCounts) countUnknownRecordKind(hostName, recordKind string) {
+	if recordKind = hostName + ": " + recordKind; t.unknownRecordsByKind[recordKind] > 0 || len(t.unknownRecordsByKind) < maxUnknownKinds {
+		t.unknownRecordsByKind[recordKind]++
 	}
 }
 
@@ -233,12 +233,12 @@ func (t *callCounts) addApproval(root string, a policy.Approval) {
 }
 
 // countTask counts a conversation, if it has a call.
-func (t *callCounts) countTask(has bool, name string, to *Report) {
-	i := slices.IndexFunc(to.Hosts, func(h HostSummary) bool { return h.Host == name })
+func (t *callCounts) countTask(hasCalls bool, hostName string, to *Report) {
+	i := slices.IndexFunc(to.Hosts, func(h HostSummary) bool { return h.Host == hostName })
 	if i < 0 {
-		to.Hosts, i = append(to.Hosts, HostSummary{Host: name}), len(to.Hosts)
+		to.Hosts, i = append(to.Hosts, HostSummary{Host: hostName}), len(to.Hosts)
 	}
-	if !has {
+	if !hasCalls {
 		return
 	}
 	to.Tasks++
@@ -264,7 +264,7 @@ func (t *callCounts) mergeCounts(o *callCounts) {
 			t.causes[key] = c
 		}
 	}
-	room := maxDangerous - len(t.dangerousCalls)
+	room := maxDangerousCalls - len(t.dangerousCalls)
 	t.dangerousCalls = append(t.dangerousCalls, o.dangerousCalls[:min(room, len(o.dangerousCalls))]...)
 	t.unlistedDangerous += o.unlistedDangerous + max(len(o.dangerousCalls)-room, 0)
 	for key, s := range o.shownCredentials {
@@ -279,14 +279,14 @@ func (t *callCounts) mergeCounts(o *callCounts) {
 		}
 	}
 	t.callLoops = append(t.callLoops, o.callLoops[:min(maxLoops-len(t.callLoops), len(o.callLoops))]...)
-	for kind, n := range o.unknownKinds {
-		if t.unknownKinds[kind] > 0 || len(t.unknownKinds) < maxUnknownKinds {
-			t.unknownKinds[kind] += n
+	for kind, n := range o.unknownRecordsByKind {
+		if t.unknownRecordsByKind[kind] > 0 || len(t.unknownRecordsByKind) < maxUnknownKinds {
+			t.unknownRecordsByKind[kind] += n
 		}
 	}
 	t.skippedFiles = append(t.skippedFiles, o.skippedFiles...)
 	for date, d := range o.countsByDay {
-		if was, known := t.countsByDay[date]; known || len(t.countsByDay) < maxDays {
+		if was, known := t.countsByDay[date]; known || len(t.countsByDay) < maxReportedDays {
 			t.countsByDay[date] = dayCounts{was.calls + d.calls, was.tier2 + d.tier2}
 		}
 	}
@@ -321,7 +321,7 @@ func (s *scanner) fillReport() {
 		r.Loops = append(r.Loops, *l)
 	}
 	sorted.By(r.Loops, func(a, b CallLoop) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Position, b.Position)) })
-	for kind, n := range t.unknownKinds {
+	for kind, n := range t.unknownRecordsByKind {
 		r.UnknownRecords = append(r.UnknownRecords, NameCount{kind, n})
 	}
 	sorted.By(r.UnknownRecords, func(a, b NameCount) int { return cmp.Or(b.Times-a.Times, cmp.Compare(a.Name, b.Name)) })

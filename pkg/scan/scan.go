@@ -19,15 +19,15 @@ import (
 )
 
 // A Pipeline judges the calls of one conversation in order. It is not safe for concurrent use.
-type Pipeline interface {
+type CallJudgingPipeline interface {
 	// Judge judges an action in Tiers 0 and 1, and records its effects unless it is denied.
 	Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step)
-	// Peek judges as Judge does, but records nothing.
-	Peek(ctx context.Context, a *action.Action) verdict.Verdict
+	// JudgeWithoutRecording judges as Judge does, but records nothing.
+	JudgeWithoutRecording(ctx context.Context, a *action.Action) verdict.Verdict
 	// HandleToolResult records the result of a call.
 	HandleToolResult(ctx context.Context, actions []*action.Action, result any) error
-	// Case returns the analysis of an action.
-	Case(a *action.Action) *analysis.Case
+	// AnalyzeAction returns the analysis of an action.
+	AnalyzeAction(a *action.Action) *analysis.ActionCase
 	Close()
 }
 
@@ -35,14 +35,14 @@ type Pipeline interface {
 type Options struct {
 	// OpenPipeline returns the pipeline for a conversation of a host that started in a folder; home is its
 	// user's home folder. It is called concurrently.
-	OpenPipeline func(host, home, folder string, files analysis.FileOverlay) (Pipeline, error)
+	OpenPipeline func(host, home, folder string, files analysis.FileOverlay) (CallJudgingPipeline, error)
 
-	Home     string                       // home folder that contains the hosts' folders
-	Getenv   func(name string) string     // reads the environment variables that name other host folders; nil: none
-	Hosts    []string                     // hosts to read; none means all
-	Paths    []string                     // files and folders to read instead of the hosts' folders
-	Jobs     int                          // conversations judged concurrently; 0 means one per processor
-	Progress func(done, all int64, n int) // receives the number of bytes and calls read; can be nil. It is called concurrently
+	Home                    string                       // home folder that contains the hosts' folders
+	Getenv                  func(name string) string     // reads the environment variables that name other host folders; nil: none
+	Hosts                   []string                     // hosts to read; none means all
+	Paths                   []string                     // files and folders to read instead of the hosts' folders
+	Jobs                    int                          // conversations judged concurrently; 0 means one per processor
+	ReportBytesAndCallsRead func(done, all int64, n int) // receives the number of bytes and calls read; can be nil. It is called concurrently
 }
 
 // A scanner replays transcripts.
@@ -107,7 +107,7 @@ func (s *transcriptSource) transcriptFolder(opts Options) string {
 		if err != nil {
 			return "" // cannot happen: a test checks that every source names a known host
 		}
-		folder, variable = h.Folder()
+		folder, variable = h.ConfigFolder()
 	}
 	name, below, _ := strings.Cut(variable, "/")
 	if name != "" && opts.Getenv != nil {
@@ -176,8 +176,8 @@ func (s *scanner) replayTask(ctx context.Context, files []transcript) error {
 	defer c.closePipeline()
 	for _, f := range files {
 		err := readRecords(f, c, 0, func(n int64) {
-			if done := s.readBytes.Add(n); s.opts.Progress != nil {
-				s.opts.Progress(done, s.totalBytes, int(s.readCalls.Load()))
+			if done := s.readBytes.Add(n); s.opts.ReportBytesAndCallsRead != nil {
+				s.opts.ReportBytesAndCallsRead(done, s.totalBytes, int(s.readCalls.Load()))
 			}
 		})
 		c.dropPendingCalls()

@@ -27,10 +27,10 @@ func scanned(t *testing.T, opts Options) *Report {
 	return scannedBy(t, "none", opts)
 }
 
-func opener(pool *shield.Pool, cfg shield.Config) func(host, home, folder string, files analysis.FileOverlay) (Pipeline, error) {
-	return func(host, home, folder string, files analysis.FileOverlay) (Pipeline, error) {
+func opener(pool *shield.Pool, cfg shield.Config) func(host, home, folder string, files analysis.FileOverlay) (CallJudgingPipeline, error) {
+	return func(host, home, folder string, files analysis.FileOverlay) (CallJudgingPipeline, error) {
 		one := cfg.ForReplay(home, folder, files)
-		one.Host = host
+		one.AgentHostName = host
 		return pool.Replay(one)
 	}
 }
@@ -38,8 +38,8 @@ func opener(pool *shield.Pool, cfg shield.Config) func(host, home, folder string
 func scannedBy(t *testing.T, model string, opts Options) *Report {
 	t.Helper()
 	s := shield.Defaults()
-	s.Classifier.Enabled, s.Classifier.Model, s.Classifier.Threshold = model != "none", model, 0
-	s.Policy = "offline"
+	s.Classifier.Enabled, s.Classifier.ModelNameOrDir, s.Classifier.Threshold = model != "none", model, 0
+	s.PolicyNameOrPath = "offline"
 	opts.OpenPipeline = opener(&shield.Pool{}, shield.Config{Settings: &s, CacheDir: t.TempDir()})
 	r, err := Run(t.Context(), opts)
 	if err != nil {
@@ -442,13 +442,13 @@ func FuzzReaders(f *testing.F) {
 	})
 	f.Fuzz(func(_ *testing.T, text string) {
 		for i := range sources() {
-			var s recognitionScore
+			var s transcriptFormatMatchScorer
 			_ = readLines(strings.NewReader(text), func(raw jsontext.Value, line int) error {
-				readerConstructors[sources()[i].Reader](&sources()[i]).readRecord(raw, transcriptPlace{"x", line}, &s)
+				readerConstructors[sources()[i].Reader](&sources()[i]).tryReadRecord(raw, transcriptPlace{"x", line}, &s)
 				return nil
 			}, &s, func(int64) {})
 			_ = readDocument(strings.NewReader(text), func(raw jsontext.Value, line int) error {
-				readerConstructors[sources()[i].Reader](&sources()[i]).readRecord(raw, transcriptPlace{"x", line}, &s)
+				readerConstructors[sources()[i].Reader](&sources()[i]).tryReadRecord(raw, transcriptPlace{"x", line}, &s)
 				return nil
 			}, &s, func(int64) {})
 		}

@@ -25,7 +25,7 @@ func (r *Report) Headline() string {
 	if len(hosts) > 0 {
 		from = " (" + strings.Join(hosts, ", ") + ")"
 	}
-	return fmt.Sprintf("policy %s: %d tool calls of %d tasks%s in %d files", r.Policy, r.Calls, r.Tasks, from, r.Files)
+	return fmt.Sprintf("policy %s: %d tool calls of %d tasks%s in %d files", r.PolicyName, r.Calls, r.Tasks, from, r.Files)
 }
 
 // Sections returns the report as tables, without empty tables.
@@ -78,7 +78,7 @@ func (r *Report) Sections() (out []Section) {
 	if s := r.Suggested; s != nil {
 		add(Section{
 			Title: fmt.Sprintf("Proposed exceptions: %d, which save %d questions and leave %.2f interruptions per 100 calls", s.Count, s.SavedQuestions, s.InterruptionsPer100Calls),
-			Text:  s.Policy,
+			Text:  s.PolicyYAML,
 		})
 	}
 	odd := Section{Title: "Records that were not read", Head: []string{"records", "kind"}}

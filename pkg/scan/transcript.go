@@ -45,16 +45,16 @@ type transcriptPlace struct {
 
 // A recordSink receives the records of a transcript, in order.
 type recordSink interface {
-	// setFolder sets the folder of the following calls.
-	setFolder(cwd string)
+	// handleFolderChange sets the folder of the following calls.
+	handleFolderChange(cwd string)
 	handleCall(c toolCall)
 	handleResult(r toolResult)
-	// countUnknown counts a record of an unknown kind.
-	countUnknown(kind string)
+	// countUnknownRecordKind counts a record of an unknown kind.
+	countUnknownRecordKind(kind string)
 }
 
 // A transcriptReader reads the records of one transcript, and can keep state from earlier records.
 type transcriptReader interface {
-	// readRecord reads one record. ok is false if it is not a record of this host.
-	readRecord(raw jsontext.Value, at transcriptPlace, to recordSink) (ok bool)
+	// tryReadRecord reads one record. ok is false if it is not a record of this host.
+	tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) (ok bool)
 }

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	maxNamedGroups = 1000 // sources or categories with counts of their own
-	othersGroup    = "(others)"
-	maxNameRunes   = 80  // runes of a group's name
-	maxTextRunes   = 120 // runes of an action that are shown
+	maxNamedGroups     = 1000 // sources or categories with counts of their own
+	othersGroup        = "(others)"
+	maxGroupNameRunes  = 80  // runes of a group's name
+	maxActionTextRunes = 120 // runes of an action that are shown
 )
 
 // labelCounts counts the rows of one label.
 type labelCounts struct {
-	total               report.Group
-	sources, categories map[string]*report.Group
+	total               report.DecisionCounts
+	sources, categories map[string]*report.DecisionCounts
 }
 
 func (p *labelCounts) add(r *corpusRow, v *verdict.Verdict) {
 	if p.sources == nil {
-		p.sources, p.categories = map[string]*report.Group{}, map[string]*report.Group{}
+		p.sources, p.categories = map[string]*report.DecisionCounts{}, map[string]*report.DecisionCounts{}
 	}
-	for _, g := range []*report.Group{&p.total, groupCounts(p.sources, r.Source), groupCounts(p.categories, r.Category)} {
+	for _, g := range []*report.DecisionCounts{&p.total, groupCounts(p.sources, r.Source), groupCounts(p.categories, r.Category)} {
 		g.Rows++
 		g.Tiers[min(max(v.Tier, 0), len(g.Tiers)-1)]++
 		switch v.Decision {
@@ -43,8 +43,8 @@ func (p *labelCounts) add(r *corpusRow, v *verdict.Verdict) {
 }
 
 // groupCounts returns the counts of a name; names above maxNamedGroups share one group, to limit memory.
-func groupCounts(groups map[string]*report.Group, name string) *report.Group {
-	name = cmp.Or(shortenText(name, maxNameRunes), "(none)")
+func groupCounts(groups map[string]*report.DecisionCounts, name string) *report.DecisionCounts {
+	name = cmp.Or(shortenText(name, maxGroupNameRunes), "(none)")
 	if g := groups[name]; g != nil {
 		return g
 	}
@@ -53,22 +53,22 @@ func groupCounts(groups map[string]*report.Group, name string) *report.Group {
 	}
 	g := groups[name]
 	if g == nil {
-		g = &report.Group{Name: name}
+		g = &report.DecisionCounts{RowGroupName: name}
 		groups[name] = g
 	}
 	return g
 }
 
-func (p *labelCounts) toReport() report.LabelResult {
-	sorted := func(groups map[string]*report.Group) []report.Group {
-		out := make([]report.Group, 0, len(groups))
+func (p *labelCounts) toReport() report.CorpusLabelResult {
+	sorted := func(groups map[string]*report.DecisionCounts) []report.DecisionCounts {
+		out := make([]report.DecisionCounts, 0, len(groups))
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
 			out = append(out, *groups[name])
 		}
 		return out
 	}
-	p.total.Name = "total"
-	return report.LabelResult{Total: p.total, Sources: sorted(p.sources), Categories: sorted(p.categories)}
+	p.total.RowGroupName = "total"
+	return report.CorpusLabelResult{Total: p.total, Sources: sorted(p.sources), Categories: sorted(p.categories)}
 }
 
 // worstMisses keeps the worst misses, sorted by badness and then by input order.
@@ -78,18 +78,18 @@ type worstMisses struct {
 }
 
 type rankedMiss struct {
-	miss          report.Miss
-	badness       float64
-	inputPosition int // position in the input, since goroutines finish in any order
+	miss                   report.MisjudgedRow
+	severityPlusConfidence float64
+	inputPosition          int // position in the input, since goroutines finish in any order
 }
 
-func (w *worstMisses) add(grade float64, seq int, miss func() report.Miss) {
+func (w *worstMisses) add(grade float64, seq int, miss func() report.MisjudgedRow) {
 	if w.maxKept == 0 {
 		return
 	}
-	r := rankedMiss{badness: grade, inputPosition: seq}
+	r := rankedMiss{severityPlusConfidence: grade, inputPosition: seq}
 	order := func(a, b rankedMiss) int {
-		return cmp.Or(cmp.Compare(b.badness, a.badness), cmp.Compare(a.inputPosition, b.inputPosition))
+		return cmp.Or(cmp.Compare(b.severityPlusConfidence, a.severityPlusConfidence), cmp.Compare(a.inputPosition, b.inputPosition))
 	}
 	at, _ := slices.BinarySearchFunc(w.keptMisses, r, order)
 	if at >= w.maxKept {
@@ -102,8 +102,8 @@ func (w *worstMisses) add(grade float64, seq int, miss func() report.Miss) {
 	w.keptMisses = slices.Insert(w.keptMisses, at, r)
 }
 
-func (w *worstMisses) toReport() []report.Miss {
-	out := make([]report.Miss, len(w.keptMisses))
+func (w *worstMisses) toReport() []report.MisjudgedRow {
+	out := make([]report.MisjudgedRow, len(w.keptMisses))
 	for i := range w.keptMisses {
 		out[i] = w.keptMisses[i].miss
 	}
@@ -116,5 +116,5 @@ func shortenText(s string, n int) string {
 		s = s[:8*n]
 	}
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
-	return brief.Text(s, n)
+	return brief.TruncateWithEllipsis(s, n)
 }

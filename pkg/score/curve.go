@@ -23,13 +23,13 @@ func (c *scoreCounts) add(label Label, score float64) {
 
 // toReport returns the curve; nil without attacks or without honest actions.
 func (c *scoreCounts) toReport() *report.Curve {
-	out := &report.Curve{Attacks: make([]int, histogramSteps), Benign: make([]int, histogramSteps)}
+	out := &report.Curve{AttackScoreHistogram: make([]int, histogramSteps), BenignScoreHistogram: make([]int, histogramSteps)}
 	attacks, honest := 0, 0
 	for i := range c.attacks {
 		attacks += c.attacks[i]
 		honest += c.benign[i]
-		out.Attacks[min(i*histogramSteps/curveSteps, histogramSteps-1)] += c.attacks[i]
-		out.Benign[min(i*histogramSteps/curveSteps, histogramSteps-1)] += c.benign[i]
+		out.AttackScoreHistogram[min(i*histogramSteps/curveSteps, histogramSteps-1)] += c.attacks[i]
+		out.BenignScoreHistogram[min(i*histogramSteps/curveSteps, histogramSteps-1)] += c.benign[i]
 	}
 	if attacks == 0 || honest == 0 {
 		return nil
@@ -41,11 +41,11 @@ func (c *scoreCounts) toReport() *report.Curve {
 			continue
 		}
 		p := report.CurvePoint{
-			Threshold: float64(i) / curveSteps,
-			Benign:    last.Benign + float64(c.benign[i])/float64(honest),
-			Attacks:   last.Attacks + float64(c.attacks[i])/float64(attacks),
+			Threshold:          float64(i) / curveSteps,
+			StoppedBenignShare: last.StoppedBenignShare + float64(c.benign[i])/float64(honest),
+			StoppedAttackShare: last.StoppedAttackShare + float64(c.attacks[i])/float64(attacks),
 		}
-		out.AUC += (p.Benign - last.Benign) * (p.Attacks + last.Attacks) / 2
+		out.AUC += (p.StoppedBenignShare - last.StoppedBenignShare) * (p.StoppedAttackShare + last.StoppedAttackShare) / 2
 		out.Points = append(out.Points, p)
 		last = p
 	}

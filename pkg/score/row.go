@@ -80,9 +80,9 @@ func (r *corpusRow) sessionID() string {
 // parseRow parses a row of a corpus. If bare is not 0, a JSON object that is itself an action is
 // accepted as a row with the label bare: it has a type, and it has a payload or no label. All its
 // other fields belong to the action.
-func parseRow(raw []byte, bare Label) (*corpusRow, error) {
+func parseRow(raw []byte, unlabelledActionLabel Label) (*corpusRow, error) {
 	var r corpusRow
-	if bare != 0 {
+	if unlabelledActionLabel != 0 {
 		var form struct {
 			Type, Label any
 			Payload     json.RawMessage
@@ -90,7 +90,7 @@ func parseRow(raw []byte, bare Label) (*corpusRow, error) {
 		if json.Unmarshal(raw, &form) == nil && form.Type != nil && (form.Label == nil || form.Payload != nil) {
 			var a struct{ ID string }
 			_ = json.Unmarshal(raw, &a) // the action's parser reports its errors
-			return &corpusRow{ID: a.ID, Action: raw, label: bare}, nil
+			return &corpusRow{ID: a.ID, Action: raw, label: unlabelledActionLabel}, nil
 		}
 	}
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -119,8 +119,8 @@ func describeJSONError(err error) error {
 	return err
 }
 
-// maxIDs limits the rows of an adjudicated file, which is held in memory.
-const maxIDs = 1 << 20
+// maxAdjudicatedRowIDs limits the rows of an adjudicated file, which is held in memory.
+const maxAdjudicatedRowIDs = 1 << 20
 
 // ReadIDs reads adjudicated labels: JSON Lines of {"id", "label"}. name is the file name for messages.
 // Two labels for one ID are an error.
@@ -150,8 +150,8 @@ func ReadIDs(r io.Reader, name string) (map[string]Label, error) {
 			err = errors.New("the row has no id; add one")
 		case twice && was != label:
 			err = fmt.Errorf("two rows give the id %.80q different labels; remove one", one.ID)
-		case len(ids) == maxIDs:
-			err = fmt.Errorf("the file has more than %d ids; split it", maxIDs)
+		case len(ids) == maxAdjudicatedRowIDs:
+			err = fmt.Errorf("the file has more than %d ids; split it", maxAdjudicatedRowIDs)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, rec.Line, describeJSONError(err))

@@ -19,12 +19,12 @@ import (
 
 // Options select the rows to judge. The zero value judges all rows, one at a time.
 type Options struct {
-	Jobs            int              // rows judged concurrently; 0 means 1
-	OnlySplit       string           // only rows of this split; "" means all
-	OnlySource      string           // only rows of this source; "" means all
-	OnlyIDs         map[string]Label // if not nil: only these rows, under these labels
-	BareActionLabel Label            // label of records that are plain actions; 0: such records are malformed
-	MaxMisses       int              // number of misses to keep, of each kind
+	Jobs                  int              // rows judged concurrently; 0 means 1
+	OnlySplit             string           // only rows of this split; "" means all
+	OnlySource            string           // only rows of this source; "" means all
+	OnlyIDs               map[string]Label // if not nil: only these rows, under these labels
+	UnlabelledActionLabel Label            // label of records that are plain actions; 0: such records are malformed
+	MaxMisses             int              // number of misses to keep, of each kind
 
 	// OnDenied is called for an action of a session that was denied and did not run. OnResult is
 	// called for one that ran; its result is a string or another JSON value, nil if unknown. They
@@ -47,20 +47,20 @@ type Outcome struct {
 }
 
 // A Row is the outcome of a row.
-type Row = report.Row
+type Row = report.CorpusRowOutcome
 
 // A Judge judges an action. It is safe for concurrent use.
 type Judge func(context.Context, *action.Action) Outcome
 
 // A Counter judges rows and counts the outcomes.
-type Counter struct {
+type CorpusOutcomeCounter struct {
 	judge Judge
 	opts  Options
 
-	readMutex                                             sync.Mutex
-	readRows, excludedRows, textRows, malformedRows, seen int
-	readError                                             error
-	sessionTails                                          map[string]chan struct{} // by session: closed when the latest row read of the session is judged
+	readMutex                                                             sync.Mutex
+	readRows, excludedRows, unjudgedTextRows, malformedRows, selectedRows int
+	readError                                                             error
+	lastRowDoneBySession                                                  map[string]chan struct{} // by session: closed when the latest row read of the session is judged
 
 	countMutex                   sync.Mutex
 	judgedRows                   int
@@ -71,14 +71,14 @@ type Counter struct {
 	hasScores                    bool
 	passedAttacks, stoppedBenign worstMisses
 
-	forwardedRows   int         // rows whose outcome was forwarded, in input order
-	waitingOutcomes map[int]Row // outcomes of rows whose predecessors are not finished
+	rowsPassedToOnRow int         // rows whose outcome was forwarded, in input order
+	waitingOutcomes   map[int]Row // outcomes of rows whose predecessors are not finished
 }
 
 // New returns a Counter without rows.
-func New(judge Judge, opts Options) *Counter {
+func New(judge Judge, opts Options) *CorpusOutcomeCounter {
 	opts.Jobs = max(opts.Jobs, 1)
-	return &Counter{judge: judge, opts: opts, waitingOutcomes: map[int]Row{}, passedAttacks: worstMisses{maxKept: opts.MaxMisses}, stoppedBenign: worstMisses{maxKept: opts.MaxMisses}}
+	return &CorpusOutcomeCounter{judge: judge, opts: opts, waitingOutcomes: map[int]Row{}, passedAttacks: worstMisses{maxKept: opts.MaxMisses}, stoppedBenign: worstMisses{maxKept: opts.MaxMisses}}
 }
 
 // maxRowBytes is the maximum length of a row in bytes: a maximal action plus its label.
@@ -86,7 +86,7 @@ const maxRowBytes = 2 * action.MaxBytes
 
 // Read judges the rows of one corpus in JSON Lines; name is the corpus name for messages. It can be
 // called again for another corpus. The error is a read error or that of an ended context.
-func (c *Counter) Read(ctx context.Context, r io.Reader, name string) error {
+func (c *CorpusOutcomeCounter) Read(ctx context.Context, r io.Reader, name string) error {
 	in := action.NewReader(r, action.ReaderOptions{Name: name, MaxBytes: maxRowBytes})
 	c.readError = nil
 	var workers sync.WaitGroup
@@ -112,14 +112,14 @@ func (c *Counter) Read(ctx context.Context, r io.Reader, name string) error {
 }
 
 // setReadError stops the reading with an error.
-func (c *Counter) setReadError(err error) {
+func (c *CorpusOutcomeCounter) setReadError(err error) {
 	c.readMutex.Lock()
 	defer c.readMutex.Unlock()
 	c.readError = cmp.Or(c.readError, err)
 }
 
 // nextRow returns the next selected row, and its position in the input.
-func (c *Counter) nextRow(ctx context.Context, in *action.Reader, name string) (*corpusRow, int, bool) {
+func (c *CorpusOutcomeCounter) nextRow(ctx context.Context, in *action.Reader, name string) (*corpusRow, int, bool) {
 	c.readMutex.Lock()
 	defer c.readMutex.Unlock()
 	for c.readError == nil && ctx.Err() == nil {
@@ -135,7 +135,7 @@ func (c *Counter) nextRow(ctx context.Context, in *action.Reader, name string) (
 		}
 		r, err := (*corpusRow)(nil), rec.Err
 		if err == nil {
-			if r, err = parseRow(rec.Raw, c.opts.BareActionLabel); err == nil {
+			if r, err = parseRow(rec.Raw, c.opts.UnlabelledActionLabel); err == nil {
 				r.file, r.line = name, rec.Line
 			} else {
 				err = &action.LineError{Name: name, Line: rec.Line, Err: err}
@@ -147,34 +147,34 @@ func (c *Counter) nextRow(ctx context.Context, in *action.Reader, name string) (
 			if c.opts.OnMalformed != nil {
 				c.opts.OnMalformed(err)
 			}
-		case !c.selectRow(r):
+		case !c.isRowSelected(r):
 			c.excludedRows++
 		case r.Text != nil && len(r.Action) == 0:
-			c.textRows++
+			c.unjudgedTextRows++
 		default:
-			c.seen++
+			c.selectedRows++
 			c.enqueueRow(r)
-			return r, c.seen, true
+			return r, c.selectedRows, true
 		}
 	}
 	return nil, 0, false
 }
 
 // enqueueRow appends a row to the queue of its session.
-func (c *Counter) enqueueRow(r *corpusRow) {
+func (c *CorpusOutcomeCounter) enqueueRow(r *corpusRow) {
 	id := r.sessionID()
 	if id == "" {
 		return
 	}
-	if c.sessionTails == nil {
-		c.sessionTails = map[string]chan struct{}{}
+	if c.lastRowDoneBySession == nil {
+		c.lastRowDoneBySession = map[string]chan struct{}{}
 	}
-	r.sessionQueue = sessionQueue{c.sessionTails[id], make(chan struct{})}
-	c.sessionTails[id] = r.sessionQueue.ownDone
+	r.sessionQueue = sessionQueue{c.lastRowDoneBySession[id], make(chan struct{})}
+	c.lastRowDoneBySession[id] = r.sessionQueue.ownDone
 }
 
 // judgeInTurn judges a row after the earlier rows of its session.
-func (c *Counter) judgeInTurn(ctx context.Context, r *corpusRow, seq int) Outcome {
+func (c *CorpusOutcomeCounter) judgeInTurn(ctx context.Context, r *corpusRow, seq int) Outcome {
 	if r.sessionQueue.previousDone != nil {
 		<-r.sessionQueue.previousDone
 	}
@@ -185,17 +185,17 @@ func (c *Counter) judgeInTurn(ctx context.Context, r *corpusRow, seq int) Outcom
 }
 
 // releaseNextRow lets the next row of the session start.
-func (c *Counter) releaseNextRow(r *corpusRow) {
+func (c *CorpusOutcomeCounter) releaseNextRow(r *corpusRow) {
 	close(r.sessionQueue.ownDone)
 	c.readMutex.Lock()
 	defer c.readMutex.Unlock()
-	if id := r.sessionID(); c.sessionTails[id] == r.sessionQueue.ownDone {
-		delete(c.sessionTails, id)
+	if id := r.sessionID(); c.lastRowDoneBySession[id] == r.sessionQueue.ownDone {
+		delete(c.lastRowDoneBySession, id)
 	}
 }
 
-// selectRow reports whether a row is selected, and sets its adjudicated label.
-func (c *Counter) selectRow(r *corpusRow) bool {
+// isRowSelected reports whether a row is selected, and sets its adjudicated label.
+func (c *CorpusOutcomeCounter) isRowSelected(r *corpusRow) bool {
 	if c.opts.OnlySplit != "" && r.Split != c.opts.OnlySplit || c.opts.OnlySource != "" && r.Source != c.opts.OnlySource {
 		return false
 	}
@@ -208,7 +208,7 @@ func (c *Counter) selectRow(r *corpusRow) bool {
 }
 
 // judgeAction judges an action; session, if not "", replaces the action's session.
-func (c *Counter) judgeAction(ctx context.Context, raw []byte, session string) Outcome {
+func (c *CorpusOutcomeCounter) judgeAction(ctx context.Context, raw []byte, session string) Outcome {
 	a, err := action.Parse(jsontext.Value(raw))
 	if err != nil { // an invalid action is blocked, as in a stream of actions
 		return Outcome{Verdict: verdict.Verdict{Decision: verdict.Block, Confidence: 1, Error: string(action.CodeOf(err)), Reasoning: err.Error()}}
@@ -218,7 +218,7 @@ func (c *Counter) judgeAction(ctx context.Context, raw []byte, session string) O
 }
 
 // countRow adds a judged row.
-func (c *Counter) countRow(r *corpusRow, seq int, out *Outcome) error {
+func (c *CorpusOutcomeCounter) countRow(r *corpusRow, seq int, out *Outcome) error {
 	c.countMutex.Lock()
 	defer c.countMutex.Unlock()
 	c.judgedRows++
@@ -243,7 +243,7 @@ func (c *Counter) countRow(r *corpusRow, seq int, out *Outcome) error {
 	if len(out.Trail) > 0 {
 		c.totalLatency.add(out.Latency)
 	}
-	miss := func() report.Miss { return newMiss(r, v) }
+	miss := func() report.MisjudgedRow { return newMiss(r, v) }
 	switch {
 	case r.label == Attack && v.Decision == verdict.Allow:
 		c.passedAttacks.add(v.Confidence, seq, miss)
@@ -253,14 +253,14 @@ func (c *Counter) countRow(r *corpusRow, seq int, out *Outcome) error {
 	if c.opts.OnRow == nil {
 		return nil
 	}
-	c.waitingOutcomes[seq] = Row{Label: r.label.String(), Miss: miss()}
+	c.waitingOutcomes[seq] = Row{Label: r.label.String(), MisjudgedRow: miss()}
 	for {
-		row, ok := c.waitingOutcomes[c.forwardedRows+1]
+		row, ok := c.waitingOutcomes[c.rowsPassedToOnRow+1]
 		if !ok {
 			return nil
 		}
-		c.forwardedRows++
-		delete(c.waitingOutcomes, c.forwardedRows)
+		c.rowsPassedToOnRow++
+		delete(c.waitingOutcomes, c.rowsPassedToOnRow)
 		if err := c.opts.OnRow(row); err != nil {
 			return err
 		}
@@ -275,11 +275,11 @@ func attackProbability(st verdict.Step) float64 {
 	return st.Confidence
 }
 
-func newMiss(r *corpusRow, v *verdict.Verdict) report.Miss {
-	return report.Miss{
-		ID: shortenText(r.ID, maxNameRunes), Source: shortenText(r.Source, maxNameRunes), Category: shortenText(r.Category, maxNameRunes),
+func newMiss(r *corpusRow, v *verdict.Verdict) report.MisjudgedRow {
+	return report.MisjudgedRow{
+		ID: shortenText(r.ID, maxGroupNameRunes), Source: shortenText(r.Source, maxGroupNameRunes), Category: shortenText(r.Category, maxGroupNameRunes),
 		Decision: v.Decision.String(), Tier: v.Tier, Confidence: v.Confidence, Rule: v.Rule,
-		Reasoning: shortenText(v.Reasoning, 2*maxTextRunes), Text: actionSummary(r.Action),
+		Reasoning: shortenText(v.Reasoning, 2*maxActionTextRunes), Text: actionSummary(r.Action),
 		File: r.file, Line: r.line,
 	}
 }
@@ -288,21 +288,21 @@ func newMiss(r *corpusRow, v *verdict.Verdict) report.Miss {
 func actionSummary(raw []byte) string {
 	a, err := action.Parse(raw)
 	if err != nil {
-		return shortenText(string(raw), maxTextRunes)
+		return shortenText(string(raw), maxActionTextRunes)
 	}
 	for _, field := range []string{"command", "path", "url"} {
 		if text := a.Text(field); text != "" {
-			return shortenText(a.Type+": "+text, maxTextRunes)
+			return shortenText(a.Type+": "+text, maxActionTextRunes)
 		}
 	}
-	return shortenText(string(raw), maxTextRunes)
+	return shortenText(string(raw), maxActionTextRunes)
 }
 
 // Report returns the score of the rows read so far.
-func (c *Counter) Report() *report.Score {
-	s := &report.Score{
-		JudgedRows: c.judgedRows, ExcludedRows: c.excludedRows, TextRows: c.textRows, MalformedRows: c.malformedRows,
-		Attacks: c.countsByLabel[Attack].toReport(), Benign: c.countsByLabel[Benign].toReport(), Ask: c.countsByLabel[Ask].toReport(),
+func (c *CorpusOutcomeCounter) Report() *report.CorpusScore {
+	s := &report.CorpusScore{
+		JudgedRows: c.judgedRows, ExcludedRows: c.excludedRows, UnjudgedTextRows: c.unjudgedTextRows, MalformedRows: c.malformedRows,
+		Attacks: c.countsByLabel[Attack].toReport(), Benign: c.countsByLabel[Benign].toReport(), RequiresPersonDecision: c.countsByLabel[Ask].toReport(),
 		PassedAttacks: c.passedAttacks.toReport(), StoppedBenign: c.stoppedBenign.toReport(),
 	}
 	for tier, name := range []string{"policy", "classify", "evaluate", "approve"} {

@@ -47,7 +47,7 @@ var corpus = line("a1", "s1", "malicious", "dev", "allow x") +
 	line("h3", "s3", "benign", "train", "block x") +
 	"{\"id\":\"t1\",\"label\":\"benign\",\"text\":\"read me\"}\n"
 
-func count(t *testing.T, in string, opts Options) *report.Score {
+func count(t *testing.T, in string, opts Options) *report.CorpusScore {
 	t.Helper()
 	c := New(byWord, opts)
 	if err := c.Read(t.Context(), strings.NewReader(in), "in"); err != nil {
@@ -59,18 +59,18 @@ func count(t *testing.T, in string, opts Options) *report.Score {
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	s := count(t, corpus, Options{MaxMisses: 9})
-	if s.JudgedRows != 6 || s.TextRows != 1 || s.MalformedRows != 0 || s.ExcludedRows != 0 {
-		t.Errorf("judged %d, texts %d, malformed %d, left out %d", s.JudgedRows, s.TextRows, s.MalformedRows, s.ExcludedRows)
+	if s.JudgedRows != 6 || s.UnjudgedTextRows != 1 || s.MalformedRows != 0 || s.ExcludedRows != 0 {
+		t.Errorf("judged %d, texts %d, malformed %d, left out %d", s.JudgedRows, s.UnjudgedTextRows, s.MalformedRows, s.ExcludedRows)
 	}
-	want := report.LabelResult{
-		Total: report.Group{Name: "total", Rows: 3, Allow: 2, Block: 1, Tiers: [4]int{1: 3}},
-		Sources: []report.Group{
-			{Name: "s1", Rows: 2, Allow: 1, Block: 1, Tiers: [4]int{1: 2}},
-			{Name: "s2", Rows: 1, Allow: 1, Tiers: [4]int{1: 1}},
+	want := report.CorpusLabelResult{
+		Total: report.DecisionCounts{RowGroupName: "total", Rows: 3, Allow: 2, Block: 1, Tiers: [4]int{1: 3}},
+		Sources: []report.DecisionCounts{
+			{RowGroupName: "s1", Rows: 2, Allow: 1, Block: 1, Tiers: [4]int{1: 2}},
+			{RowGroupName: "s2", Rows: 1, Allow: 1, Tiers: [4]int{1: 1}},
 		},
-		Categories: []report.Group{
-			{Name: "c-s1", Rows: 2, Allow: 1, Block: 1, Tiers: [4]int{1: 2}},
-			{Name: "c-s2", Rows: 1, Allow: 1, Tiers: [4]int{1: 1}},
+		Categories: []report.DecisionCounts{
+			{RowGroupName: "c-s1", Rows: 2, Allow: 1, Block: 1, Tiers: [4]int{1: 2}},
+			{RowGroupName: "c-s2", Rows: 1, Allow: 1, Tiers: [4]int{1: 1}},
 		},
 	}
 	if d := cmp.Diff(want, s.Attacks); d != "" {
@@ -87,7 +87,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-func ids(misses []report.Miss) string {
+func ids(misses []report.MisjudgedRow) string {
 	var out []string
 	for _, m := range misses {
 		out = append(out, m.ID)
@@ -110,9 +110,9 @@ func TestChoice(t *testing.T) {
 		"empty ids": {Options{OnlyIDs: map[string]Label{}}, 0, 0, 0, 7, 0},
 	} {
 		s := count(t, corpus, tt.opts)
-		if s.Attacks.Total.Rows != tt.attacks || s.Benign.Total.Rows != tt.honest || s.Ask.Total.Rows != tt.ask || s.ExcludedRows != tt.out || s.Attacks.Total.Allow != tt.passed {
+		if s.Attacks.Total.Rows != tt.attacks || s.Benign.Total.Rows != tt.honest || s.RequiresPersonDecision.Total.Rows != tt.ask || s.ExcludedRows != tt.out || s.Attacks.Total.Allow != tt.passed {
 			t.Errorf("%s: attacks %d, honest %d, ask %d, left out %d, passed %d; want %+v", name,
-				s.Attacks.Total.Rows, s.Benign.Total.Rows, s.Ask.Total.Rows, s.ExcludedRows, s.Attacks.Total.Allow, tt)
+				s.Attacks.Total.Rows, s.Benign.Total.Rows, s.RequiresPersonDecision.Total.Rows, s.ExcludedRows, s.Attacks.Total.Allow, tt)
 		}
 	}
 }
@@ -267,8 +267,8 @@ func TestCurve(t *testing.T) {
 		"outside":  {[]float64{7}, []float64{-7}, 1, 1},
 	} {
 		c := score(tt.attacks, tt.honest)
-		if diff := c.AUC - tt.auc; diff > 1e-9 || diff < -1e-9 || c.AttackShareAt(0.01) != tt.at {
-			t.Errorf("%s: AUC %v and %v at 1 %%, want %v and %v", name, c.AUC, c.AttackShareAt(0.01), tt.auc, tt.at)
+		if diff := c.AUC - tt.auc; diff > 1e-9 || diff < -1e-9 || c.MaxStoppedAttackShare(0.01) != tt.at {
+			t.Errorf("%s: AUC %v and %v at 1 %%, want %v and %v", name, c.AUC, c.MaxStoppedAttackShare(0.01), tt.auc, tt.at)
 		}
 	}
 	if c := score([]float64{1}, nil); c != nil {
@@ -277,17 +277,17 @@ func TestCurve(t *testing.T) {
 }
 
 // measured returns the score of rows that a pipeline without a model judged.
-func measured(t *testing.T, in []byte) *report.Score {
+func measured(t *testing.T, in []byte) *report.CorpusScore {
 	t.Helper()
-	p, err := shield.NewPipeline(shield.Config{Policy: "offline", Home: "/home/dev", Roots: []string{"/home/dev/project"}, Dir: "/home/dev/project", NoFiles: true, Timed: true, Host: "score", Apart: true})
+	p, err := shield.NewPipeline(shield.Config{PolicyNameOrPath: "offline", Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}, WorkingDir: "/home/dev/project", IgnoresFileSystem: true, TrailIncludesLatency: true, AgentHostName: "score", IsolatesSessions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := New(func(ctx context.Context, a *action.Action) Outcome {
-		o := p.EvaluateUntil(ctx, a, shield.TierClassify)
+		o := p.EvaluateThroughTier(ctx, a, shield.TierClassify)
 		return Outcome{o.Verdict, o.Trail(), o.Latency()}
 	}, Options{Jobs: 2, OnDenied: p.RecordDenial, OnResult: func(ctx context.Context, a *action.Action, result any) error {
-		_, err := p.HandleToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, Result: result})
+		_, err := p.HandleToolResult(ctx, shield.ToolResult{Actions: []*action.Action{a}, ReturnedValue: result})
 		return err
 	}})
 	if err := c.Read(t.Context(), bytes.NewReader(in), "in"); err != nil {
@@ -324,10 +324,10 @@ func FuzzRows(f *testing.F) {
 			t.Fatal(err)
 		}
 		s := c.Report()
-		if n := s.JudgedRows + s.TextRows + s.MalformedRows + s.ExcludedRows; n != c.readRows {
+		if n := s.JudgedRows + s.UnjudgedTextRows + s.MalformedRows + s.ExcludedRows; n != c.readRows {
 			t.Errorf("%d records, %d counted", c.readRows, n)
 		}
-		if n := s.Attacks.Total.Rows + s.Benign.Total.Rows + s.Ask.Total.Rows; n != s.JudgedRows {
+		if n := s.Attacks.Total.Rows + s.Benign.Total.Rows + s.RequiresPersonDecision.Total.Rows; n != s.JudgedRows {
 			t.Errorf("%d judged, %d in parts", s.JudgedRows, n)
 		}
 	})

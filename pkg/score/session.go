@@ -59,7 +59,7 @@ func (r *corpusRow) validateSession() error {
 // judgeRow judges a row. For a session it returns the outcome of the decisive action or, if none is
 // marked, the most severe outcome, and stores the action with that outcome in r.Action. Every
 // earlier action counts as executed, whatever its verdict, unless it is marked as denied.
-func (c *Counter) judgeRow(ctx context.Context, r *corpusRow, seq int) Outcome {
+func (c *CorpusOutcomeCounter) judgeRow(ctx context.Context, r *corpusRow, seq int) Outcome {
 	if r.Actions == nil {
 		return c.judgeAction(ctx, r.Action, "")
 	}
@@ -85,7 +85,7 @@ func (c *Counter) judgeRow(ctx context.Context, r *corpusRow, seq int) Outcome {
 }
 
 // reportToSession reports to an action's session whether the action was denied or returned a result.
-func (c *Counter) reportToSession(ctx context.Context, t *sessionAction, session string) error {
+func (c *CorpusOutcomeCounter) reportToSession(ctx context.Context, t *sessionAction, session string) error {
 	a, err := action.Parse(jsontext.Value(t.raw))
 	if err != nil {
 		return nil // the error counts as a block

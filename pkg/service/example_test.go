@@ -18,7 +18,7 @@ func ExampleNewUnit() {
 	for _, f := range u.Files {
 		fmt.Println(f.Path)
 	}
-	for _, argv := range u.Start {
+	for _, argv := range u.StartCommands {
 		fmt.Println(strings.Join(argv, " "))
 	}
 	// Output:

@@ -29,10 +29,10 @@ func NewMetrics() *Metrics {
 	return &Metrics{counts: map[string]uint64{}, durationCounts: make([]uint64, len(durationBounds)+1)}
 }
 
-// CountQuestion counts a question from another process of this user, and whether it was decided by this
+// CountQuestionToService counts a question from another process of this user, and whether it was decided by this
 // service.
-func (m *Metrics) CountQuestion(decided bool, seconds float64) {
-	m.increment(`shield_questions_total{decided="%t"}`, decided)
+func (m *Metrics) CountQuestionToService(isDecidedHere bool, seconds float64) {
+	m.increment(`shield_questions_total{decided="%t"}`, isDecidedHere)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, _ := slices.BinarySearch(durationBounds[:], seconds)

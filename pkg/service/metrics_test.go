@@ -6,9 +6,9 @@ import "testing"
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	m := NewMetrics()
-	m.CountQuestion(true, 0.0005)
-	m.CountQuestion(true, 0.15)
-	m.CountQuestion(false, 3)
+	m.CountQuestionToService(true, 0.0005)
+	m.CountQuestionToService(true, 0.15)
+	m.CountQuestionToService(false, 3)
 	m.countRefused(401)
 	const want = `shield_questions_total{decided="false"} 1
 shield_questions_total{decided="true"} 2

@@ -19,9 +19,9 @@ import (
 
 // Limits of the service's resources.
 const (
-	maxProcesses      = 256             // processes served concurrently; further ones judge by themselves
-	maxLargeQuestions = 4               // concurrent questions larger than 64 KiB
-	maxQuestionTime   = 5 * time.Second // from the first byte of a question to the last byte of its answer
+	maxClientProcesses    = 256             // processes served concurrently; further ones judge by themselves
+	maxQuestionsOver64KiB = 4               // concurrent questions larger than 64 KiB
+	maxReadAndAnswerTime  = 5 * time.Second // from the first byte of a question to the last byte of its answer
 )
 
 // ErrRunning is the error if another service listens in the folder.
@@ -110,7 +110,7 @@ func listenerFromFile(f *os.File, path string) (*net.UnixListener, error) {
 func (s *Socket) Serve(ctx context.Context, answer Handler) error {
 	defer s.lock.Close()
 	defer context.AfterFunc(ctx, func() { _ = s.listener.Close() })()
-	lines, large := make(chan struct{}, maxProcesses), make(chan struct{}, maxLargeQuestions)
+	lines, large := make(chan struct{}, maxClientProcesses), make(chan struct{}, maxQuestionsOver64KiB)
 	var begun sync.WaitGroup
 	defer begun.Wait()
 	for {
@@ -135,9 +135,9 @@ func (s *Socket) Serve(ctx context.Context, answer Handler) error {
 }
 
 // answerQuestion answers one question. A process of another user, or in other namespaces, gets no answer.
-func (s *Socket) answerQuestion(ctx context.Context, c *net.UnixConn, large chan struct{}, answer Handler) {
+func (s *Socket) answerQuestion(ctx context.Context, c *net.UnixConn, largeQuestionSlots chan struct{}, answer Handler) {
 	defer c.Close()
-	late := time.AfterFunc(maxQuestionTime, func() { _ = c.Close() })
+	late := time.AfterFunc(maxReadAndAnswerTime, func() { _ = c.Close() })
 	defer late.Stop()
 	from, err := callingProcess(c)
 	if err != nil {
@@ -146,10 +146,10 @@ func (s *Socket) answerQuestion(ctx context.Context, c *net.UnixConn, large chan
 	taken := false
 	defer func() {
 		if taken {
-			<-large
+			<-largeQuestionSlots
 		}
 	}()
-	asked, q, err := peer.ReadQuestion(c, &s.key, func() { large <- struct{}{}; taken = true })
+	asked, q, err := peer.ReadQuestion(c, &s.key, func() { largeQuestionSlots <- struct{}{}; taken = true })
 	if err != nil {
 		return
 	}
@@ -164,8 +164,8 @@ func callingProcess(c *net.UnixConn) (from CallingProcess, err error) {
 	}
 	uid := -1
 	controlled := raw.Control(func(fd uintptr) {
-		if uid, err = peer.UID(int(fd)); err == nil {
-			from.PID, err = peer.PID(int(fd))
+		if uid, err = peer.UIDBySocketFD(int(fd)); err == nil {
+			from.PID, err = peer.PIDBySocketFD(int(fd))
 		}
 	})
 	if err := errors.Join(controlled, err); err != nil {

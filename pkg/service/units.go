@@ -14,7 +14,7 @@ type Unit struct {
 	Files []UnitFile
 	// Commands of the system's service manager, executed in order after the files are written, or
 	// before they are removed.
-	Start, Stop [][]string
+	StartCommands, StopCommands [][]string
 }
 
 // A UnitFile is a file of a [Unit], with its path and text.
@@ -32,19 +32,19 @@ type UnitPaths struct {
 
 // NewUnit returns the unit for an operating system, as in GOOS. systemd opens the socket and starts
 // the service for the first connection; launchd starts it at login.
-func NewUnit(system string, p UnitPaths) (*Unit, error) {
+func NewUnit(goos string, p UnitPaths) (*Unit, error) {
 	for _, text := range append([]string{p.Program, p.Home, p.ConfigDir, p.Socket}, p.Environ...) {
 		if strings.ContainsAny(text, "\n\r\x00") {
 			return nil, fmt.Errorf("the path %q has characters that a systemd unit cannot contain; move shield to another folder", text)
 		}
 	}
-	switch system {
+	switch goos {
 	case "linux":
 		return systemdUnit(p), nil
 	case "darwin":
 		return launchdUnit(p), nil
 	}
-	return nil, fmt.Errorf("install a service of %s: %w", system, errors.ErrUnsupported)
+	return nil, fmt.Errorf("install a service of %s: %w", goos, errors.ErrUnsupported)
 }
 
 func systemdUnit(p UnitPaths) *Unit {
@@ -62,8 +62,8 @@ func systemdUnit(p UnitPaths) *Unit {
 				// The colon disables variable substitution ($) in the command line.
 				"[Service]\nExecStart=:" + quoteUnitWord(p.Program) + " serve\nExecReload=/bin/kill -HUP $MAINPID\n" + env.String() + "Restart=on-failure\n"},
 		},
-		Start: [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", "shield.socket"}},
-		Stop:  [][]string{{"systemctl", "--user", "disable", "--now", "shield.socket"}, {"systemctl", "--user", "stop", "shield.service"}},
+		StartCommands: [][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", "--now", "shield.socket"}},
+		StopCommands:  [][]string{{"systemctl", "--user", "disable", "--now", "shield.socket"}, {"systemctl", "--user", "stop", "shield.service"}},
 	}
 }
 
@@ -98,8 +98,8 @@ func launchdUnit(p UnitPaths) *Unit {
 </dict>
 </plist>
 `}},
-		Start: [][]string{{"launchctl", "bootstrap", domain, file}},
-		Stop:  [][]string{{"launchctl", "bootout", domain + "/dev.shieldcli.shield"}},
+		StartCommands: [][]string{{"launchctl", "bootstrap", domain, file}},
+		StopCommands:  [][]string{{"launchctl", "bootout", domain + "/dev.shieldcli.shield"}},
 	}
 }
 

@@ -56,20 +56,20 @@ type credentials struct {
 	tokens bearer.Tokens
 }
 
-// NewWeb returns a service that refuses all requests until [Web.Load].
+// NewWeb returns a service that refuses all requests until [Web.LoadCertificateAndTokens].
 func NewWeb(o WebOptions) *Web {
 	w := &Web{options: o}
 	w.shutdownContext, w.stop = context.WithCancel(context.Background())
 	return w
 }
 
-// Load reads certificate and tokens. On an error the previous ones stay in use.
-func (w *Web) Load(s config.Serve) error {
-	cert, err := bearer.Certificate(s.TLSCert, s.TLSKey)
+// LoadCertificateAndTokens reads certificate and tokens. On an error the previous ones stay in use.
+func (w *Web) LoadCertificateAndTokens(s config.Serve) error {
+	cert, err := bearer.LoadTLSCertificate(s.TLSCert, s.TLSKey)
 	if err != nil {
 		return fmt.Errorf("serve.%w", err)
 	}
-	tokens, err := bearer.Load(s.TokensFile, false)
+	tokens, err := bearer.LoadClientTokens(s.TokensFile, false)
 	if err != nil {
 		return fmt.Errorf("serve.tokens_file: %w", err)
 	}
@@ -167,7 +167,7 @@ func (w *Web) handleActions(rw http.ResponseWriter, r *http.Request, who string)
 	n := 0
 	err := w.options.Judge(ctx, who, body, func(v *verdict.Verdict, more bool) error {
 		n++
-		out.More = more
+		out.DefersFlushUntilNextVerdict = more
 		w.options.Metrics.countVerdict(v)
 		return out.Write(v)
 	})

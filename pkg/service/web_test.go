@@ -34,7 +34,7 @@ const token = "0123456789abcdef0123456789abcdef"
 
 func written(t testing.TB) (config.Serve, *x509.CertPool) {
 	t.Helper()
-	cert, key, tokens, roots := servetest.Credentials(t, token, time.Now())
+	cert, key, tokens, roots := servetest.WriteTLSAndTokenFiles(t, token, time.Now())
 	return config.Serve{TLSCert: cert, TLSKey: key, TokensFile: tokens}, roots
 }
 
@@ -54,7 +54,7 @@ func listening(t testing.TB) *running {
 	pool := &shield.Pool{}
 	t.Cleanup(pool.Clear)
 	settings := shield.Defaults()
-	cfg := shield.Config{Settings: &settings, Home: "/home/me", Roots: []string{"/home/me/app"}, NoFiles: true, StateDir: filepath.Join(t.TempDir(), "state")}
+	cfg := shield.Config{Settings: &settings, Home: "/home/me", WorkspaceRoots: []string{"/home/me/app"}, IgnoresFileSystem: true, StateDir: filepath.Join(t.TempDir(), "state")}
 	web := NewWeb(WebOptions{
 		Judge: func(ctx context.Context, client string, actions io.Reader, out func(*verdict.Verdict, bool) error) error {
 			cfg := cfg
@@ -64,12 +64,12 @@ func listening(t testing.TB) *running {
 				return errors.Join(ErrNotReady, err)
 			}
 			defer done()
-			return p.Stream(ctx, shield.Actions(actions, "body", 1<<12), func(j *shield.RecordResult) error { return out(&j.Verdict, j.MoreReady) },
+			return p.Stream(ctx, shield.NewActionSource(actions, "body", 1<<12), func(j *shield.InputRecordResult) error { return out(&j.Verdict, j.IsNextResultReady) },
 				shield.StreamOptions{Tiers: shield.AllTiers, Jobs: 2})
 		},
 		Status: func() any { return map[string]int{"asked": 1} }, Metrics: NewMetrics(), Clock: time.Now,
 	})
-	if err := web.Load(files); err != nil {
+	if err := web.LoadCertificateAndTokens(files); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -191,7 +191,7 @@ func TestWhoMayAsk(t *testing.T) {
 	if err := os.WriteFile(r.serve.TokensFile, []byte("other "+strings.Repeat("z", 40)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.web.Load(r.serve); err != nil {
+	if err := r.web.LoadCertificateAndTokens(r.serve); err != nil {
 		t.Fatal(err)
 	}
 	if status, _ := r.do(t, "GET", "/v1/status", token, nil); status != 401 {
@@ -253,7 +253,7 @@ func TestCredentialsOpenToOthers(t *testing.T) {
 		if err := os.Chmod(name, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := web.Load(files); err == nil {
+		if err := web.LoadCertificateAndTokens(files); err == nil {
 			t.Errorf("%s is open to others", name)
 		}
 		if err := os.Chmod(name, 0o600); err != nil {
@@ -266,7 +266,7 @@ func TestCredentialsOpenToOthers(t *testing.T) {
 		if err := os.WriteFile(files.TokensFile, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := web.Load(files); err == nil || strings.Contains(err.Error(), token[1:]) {
+		if err := web.LoadCertificateAndTokens(files); err == nil || strings.Contains(err.Error(), token[1:]) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

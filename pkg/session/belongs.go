@@ -19,11 +19,11 @@ var genericCredentialWords = []string{
 	"session", "staging", "test", "token", "url", "user", "www", "com", "net", "org", "http", "https", "web", "cloud", "host", "server",
 }
 
-// serviceWords returns the words of a credential's name and value that the host name of its service
+// serviceHostNameWords returns the words of a credential's name and value that the host name of its service
 // may contain.
-func serviceWords(name, value string) (out []string) {
+func serviceHostNameWords(name, value string) (out []string) {
 	for _, c := range redact.Credentials(value) {
-		if service := knowledge.SecretService[c.Form]; service != "" && c.Start == 0 {
+		if service := knowledge.SecretService[c.KindName]; service != "" && c.Start == 0 {
 			return []string{service}
 		}
 	}
@@ -36,16 +36,16 @@ func serviceWords(name, value string) (out []string) {
 }
 
 // belongsTo reports whether all hosts belong to the service of a value.
-func (v *Value) belongsTo(hosts []string) bool {
+func (v *HashedSensitiveValue) belongsTo(hosts []string) bool {
 	return len(hosts) > 0 && !slices.ContainsFunc(hosts, func(host string) bool {
-		if slices.Contains(v.ServiceWords, host) {
+		if slices.Contains(v.ServiceHostNameWords, host) {
 			return false
 		}
 		labels := strings.Split(host, ".")
 		if len(labels) > 2 {
 			labels = labels[len(labels)-2:] // the owner of a domain chooses any name below it
 		}
-		return !slices.ContainsFunc(v.ServiceWords, func(word string) bool { return slices.Contains(labels, word) })
+		return !slices.ContainsFunc(v.ServiceHostNameWords, func(word string) bool { return slices.Contains(labels, word) })
 	})
 }
 
@@ -66,29 +66,29 @@ func isTestPassword(value string) bool {
 	return false
 }
 
-// passwordHosts returns, for each password in a URL of a text, the URL's host.
-func passwordHosts(text string) map[string]string {
+// hostByURLPassword returns, for each password in a URL of a text, the URL's host.
+func hostByURLPassword(text string) map[string]string {
 	if !strings.Contains(text, "://") {
 		return nil
 	}
 	out := map[string]string{}
 	for _, m := range analysis.PasswordURL().FindAllStringSubmatch(text, maxFoundValues) {
 		if m[2] != "" {
-			out[m[1]] = effect.Host(m[2])
+			out[m[1]] = effect.CanonicalHost(m[2])
 		}
 	}
 	return out
 }
 
-// onlyOutputHost returns the host from which all output of some actions comes, "" if there is other output
+// sourceHostOfAllOutput returns the host from which all output of some actions comes, "" if there is other output
 // or more than one host.
-func onlyOutputHost(cases []*analysis.Case) (host string) {
+func sourceHostOfAllOutput(cases []*analysis.ActionCase) (host string) {
 	for _, c := range cases {
-		if c.Unexamined != "" {
+		if c.UnexaminedReason != "" {
 			return ""
 		}
 		for i := range c.Effects {
-			switch e := &c.Effects[i]; e.RuleKind() {
+			switch e := &c.Effects[i]; e.KindForPolicies() {
 			case effect.Execute:
 				if e.Class != effect.ReadOnly && e.Class != effect.Network {
 					return ""

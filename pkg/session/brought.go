@@ -13,8 +13,8 @@ import (
 
 // copiedToContainer returns the downloaded or cloned files that an action copies into a container, by
 // their paths in the container.
-func copiedToContainer(c *analysis.Case) (out []effect.File) {
-	place := c.Place()
+func copiedToContainer(c *analysis.ActionCase) (out []effect.File) {
+	place := c.ExecutionContext()
 	if place.OriginLabels == nil {
 		return nil
 	}
@@ -44,10 +44,10 @@ func copiedToContainer(c *analysis.Case) (out []effect.File) {
 	return out
 }
 
-// buildFolders returns the folders in which an action configures a build of downloaded files: building
+// buildFoldersOfDownloadedSources returns the folders in which an action configures a build of downloaded files: building
 // there runs them.
-func buildFolders(c *analysis.Case) (out []effect.File) {
-	place := c.Place()
+func buildFoldersOfDownloadedSources(c *analysis.ActionCase) (out []effect.File) {
+	place := c.ExecutionContext()
 	if place.OriginLabels == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func buildFolders(c *analysis.Case) (out []effect.File) {
 			continue
 		}
 		if labels := place.OriginLabels(at(from)); IsDownloaded(labels) {
-			out = append(out, effect.File{Path: at(to), Tree: true, Labels: labels})
+			out = append(out, effect.File{Path: at(to), IncludesDescendants: true, Labels: labels})
 		}
 	}
 	return out
@@ -93,16 +93,16 @@ func optionValue(args []string, name string) string {
 
 // downloadsOnlyReleases reports whether an action downloads only releases, from the publishers of the program
 // and over a connection that cannot be tampered with.
-func downloadsOnlyReleases(c *analysis.Case) bool {
+func downloadsOnlyReleases(c *analysis.ActionCase) bool {
 	found := false
 	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.RuleKind() {
+		switch e := &c.Effects[i]; e.KindForPolicies() {
 		case effect.HTTPRequest:
-			if e.Pattern || !strings.HasPrefix(e.URL, "https://") || !knowledge.Publisher(e.Host) && !command.Installers[e.Host] {
+			if e.PathIsPattern || !strings.HasPrefix(e.URL, "https://") || !knowledge.OnlyAuthorsCanPublishReleasesOn(e.Host) && !command.Installers[e.Host] {
 				return false
 			}
 			found = true
-		case effect.Connect, effect.SendData, effect.Dynamic:
+		case effect.Connect, effect.SendData, effect.UnknownEffect:
 			return false
 		case effect.Execute:
 			if slices.ContainsFunc(e.Args, redirectsDownload) {
@@ -127,18 +127,18 @@ func redirectsDownload(arg string) bool {
 // root. A copied folder has its own name there; the content of an archive is expected under the
 // archive's name, with and without its version. A label for the whole root would also cover the
 // workspace's own files.
-func unpackedFiles(c *analysis.Case) (out []effect.File) {
+func unpackedFiles(c *analysis.ActionCase) (out []effect.File) {
 	for _, f := range c.LabelledFiles {
-		if !f.Tree || !IsDownloaded(f.Labels) || !slices.Contains(c.Place().Roots, f.Path) {
+		if !f.IncludesDescendants || !IsDownloaded(f.Labels) || !slices.Contains(c.ExecutionContext().Roots, f.Path) {
 			continue
 		}
 		for i := range c.Effects {
 			e := &c.Effects[i]
-			if e.Kind != effect.ReadFile || e.Pattern || e.Path == "" || path.Ext(e.Path) == "" && !e.Recursive {
+			if e.Kind != effect.ReadFile || e.PathIsPattern || e.Path == "" || path.Ext(e.Path) == "" && !e.Recursive {
 				continue
 			}
 			if e.Recursive { // a folder that is copied
-				out = append(out, effect.File{Path: path.Join(f.Path, path.Base(e.Path)), Tree: true, Labels: f.Labels})
+				out = append(out, effect.File{Path: path.Join(f.Path, path.Base(e.Path)), IncludesDescendants: true, Labels: f.Labels})
 				continue
 			}
 			name, _, _ := strings.Cut(strings.TrimSuffix(path.Base(e.Path), path.Ext(e.Path)), ".tar")
@@ -147,7 +147,7 @@ func unpackedFiles(c *analysis.Case) (out []effect.File) {
 				short = name[:at]
 			}
 			for _, name := range [...]string{name, short} {
-				out = append(out, effect.File{Path: path.Join(f.Path, name), Tree: true, Labels: f.Labels})
+				out = append(out, effect.File{Path: path.Join(f.Path, name), IncludesDescendants: true, Labels: f.Labels})
 			}
 		}
 	}

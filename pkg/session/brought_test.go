@@ -19,13 +19,13 @@ func runsBrought(t *testing.T, s *Store, actions ...string) bool {
 	}
 	last := parse(t, actions[len(actions)-1])
 	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-	asked := func(c *analysis.Case) bool {
+	asked := func(c *analysis.ActionCase) bool {
 		return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-			return (e.RuleKind() == effect.RunCode || e.RuleKind() == effect.RunDownload) && IsDownloaded(e.Labels)
+			return (e.KindForPolicies() == effect.RunCode || e.KindForPolicies() == effect.RunDownload) && IsDownloaded(e.Labels)
 		})
 	}
-	c := analyzer.CaseWithMemory(last, memory)
-	next := analyzer.CaseWithMemory(last, told(memory.LabelledFiles()))
+	c := analyzer.CaseWithSessionState(last, memory)
+	next := analyzer.CaseWithSessionState(last, told(memory.LabelledFiles()))
 	if c.Digest() != next.Digest() {
 		t.Errorf("%q: the next stage sees %v, not %v", actions, next.Effects, c.Effects)
 	}
@@ -36,11 +36,11 @@ func runsBrought(t *testing.T, s *Store, actions ...string) bool {
 type told map[string][]effect.Label
 
 func (told) Labels() []effect.Label                            { return nil }
-func (m told) Origin(path string) []effect.Label               { return m[path] }
+func (m told) FileOriginLabels(path string) []effect.Label     { return m[path] }
 func (told) HasRecentAction([]string, time.Duration, int) bool { return false }
 func (told) Err() error                                        { return nil }
 func (told) HasCreated(string) bool                            { return false }
-func (m told) ImportedPaths() *effect.PathList {
+func (m told) DownloadedOrDecodedPaths() *effect.PathList {
 	var paths []string
 	for path := range m {
 		paths = append(paths, path)
@@ -166,9 +166,9 @@ func TestDumps(t *testing.T) {
 		for _, a := range c.actions[:len(c.actions)-1] {
 			act(t, s, Key{}, a)
 		}
-		last := analyzer.CaseWithMemory(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, Lineage{}, ""))
+		last := analyzer.CaseWithSessionState(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, Lineage{}, ""))
 		if got := slices.ContainsFunc(last.Effects, func(e effect.Effect) bool {
-			return e.RuleKind() == effect.RunCode || e.RuleKind() == effect.RunDownload
+			return e.KindForPolicies() == effect.RunCode || e.KindForPolicies() == effect.RunDownload
 		}); got != c.want {
 			t.Errorf("%q: runs what was brought: %v", c.actions, got)
 		}
@@ -197,10 +197,10 @@ func TestDumpsLeave(t *testing.T) {
 		for _, a := range c.actions[:len(c.actions)-1] {
 			act(t, s, Key{}, a)
 		}
-		last := analyzer.CaseWithMemory(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, Lineage{}, ""))
+		last := analyzer.CaseWithSessionState(parse(t, c.actions[len(c.actions)-1]), s.Load(t.Context(), Key{}, Lineage{}, ""))
 		got := ""
 		for _, e := range last.Effects {
-			if e.RuleKind() == effect.SendData {
+			if e.KindForPolicies() == effect.SendData {
 				if got = e.Host; got == "" {
 					got = "?"
 				}
@@ -228,14 +228,14 @@ func TestUnpickles(t *testing.T) {
 		for _, command := range []string{tt.bring, `python3 -c "` + tt.load + `"`} {
 			raw, _ := json.Marshal(command)
 			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-			c := an.CaseWithMemory(parse(t, `{"type":"execute_command","payload":{"command":`+string(raw)+`}}`), memory)
+			c := an.CaseWithSessionState(parse(t, `{"type":"execute_command","payload":{"command":`+string(raw)+`}}`), memory)
 			got = ""
 			for i := range c.Effects {
-				if k := c.Effects[i].RuleKind(); k == effect.RunDownload || k == effect.RunCode {
+				if k := c.Effects[i].KindForPolicies(); k == effect.RunDownload || k == effect.RunCode {
 					got = string(k)
 				}
 			}
-			d := s.Learn(c, nil, false)
+			d := s.DeltaOfAction(c, nil, false)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}

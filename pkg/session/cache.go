@@ -14,20 +14,20 @@ const (
 
 // A cacheKey identifies a session that was read.
 type cacheKey struct {
-	key           Key
-	parent, alias string
+	key                    Key
+	parent, agentSessionID string
 }
 
 // A sessionCache holds the sessions that were read since any process last changed the stored
 // sessions. Goroutines share it.
 type sessionCache struct {
 	mu       sync.Mutex
-	stamp    state.Stamp
+	stamp    state.NamespaceRevisionID
 	sessions map[cacheKey]*Session
 }
 
 // get returns a copy of a cached session; nil if it must be read.
-func (c *sessionCache) get(stamp state.Stamp, which cacheKey, now int64) *Session {
+func (c *sessionCache) get(stamp state.NamespaceRevisionID, which cacheKey, now int64) *Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.sessions[which]
@@ -39,7 +39,7 @@ func (c *sessionCache) get(stamp state.Stamp, which cacheKey, now int64) *Sessio
 	return &out
 }
 
-func (c *sessionCache) put(stamp state.Stamp, which cacheKey, s *Session) {
+func (c *sessionCache) put(stamp state.NamespaceRevisionID, which cacheKey, s *Session) {
 	if s.err != nil {
 		return
 	}

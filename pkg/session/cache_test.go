@@ -21,7 +21,7 @@ func TestOtherProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = file.Close() })
-		return NewStore(file, Options{Clock: clock, Keep: time.Hour, MaxFiles: 10, MaxDenials: 10})
+		return NewStore(file, Options{Clock: clock, SessionRetention: time.Hour, MaxFiles: 10, MaxDenials: 10})
 	}
 	one, other, key := opened(), opened(), Key{User: "u"}
 	all := []effect.Label{effect.LabelSecret, effect.LabelPrivate, effect.LabelUntrusted}
@@ -31,7 +31,7 @@ func TestOtherProcess(t *testing.T) {
 				t.Fatalf("labels %q, want %d", got, i)
 			}
 		}
-		d := Delta{Labels: []SessionLabel{{Label: label, By: "test"}}}
+		d := Delta{Labels: []SessionLabel{{Label: label, EffectOrActionType: "test"}}}
 		if err := other.Add(t.Context(), other.Load(t.Context(), key, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestOtherProcess(t *testing.T) {
 	if len(one.cache.sessions) != 1 {
 		t.Errorf("%d sessions are kept", len(one.cache.sessions))
 	}
-	if a.Origin("/x"); a == b || len(b.originResults) != 0 {
+	if a.FileOriginLabels("/x"); a == b || len(b.originLabelBitsByPath) != 0 {
 		t.Error("two callers share a session")
 	}
 	if _, err := other.Clear(t.Context(), func(*Record) bool { return true }); err != nil {
@@ -54,10 +54,10 @@ func TestOtherProcess(t *testing.T) {
 // TestInMemory: without a state file a session is read again only after it has changed.
 func TestInMemory(t *testing.T) {
 	t.Parallel()
-	s := NewStore(nil, Options{Clock: func() time.Time { return time.Unix(1_800_000_000, 0) }, Keep: time.Hour, MaxFiles: 10, MaxDenials: 10})
+	s := NewStore(nil, Options{Clock: func() time.Time { return time.Unix(1_800_000_000, 0) }, SessionRetention: time.Hour, MaxFiles: 10, MaxDenials: 10})
 	kept := func(label effect.Label) []effect.Label {
 		t.Helper()
-		d := Delta{Labels: []SessionLabel{{Label: label, By: "test"}}}
+		d := Delta{Labels: []SessionLabel{{Label: label, EffectOrActionType: "test"}}}
 		if err := s.Add(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
 		}

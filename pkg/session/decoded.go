@@ -13,8 +13,8 @@ const maxDecodedRecords = 8
 // A recordCache holds decoded records by group, with the bytes that they were decoded from: most are
 // unchanged when they are read again. Goroutines share it.
 type recordCache struct {
-	mu      sync.Mutex
-	byGroup map[string]decodedRecord
+	mu                   sync.Mutex
+	recordByStorageGroup map[string]decodedRecord
 }
 
 type decodedRecord struct {
@@ -30,14 +30,14 @@ func (d *recordCache) load(sh storageTx, group []byte) (*Record, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if has, ok := d.byGroup[string(group)]; ok && bytes.Equal(has.data, data) {
+	if has, ok := d.recordByStorageGroup[string(group)]; ok && bytes.Equal(has.data, data) {
 		return has.record.clone(), nil
 	}
 	r, err := decodeRecord(data)
 	if err != nil {
 		return nil, err
 	}
-	d.store(group, slices.Clone(data), r)
+	d.cacheDecodedRecord(group, slices.Clone(data), r)
 	return r.clone(), nil
 }
 
@@ -46,15 +46,15 @@ func (d *recordCache) put(sh storageTx, group []byte, r *Record) error {
 	data := r.encode()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.store(group, data, r)
+	d.cacheDecodedRecord(group, data, r)
 	return sh.Put(group, recordKey, data)
 }
 
-func (d *recordCache) store(group, data []byte, r *Record) {
-	if d.byGroup == nil || len(d.byGroup) >= maxDecodedRecords {
-		d.byGroup = map[string]decodedRecord{}
+func (d *recordCache) cacheDecodedRecord(group, data []byte, r *Record) {
+	if d.recordByStorageGroup == nil || len(d.recordByStorageGroup) >= maxDecodedRecords {
+		d.recordByStorageGroup = map[string]decodedRecord{}
 	}
-	d.byGroup[string(group)] = decodedRecord{data, *r}
+	d.recordByStorageGroup[string(group)] = decodedRecord{data, *r}
 }
 
 // clone returns a copy of r that can be changed. Elements are shared, since nothing changes their
@@ -62,7 +62,7 @@ func (d *recordCache) store(group, data []byte, r *Record) {
 func (r *Record) clone() *Record {
 	c := *r
 	c.Labels, c.Sent, c.Denials, c.Events = slices.Clone(r.Labels), slices.Clone(r.Sent), slices.Clone(r.Denials), maps.Clone(r.Events)
-	c.Owners, c.CreatedPaths, c.Prompts, c.NamedObjects = slices.Clone(r.Owners), slices.Clone(r.CreatedPaths), slices.Clone(r.Prompts), slices.Clone(r.NamedObjects)
+	c.RepositoryOwners, c.CreatedPaths, c.Prompts, c.NamedObjects = slices.Clone(r.RepositoryOwners), slices.Clone(r.CreatedPaths), slices.Clone(r.Prompts), slices.Clone(r.NamedObjects)
 	c.NameHashes, c.PromptKeys, c.Instructions, c.Remotes = slices.Clone(r.NameHashes), slices.Clone(r.PromptKeys), slices.Clone(r.Instructions), slices.Clone(r.Remotes)
 	return &c
 }

@@ -10,17 +10,17 @@ import (
 
 // A Denial is an action that was not allowed.
 type Denial struct {
-	At       int64    `json:"at"`
-	Action   string   `json:"action"` // hash of the action
-	Rule     string   `json:"rule,omitempty"`
-	NoPerson bool     `json:"unasked,omitempty"` // no person could be asked: the denial counts for its Targets, but not toward stopping the session
-	Targets  []Target `json:"targets,omitempty"`
+	DeniedUnixSeconds int64    `json:"at"`
+	ActionHash        string   `json:"action"` // hash of the action
+	Rule              string   `json:"rule,omitempty"`
+	HasNoPersonToAsk  bool     `json:"unasked,omitempty"` // no person could be asked: the denial counts for its Targets, but not toward stopping the session
+	Targets           []Target `json:"targets,omitempty"`
 }
 
 // A Target is what a denied action would have done, and to which object.
 type Target struct {
-	Operation string `json:"does"` // remove, write, read, send, change or run
-	Object    string `json:"what"` // a path, a host or a recipient
+	Operation           string `json:"does"` // remove, write, read, send, change or run
+	PathHostOrRecipient string `json:"what"` // a path, a host or a recipient
 }
 
 // Bounds of the denials of a session.
@@ -32,34 +32,34 @@ const (
 
 // effectOperations groups kinds of effects under one verb.
 var effectOperations = map[effect.Kind]string{
-	effect.DeleteFile: "remove", effect.DeleteDirectory: "remove", effect.MoveFile: "remove", effect.Destroy: "remove",
+	effect.DeleteFile: "remove", effect.DeleteDirectory: "remove", effect.MoveFile: "remove", effect.DestroyData: "remove",
 	effect.WriteFile: "write", effect.Persist: "write", effect.ChangePermissions: "write",
 	effect.ReadFile: "read", effect.ReadSecret: "read",
 	effect.SendData: "send", effect.SendSecret: "send", effect.SendMessage: "send",
-	effect.ChangeRemote: "change",
-	effect.RunDownload:  "run", effect.RunDecoded: "run", effect.RunCode: "run", effect.RemoteShell: "run",
+	effect.ChangeRemoteSystem: "change",
+	effect.RunDownload:        "run", effect.RunDecoded: "run", effect.RunCode: "run", effect.RemoteShell: "run",
 }
 
 // targetOf returns the target of an effect; ok is false if the object is unknown.
 func targetOf(e *effect.Effect) (t Target, ok bool) {
-	t.Operation = effectOperations[e.RuleKind()]
-	t.Object = e.Path
-	for _, name := range [...]string{e.Host, e.Target} {
-		if t.Object == "" {
-			t.Object = name
+	t.Operation = effectOperations[e.KindForPolicies()]
+	t.PathHostOrRecipient = e.Path
+	for _, name := range [...]string{e.Host, e.RemoteTargetName} {
+		if t.PathHostOrRecipient == "" {
+			t.PathHostOrRecipient = name
 		}
 	}
-	t.Object = shortenText(strings.TrimRight(t.Object, "/*"))
-	return t, t.Operation != "" && t.Object != ""
+	t.PathHostOrRecipient = shortenText(strings.TrimRight(t.PathHostOrRecipient, "/*"))
+	return t, t.Operation != "" && t.PathHostOrRecipient != ""
 }
 
 // NewDenial returns the denial of a case by a rule, "" for none. Its targets are the effects that rules
 // matched or, if none did, those that are neither harmless nor ordinary.
-func NewDenial(c *analysis.Case, rule string) *Denial {
-	d := &Denial{Action: c.Action.Hash, Rule: rule}
+func NewDenial(c *analysis.ActionCase, rule string) *Denial {
+	d := &Denial{ActionHash: c.Action.Hash, Rule: rule}
 	met := slices.ContainsFunc(c.MatchedRules, func(m []analysis.RuleMatch) bool { return len(m) > 0 })
 	for i := range c.Effects {
-		if met && (i >= len(c.MatchedRules) || len(c.MatchedRules[i]) == 0) || !met && !c.IsNotable(&c.Effects[i]) {
+		if met && (i >= len(c.MatchedRules) || len(c.MatchedRules[i]) == 0) || !met && !c.HasDoubtfulOrUnusualDangerLevel(&c.Effects[i]) {
 			continue
 		}
 		t, ok := targetOf(&c.Effects[i])
@@ -72,14 +72,14 @@ func NewDenial(c *analysis.Case, rule string) *Denial {
 
 // addDenial adds a denial to a record, and stops a session that has too many.
 func (r *Record) addDenial(d Denial, now int64, opts *Options) {
-	d.At, d.Rule = now, shortenText(d.Rule)
+	d.DeniedUnixSeconds, d.Rule = now, shortenText(d.Rule)
 	if len(r.Denials) == max(maxDenials, opts.MaxDenials) {
 		r.Denials = slices.Delete(r.Denials, 0, 1)
 	}
 	r.Denials = append(r.Denials, d)
 	recent := 0
 	for _, d := range r.Denials {
-		if now-d.At < recentDenialSeconds && !d.NoPerson {
+		if now-d.DeniedUnixSeconds < recentDenialSeconds && !d.HasNoPersonToAsk {
 			recent++
 		}
 	}
@@ -87,15 +87,15 @@ func (r *Record) addDenial(d Denial, now int64, opts *Options) {
 }
 
 // DenialOfSameTarget returns a denial of another action with a target of this case, nil if there is none.
-func (s *Session) DenialOfSameTarget(c *analysis.Case) *Denial {
+func (s *Session) DenialOfSameTarget(c *analysis.ActionCase) *Denial {
 	for i := range s.record.Denials {
 		d := &s.record.Denials[i]
-		if d.Action == c.Action.Hash {
+		if d.ActionHash == c.Action.Hash {
 			continue
 		}
 		for j := range c.Effects {
 			t, ok := targetOf(&c.Effects[j])
-			if ok && c.Effects[j].Cause != effect.CauseValuesNotShown && slices.ContainsFunc(d.Targets, func(was Target) bool { return was.overlaps(t) }) {
+			if ok && c.Effects[j].Cause != effect.CauseFileReadWithoutPrintingValues && slices.ContainsFunc(d.Targets, func(was Target) bool { return was.overlaps(t) }) {
 				return d
 			}
 		}
@@ -113,5 +113,5 @@ func (t Target) overlaps(o Target) bool {
 		rest, ok := strings.CutPrefix(part, whole)
 		return ok && (rest == "" || rest[0] == '/')
 	}
-	return within(o.Object, t.Object) || t.Operation == "remove" && within(t.Object, o.Object)
+	return within(o.PathHostOrRecipient, t.PathHostOrRecipient) || t.Operation == "remove" && within(t.PathHostOrRecipient, o.PathHostOrRecipient)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// Draft returns a store for one stream of actions: it reads this store but writes to memory only. The
+// NewMemoryOverlay returns a store for one stream of actions: it reads this store but writes to memory only. The
 // caller adds what is allowed in the end to this store.
-func (s *Store) Draft() *Store {
-	return &Store{opts: s.opts, storage: &overlay{base: &cachedStorage{base: s.storage}, groups: map[string]map[string][]byte{}}}
+func (s *Store) NewMemoryOverlay() *Store {
+	return &Store{opts: s.opts, storage: &overlay{base: &cachedStorage{base: s.storage}, writesByGroupAndKey: map[string]map[string][]byte{}}}
 }
 
 // An overlay is a storage that keeps its own writes in memory and reads everything else from a base
@@ -23,12 +23,12 @@ type overlay struct {
 	base          storage
 	readOnlyMutex sync.Mutex // held during a read-only transaction, which may run again
 
-	mu          sync.Mutex
-	groups      map[string]map[string][]byte // nil values mark removed keys
-	changeCount uint64
+	mu                  sync.Mutex
+	writesByGroupAndKey map[string]map[string][]byte // nil values mark removed keys
+	changeCount         uint64
 }
 
-func (o *overlay) stamp() (s state.Stamp, ok bool) {
+func (o *overlay) stamp() (s state.NamespaceRevisionID, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s, ok = o.base.stamp()
@@ -74,9 +74,9 @@ type overwrittenValue struct {
 func (j *undoLog) undo(o *overlay) {
 	for _, w := range slices.Backward(*j) {
 		if w.existed {
-			o.groups[w.group][w.key] = w.value
+			o.writesByGroupAndKey[w.group][w.key] = w.value
 		} else {
-			delete(o.groups[w.group], w.key)
+			delete(o.writesByGroupAndKey[w.group], w.key)
 		}
 	}
 	*j = nil
@@ -90,11 +90,11 @@ type overlayTx struct {
 }
 
 func (o overlayTx) Get(group, key []byte) []byte {
-	own, below := o.overlay.groups[string(group)], o.base.Get(group, key)
+	own, below := o.overlay.writesByGroupAndKey[string(group)], o.base.Get(group, key)
 	switch string(key) {
-	case string(valueSumKey):
-		return o.sum(group, own, below)
-	case string(filesChangeKey): // another process may have changed files in the base storage in the meantime
+	case string(valueHashesXORKey):
+		return o.xorOverlayValueHashes(group, own, below)
+	case string(filesRevisionKey): // another process may have changed files in the base storage in the meantime
 		if change := own[string(key)]; change != nil {
 			return slices.Concat(below, change)
 		}
@@ -106,20 +106,20 @@ func (o overlayTx) Get(group, key []byte) []byte {
 	return below
 }
 
-// sum returns the sum (XOR) of the hashes of a group's values: the sum in the base storage, which
+// xorOverlayValueHashes returns the sum (XOR) of the hashes of a group's values: the sum in the base storage, which
 // another process may have changed, with the overlay's added and removed values.
-func (o overlayTx) sum(group []byte, own map[string][]byte, sum []byte) []byte {
-	for key, value := range own {
+func (o overlayTx) xorOverlayValueHashes(group []byte, overlayValues map[string][]byte, xor []byte) []byte {
+	for key, value := range overlayValues {
 		rest, ok := strings.CutPrefix(key, valuePrefix)
 		if ok && (value == nil) == (o.base.Get(group, []byte(key)) != nil) {
-			sum = (&Value{Hash: []byte(rest)}).addTo(sum)
+			xor = (&HashedSensitiveValue{Hash: []byte(rest)}).xorHashInto(xor)
 		}
 	}
-	return sum
+	return xor
 }
 
 func (o overlayTx) Each(group []byte, fn func(key, value []byte) error) error {
-	own := o.overlay.groups[string(group)]
+	own := o.overlay.writesByGroupAndKey[string(group)]
 	err := o.base.Each(group, func(key, value []byte) error {
 		if _, ok := own[string(key)]; ok {
 			return nil
@@ -134,28 +134,28 @@ func (o overlayTx) Each(group []byte, fn func(key, value []byte) error) error {
 	return err
 }
 
-func (o overlayTx) Groups(key []byte, fn func(name, value []byte) error) error {
+func (o overlayTx) EachGroupWithValueOfKey(key []byte, fn func(name, value []byte) error) error {
 	seen := map[string]bool{}
-	err := o.base.Groups(key, func(name, value []byte) error {
+	err := o.base.EachGroupWithValueOfKey(key, func(name, value []byte) error {
 		seen[string(name)] = true
-		if own, ok := o.overlay.groups[string(name)][string(key)]; ok {
+		if own, ok := o.overlay.writesByGroupAndKey[string(name)][string(key)]; ok {
 			value = own
 		}
 		return fn(name, value)
 	})
-	for _, name := range sorted.Keys(o.overlay.groups) {
+	for _, name := range sorted.Keys(o.overlay.writesByGroupAndKey) {
 		if !seen[name] && err == nil {
-			err = fn([]byte(name), o.overlay.groups[name][string(key)])
+			err = fn([]byte(name), o.overlay.writesByGroupAndKey[name][string(key)])
 		}
 	}
 	return err
 }
 
 func (o overlayTx) Put(group, key, value []byte) error {
-	g := o.overlay.groups[string(group)]
+	g := o.overlay.writesByGroupAndKey[string(group)]
 	if g == nil {
 		g = map[string][]byte{}
-		o.overlay.groups[string(group)] = g
+		o.overlay.writesByGroupAndKey[string(group)] = g
 	}
 	was, have := g[string(key)]
 	*o.journal = append(*o.journal, overwrittenValue{string(group), string(key), was, have})

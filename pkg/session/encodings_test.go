@@ -150,12 +150,12 @@ func TestValueFlowEncoded(t *testing.T) {
 			s := NewStore(nil, newWorld().options())
 			an := reads(map[string]string{"/work/app/.env": "ACME_API_KEY=" + value + "\n"})
 			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-			d := s.Learn(an.CaseWithMemory(parse(t, "cat .env"), memory), nil, false)
+			d := s.DeltaOfAction(an.CaseWithSessionState(parse(t, "cat .env"), memory), nil, false)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
 			for _, way := range ways {
-				c := an.CaseWithMemory(parse(t, way(encode(value))), s.Load(t.Context(), Key{}, Lineage{}, ""))
+				c := an.CaseWithSessionState(parse(t, way(encode(value))), s.Load(t.Context(), Key{}, Lineage{}, ""))
 				before := len(c.Effects)
 				if err := s.MarkSentValues(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), c); err != nil {
 					t.Fatal(err)

@@ -15,10 +15,10 @@ import (
 // A session that has read a page of the web goes on with text that others wrote.
 func Example() {
 	an := analysis.Analyzer{
-		Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Replay: session.Replay,
-		Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}},
+		Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.Replay,
+		DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}},
 	}
-	store := session.NewStore(nil, session.Options{Clock: time.Now, Keep: time.Hour, MaxFiles: 100, MaxDenials: 10})
+	store := session.NewStore(nil, session.Options{Clock: time.Now, SessionRetention: time.Hour, MaxFiles: 100, MaxDenials: 10})
 	ctx, key := context.Background(), session.Key{Host: "claude-code", ID: "s", User: "me"}
 	for _, record := range []string{
 		`{"type":"read_file","payload":{"path":"main.go"}}`,
@@ -30,7 +30,7 @@ func Example() {
 			return
 		}
 		s := store.Load(ctx, key, session.Lineage{}, "")
-		d := store.Learn(an.Case(a), nil, true)
+		d := store.DeltaOfAction(an.Case(a), nil, true)
 		if err := store.Add(ctx, s, &d); err != nil {
 			fmt.Println(err)
 			return

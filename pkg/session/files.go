@@ -18,8 +18,8 @@ import (
 type fileEntry struct {
 	labels    byte // bits, in the order of fileLabels
 	wholeTree bool
-	identity  effect.Identity // identity of the file at its last check; zero if it was never checked
-	storedAt  uint32          // when it was stored, in seconds since 1970; 0 if unknown
+	identity  effect.FileIdentity // identity of the file at its last check; zero if it was never checked
+	storedAt  uint32              // when it was stored, in seconds since 1970; 0 if unknown
 }
 
 // sameAs reports whether two entries are equal apart from the time.
@@ -66,7 +66,7 @@ func (e fileEntry) encode() []byte {
 		out[1] = 1
 	}
 	out = binary.BigEndian.AppendUint32(out, e.storedAt)
-	if e.identity == (effect.Identity{}) {
+	if e.identity == (effect.FileIdentity{}) {
 		return out
 	}
 	out = binary.BigEndian.AppendUint64(out, e.identity.Device)
@@ -126,26 +126,26 @@ func (s *Session) loadFiles(sh storageTx, group []byte) error {
 	})
 }
 
-// copyFiles copies the files of session groups to the shared group, and reports whether there was room
+// copyFileRecordsToGroup copies the files of session groups to the shared group, and reports whether there was room
 // for all.
-func copyFiles(sh storageTx, from [][]byte, to []byte, most int, now int64) (all bool, err error) {
+func copyFileRecordsToGroup(sh storageTx, sourceGroups [][]byte, targetGroup []byte, maxFiles int, now int64) (copiedAll bool, err error) {
 	files := &Session{}
-	for _, group := range from {
+	for _, group := range sourceGroups {
 		if err := files.loadFiles(sh, group); err != nil {
 			return false, err
 		}
 	}
 	for path, e := range files.files {
-		if most--; most < 0 {
-			return false, renewChangeKey(sh, to)
+		if maxFiles--; maxFiles < 0 {
+			return false, renewFilesRevision(sh, targetGroup)
 		}
 		e.storedAt = uint32(now)
-		if err := sh.Put(to, fileKey(path), e.encode()); err != nil {
+		if err := sh.Put(targetGroup, fileKey(path), e.encode()); err != nil {
 			return false, err
 		}
 	}
 	if len(files.files) > 0 {
-		err = renewChangeKey(sh, to)
+		err = renewFilesRevision(sh, targetGroup)
 	}
 	return true, err
 }
@@ -154,7 +154,7 @@ func copyFiles(sh storageTx, from [][]byte, to []byte, most int, now int64) (all
 // room, it forgets files stored longer ago than sessions are kept; if there are none, the record notes
 // that files were left out.
 func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (changed bool, err error) {
-	if len(d.Files)+len(d.PrintedFiles)+len(d.identified) == 0 {
+	if len(d.Files)+len(d.PrintedFiles)+len(d.newFileIdentityByPath) == 0 {
 		return false, nil
 	}
 	set, err := s.fileSets.load(sh, [][]byte{group})
@@ -173,7 +173,7 @@ func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (chang
 				old, listed = s.oldestFiles(files, put), true
 			}
 			if len(old) == 0 {
-				r.FilesFullAt, changed = s.now(), true
+				r.FileLimitReachedAt, changed = s.now(), true
 				delete(put, path)
 				continue
 			}
@@ -191,13 +191,13 @@ func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *Delta) (chang
 	if len(put) == 0 {
 		return changed, nil
 	}
-	return true, s.fileSets.storeChanged(sh, group, set.withChanges(files))
+	return true, s.fileSets.cacheChangedFiles(sh, group, set.withChanges(files))
 }
 
 // oldestFiles returns the files that may be forgotten, oldest first.
 func (s *Store) oldestFiles(files, but map[string]fileEntry) (out []string) {
 	for path, e := range files {
-		if _, used := but[path]; !used && s.now()-int64(e.storedAt) > int64(s.opts.Keep/time.Second) {
+		if _, used := but[path]; !used && s.now()-int64(e.storedAt) > int64(s.opts.SessionRetention/time.Second) {
 			out = append(out, path)
 		}
 	}
@@ -225,23 +225,23 @@ func (s *Session) changedEntries(d *Delta, now int64) map[string]fileEntry {
 		}
 	}
 	for _, path := range d.PrintedFiles {
-		path = storedPath(path)
-		if b, found := s.lookUp(path); found && b&downloadedBits != 0 {
+		path = fileKeyWithoutPrefix(path)
+		if b, found := s.lookUpFileLabels(path); found && b&downloadedBits != 0 {
 			e := at(path)
 			e.labels = b &^ downloadedBits
 			set(path, e)
 		}
 	}
 	for _, f := range d.Files {
-		path := storedPath(f.Path)
+		path := fileKeyWithoutPrefix(f.Path)
 		e := at(path)
 		e.labels |= labelBits(f.Labels)
-		e.wholeTree = e.wholeTree || f.Tree
-		e.identity = effect.Identity{} // the file has been replaced
+		e.wholeTree = e.wholeTree || f.IncludesDescendants
+		e.identity = effect.FileIdentity{} // the file has been replaced
 		set(path, e)
 	}
-	for path, id := range d.identified {
-		if e := at(path); e.identity == (effect.Identity{}) {
+	for path, id := range d.newFileIdentityByPath {
+		if e := at(path); e.identity == (effect.FileIdentity{}) {
 			e.identity = id
 			set(path, e)
 		}
@@ -249,18 +249,20 @@ func (s *Session) changedEntries(d *Delta, now int64) map[string]fileEntry {
 	return put
 }
 
-// storedPath returns the key under which a file is stored.
-func storedPath(path string) string { return strings.TrimPrefix(string(fileKey(path)), filePrefix) }
+// fileKeyWithoutPrefix returns the key under which a file is stored.
+func fileKeyWithoutPrefix(path string) string {
+	return strings.TrimPrefix(string(fileKey(path)), filePrefix)
+}
 
-// lookUp returns the labels of a file by its path or by a parent folder.
-func (s *Session) lookUp(name string) (b byte, found bool) {
-	if e, ok := s.files[name]; ok {
+// lookUpFileLabels returns the labels of a file by its path or by a parent folder.
+func (s *Session) lookUpFileLabels(filePath string) (labelBitSet byte, found bool) {
+	if e, ok := s.files[filePath]; ok {
 		return e.labels, true
 	}
-	if e, ok := s.files[strings.TrimSuffix(name, path.Ext(name))+effect.AnySuffix]; ok {
+	if e, ok := s.files[strings.TrimSuffix(filePath, path.Ext(filePath))+effect.AnySuffix]; ok {
 		return e.labels, true
 	}
-	for dir := path.Dir(name); len(s.files) > 0; dir = path.Dir(dir) {
+	for dir := path.Dir(filePath); len(s.files) > 0; dir = path.Dir(dir) {
 		if e, ok := s.files[dir]; ok && e.wholeTree {
 			return e.labels, true
 		}
@@ -272,9 +274,9 @@ func (s *Session) lookUp(name string) (b byte, found bool) {
 }
 
 // labelsOfIdentical returns the labels of files with the same content or the same inode.
-func (s *Session) labelsOfIdentical(id effect.Identity) (b byte) {
+func (s *Session) labelsOfIdentical(id effect.FileIdentity) (b byte) {
 	for _, e := range s.files {
-		if e.identity != (effect.Identity{}) && (e.identity.Sum == id.Sum || e.identity.Inode != 0 && e.identity.Device == id.Device && e.identity.Inode == id.Inode) {
+		if e.identity != (effect.FileIdentity{}) && (e.identity.Sum == id.Sum || e.identity.Inode != 0 && e.identity.Device == id.Device && e.identity.Inode == id.Inode) {
 			b |= e.labels
 		}
 	}
@@ -285,7 +287,7 @@ func (s *Session) labelsOfIdentical(id effect.Identity) (b byte) {
 func (s *Session) labelledFiles() (out []effect.File) {
 	for path, e := range s.files {
 		if e.labels != 0 {
-			out = append(out, effect.File{Path: path, Tree: e.wholeTree, Labels: labelsOf(e.labels)})
+			out = append(out, effect.File{Path: path, IncludesDescendants: e.wholeTree, Labels: labelsOf(e.labels)})
 		}
 	}
 	sorted.By(out, func(a, b effect.File) int { return cmp.Compare(a.Path, b.Path) })

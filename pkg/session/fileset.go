@@ -30,7 +30,7 @@ func (s fileSet) withChanges(files map[string]fileEntry) fileSet {
 // unidentifiedPaths returns the labelled files whose identity is unknown, sorted by path.
 func unidentifiedPaths(files map[string]fileEntry) (out []string) {
 	for path, e := range files {
-		if e.identity == (effect.Identity{}) && !e.wholeTree && e.labels != 0 {
+		if e.identity == (effect.FileIdentity{}) && !e.wholeTree && e.labels != 0 {
 			out = append(out, path)
 		}
 	}
@@ -52,11 +52,11 @@ func downloadedPaths(files map[string]fileEntry) (out []string) {
 	return out
 }
 
-// filesChangeKey is the key of a random value that a group gets with each change of its files.
-var filesChangeKey = []byte("files")
+// filesRevisionKey is the key of a random value that a group gets with each change of its files.
+var filesRevisionKey = []byte("files")
 
-func renewChangeKey(sh storageTx, group []byte) error {
-	return sh.Put(group, filesChangeKey, []byte(rand.Text()))
+func renewFilesRevision(sh storageTx, group []byte) error {
+	return sh.Put(group, filesRevisionKey, []byte(rand.Text()))
 }
 
 // Bounds of the files that a process caches.
@@ -67,23 +67,23 @@ const (
 
 // fileSets caches the files of sessions, read once per change. Goroutines share it.
 type fileSets struct {
-	mu        sync.Mutex
-	byChange  map[string]fileSet
-	fileCount int
+	mu         sync.Mutex
+	byRevision map[string]fileSet
+	fileCount  int
 }
 
 // load returns the files of some groups.
 func (k *fileSets) load(sh storageTx, groups [][]byte) (fileSet, error) {
 	change := ""
 	for _, group := range groups {
-		change += string(sh.Get(group, filesChangeKey))
+		change += string(sh.Get(group, filesRevisionKey))
 	}
 	if change == "" {
 		return fileSet{}, nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if set, ok := k.byChange[change]; ok {
+	if set, ok := k.byRevision[change]; ok {
 		return set, nil
 	}
 	var all Session
@@ -97,27 +97,27 @@ func (k *fileSets) load(sh storageTx, groups [][]byte) (fileSet, error) {
 	return set, nil
 }
 
-// storeChanged gives the new files of a group a new change key and caches them under it, so that this
+// cacheChangedFiles gives the new files of a group a new change key and caches them under it, so that this
 // process need not read them again.
-func (k *fileSets) storeChanged(sh storageTx, group []byte, set fileSet) error {
-	before := string(sh.Get(group, filesChangeKey))
-	if err := renewChangeKey(sh, group); err != nil {
+func (k *fileSets) cacheChangedFiles(sh storageTx, group []byte, set fileSet) error {
+	before := string(sh.Get(group, filesRevisionKey))
+	if err := renewFilesRevision(sh, group); err != nil {
 		return err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if old, ok := k.byChange[before]; ok {
-		delete(k.byChange, before)
+	if old, ok := k.byRevision[before]; ok {
+		delete(k.byRevision, before)
 		k.fileCount -= len(old.files)
 	}
-	k.cacheSet(string(sh.Get(group, filesChangeKey)), set)
+	k.cacheSet(string(sh.Get(group, filesRevisionKey)), set)
 	return nil
 }
 
 func (k *fileSets) cacheSet(change string, set fileSet) {
-	if k.byChange == nil || len(k.byChange) == maxFileSets || k.fileCount+len(set.files) > maxCachedFiles {
-		k.byChange, k.fileCount = map[string]fileSet{}, 0
+	if k.byRevision == nil || len(k.byRevision) == maxFileSets || k.fileCount+len(set.files) > maxCachedFiles {
+		k.byRevision, k.fileCount = map[string]fileSet{}, 0
 	}
-	k.byChange[change] = set
+	k.byRevision[change] = set
 	k.fileCount += len(set.files)
 }

@@ -16,9 +16,9 @@ import (
 type hasher struct {
 	mac                       hash.Hash
 	sumBuffer                 [sha256.Size]byte
-	pieceCipher               cipher.Block // computes the hash of a piece
+	valuePieceCipher          cipher.Block // computes the hash of a piece
 	cipherInput, cipherOutput [aes.BlockSize]byte
-	tagFactors                [2]uint64 // compute the tag of a piece
+	shortHashFactors          [2]uint64 // compute the tag of a piece
 }
 
 func newHasher(key [32]byte) *hasher {
@@ -28,7 +28,7 @@ func newHasher(key [32]byte) *hasher {
 	if err != nil {
 		panic(err) // a 16-byte key is always valid
 	}
-	h.pieceCipher, h.tagFactors = block, [2]uint64{binary.LittleEndian.Uint64(own[16:]), binary.LittleEndian.Uint64(own[24:]) | 1}
+	h.valuePieceCipher, h.shortHashFactors = block, [2]uint64{binary.LittleEndian.Uint64(own[16:]), binary.LittleEndian.Uint64(own[24:]) | 1}
 	return h
 }
 
@@ -39,31 +39,31 @@ func (h *hasher) hash(text string) []byte {
 	return h.mac.Sum(h.sumBuffer[:0])
 }
 
-// pieceAt returns the pieceSize bytes of a text from offset i.
-func pieceAt(text string, i int) uint64 {
-	s := text[i : i+pieceSize]
+// littleEndianUint64At returns the valuePieceBytes bytes of a text from offset i.
+func littleEndianUint64At(text string, i int) uint64 {
+	s := text[i : i+valuePieceBytes]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// pieceTag returns the tag of a piece, which has tagBits bits.
-func (h *hasher) pieceTag(piece uint64) uint32 {
-	high, low := mathbits.Mul64(piece^h.tagFactors[0], h.tagFactors[1])
-	return uint32((high ^ low) >> (64 - tagBits))
+// valuePieceShortHash returns the tag of a piece, which has shortHashBits bits.
+func (h *hasher) valuePieceShortHash(piece uint64) uint32 {
+	high, low := mathbits.Mul64(piece^h.shortHashFactors[0], h.shortHashFactors[1])
+	return uint32((high ^ low) >> (64 - shortHashBits))
 }
 
 func (h *hasher) pieceHash(piece uint64) uint64 {
 	binary.LittleEndian.PutUint64(h.cipherInput[:], piece)
-	h.pieceCipher.Encrypt(h.cipherOutput[:], h.cipherInput[:])
+	h.valuePieceCipher.Encrypt(h.cipherOutput[:], h.cipherInput[:])
 	return binary.LittleEndian.Uint64(h.cipherOutput[:])
 }
 
 // storedValue returns the stored form of a credential.
-func (h *hasher) storedValue(text, name string) Value {
-	v := Value{Length: len(text), Hash: slices.Clone(h.hash(text)[:sumSize]), Tag: h.pieceTag(pieceAt(text, 0)), ServiceWords: serviceWords(name, text)}
-	for i := 0; len(text) >= minUniqueValueBytes && !awsKeyIDPattern().MatchString(text) && i+pieceSize <= min(len(text), maxValueBytes); i++ {
-		if characterKinds(text[i:i+pieceSize]) > 1 || characterKinds(text) == 1 { // keys of a service share a prefix of plain words, such as "sk_live_"
-			piece := pieceAt(text, i)
-			tag := h.pieceTag(piece)
+func (h *hasher) storedValue(text, name string) HashedSensitiveValue {
+	v := HashedSensitiveValue{Length: len(text), Hash: slices.Clone(h.hash(text)[:valueHashBytes]), FirstPieceShortHash: h.valuePieceShortHash(littleEndianUint64At(text, 0)), ServiceHostNameWords: serviceHostNameWords(name, text)}
+	for i := 0; len(text) >= minUniqueValueBytes && !awsKeyIDPattern().MatchString(text) && i+valuePieceBytes <= min(len(text), maxValueBytes); i++ {
+		if characterKinds(text[i:i+valuePieceBytes]) > 1 || characterKinds(text) == 1 { // keys of a service share a prefix of plain words, such as "sk_live_"
+			piece := littleEndianUint64At(text, i)
+			tag := h.valuePieceShortHash(piece)
 			v.PieceHashes = binary.LittleEndian.AppendUint64(append(v.PieceHashes, byte(tag), byte(tag>>8), byte(tag>>16)), h.pieceHash(piece))
 		}
 	}
@@ -71,8 +71,8 @@ func (h *hasher) storedValue(text, name string) Value {
 }
 
 // eachPiece calls fn with the tag and hash of each stored piece.
-func (v *Value) eachPiece(fn func(tag uint32, sum uint64)) {
+func (v *HashedSensitiveValue) eachPiece(fn func(tag uint32, sum uint64)) {
 	for kept := range slices.Chunk(v.PieceHashes, storedPieceSize) {
-		fn(uint32(kept[0])|uint32(kept[1])<<8|uint32(kept[2])<<16, binary.LittleEndian.Uint64(kept[tagSize:]))
+		fn(uint32(kept[0])|uint32(kept[1])<<8|uint32(kept[2])<<16, binary.LittleEndian.Uint64(kept[storedShortHashBytes:]))
 	}
 }

@@ -13,12 +13,12 @@ import (
 
 // Bounds of the stored names of untrusted texts.
 const (
-	maxSeenNames      = 32768   // names per session
-	maxNewNames       = 8192    // names per text
-	maxUntrustedTexts = 254     // texts that can be told apart
-	maxScannedBytes   = 1 << 20 // bytes per text
-	nameHashSize      = 4
-	seenNameSize      = nameHashSize + 1 // keyed hash of a name, and the number of the text that it came from
+	maxUntrustedNamesPerSession = 32768   // names per session
+	maxNamesPerText             = 8192    // names per text
+	maxUntrustedTexts           = 254     // texts that can be told apart
+	maxScannedBytesPerText      = 1 << 20 // bytes per text
+	nameHashSize                = 4
+	seenNameSize                = nameHashSize + 1 // keyed hash of a name, and the number of the text that it came from
 )
 
 // Keys in a group: untrustedNamesKey holds the names from untrusted texts, after a byte that says
@@ -46,16 +46,16 @@ func (s *Store) nameHash(name string) []byte { return s.keyedHash("name " + name
 // counts. in describes the texts.
 func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in UntrustedText, texts []string) error {
 	in.At = s.opts.Clock()
-	if err := s.Add(ctx, loaded, &Delta{UntrustedText: true}); err != nil {
+	if err := s.Add(ctx, loaded, &Delta{HasNewUntrustedText: true}); err != nil {
 		return err
 	}
 	var names []string
-	left, over := maxScannedBytes, false
+	left, over := maxScannedBytesPerText, false
 	for _, text := range texts {
 		over = over || len(text) > left
 		text = text[:min(len(text), left)]
 		left -= len(text)
-		found, all := grounding.Names(text, maxNewNames-len(names))
+		found, all := grounding.NamesInText(text, maxNamesPerText-len(names))
 		names, over = append(names, found...), over || !all
 	}
 	if loaded.err != nil || len(names) == 0 && !over {
@@ -79,7 +79,7 @@ func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in Unt
 			if known[sum] {
 				continue
 			}
-			if over = over || len(known) == maxSeenNames; over {
+			if over = over || len(known) == maxUntrustedNamesPerSession; over {
 				break
 			}
 			known[sum] = true
@@ -161,8 +161,8 @@ func (s *Store) UserWrote(loaded *Session, names []string) bool {
 	})
 }
 
-// UntrustedTexts returns how many untrusted texts the session has received.
-func (s *Session) UntrustedTexts() int64 { return s.record.UntrustedTexts }
+// UntrustedTextCount returns how many untrusted texts the session has received.
+func (s *Session) UntrustedTextCount() int64 { return s.record.UntrustedTextCount }
 
-// Start returns when the session began.
-func (s *Session) Start() time.Time { return time.Unix(s.record.BeganAt, 0) }
+// StartTime returns when the session began.
+func (s *Session) StartTime() time.Time { return time.Unix(s.record.BeganAt, 0) }

@@ -17,11 +17,11 @@ import (
 // AddSecretFiles adds to a delta, with the label secret, the files and repositories into which an
 // action writes a credential that its session has seen. It also removes from the delta a clone from
 // the account that owns the workspace.
-func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis.Case, d *Delta) error {
+func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis.ActionCase, d *Delta) error {
 	if loaded.err != nil {
 		return nil
 	}
-	loaded.dropOwnClone(c, d)
+	loaded.unlabelCloneFromWorkspaceOwner(c, d)
 	if loaded.valueSums == "" || !WritesFile(c) {
 		return nil
 	}
@@ -30,12 +30,12 @@ func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis
 		return err
 	}
 	held := []effect.Label{effect.LabelSecret}
-	written := m.holdsCredential(s.opts.Key, c.AllTexts())
+	written := m.holdsCredential(s.opts.CredentialHashKey, c.PayloadAndCommandTexts())
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
-		case e.Kind == effect.WriteFile && written && !e.Pattern && e.Path != "" && !effect.SecretPath(e.Path, false):
-			d.Files = append(d.Files, effect.File{Path: e.Path, Tree: e.Recursive, Labels: held})
+		case e.Kind == effect.WriteFile && written && !e.PathIsPattern && e.Path != "" && !effect.IsSecretPath(e.Path, false):
+			d.Files = append(d.Files, effect.File{Path: e.Path, IncludesDescendants: e.Recursive, Labels: held})
 		case writesCommit(e) && (written || loaded.commitsSecretFile(c, e)):
 			d.Files = append(d.Files, effect.File{Path: repositoryPath(c, e), Labels: held})
 		}
@@ -44,7 +44,7 @@ func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis
 }
 
 // WritesFile reports whether an action writes a file or adds to a repository.
-func WritesFile(c *analysis.Case) bool {
+func WritesFile(c *analysis.ActionCase) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile || writesCommit(&e) })
 }
 
@@ -72,8 +72,8 @@ func isPush(e *effect.Effect) bool {
 
 // repositoryPath returns the path that identifies a repository: the .git folder of the workspace root or,
 // outside a workspace, of the folder that git works in.
-func repositoryPath(c *analysis.Case, e *effect.Effect) string {
-	place := c.Place()
+func repositoryPath(c *analysis.ActionCase, e *effect.Effect) string {
+	place := c.ExecutionContext()
 	dir := command.ParseGit(e.Args).Folder
 	if !path.IsAbs(dir) {
 		dir = path.Join(place.CWD, dir)
@@ -87,11 +87,11 @@ func repositoryPath(c *analysis.Case, e *effect.Effect) string {
 }
 
 // commitsSecretFile reports whether a commit includes a file that a value was written to.
-func (s *Session) commitsSecretFile(c *analysis.Case, e *effect.Effect) bool {
+func (s *Session) commitsSecretFile(c *analysis.ActionCase, e *effect.Effect) bool {
 	if len(s.files) == 0 {
 		return false
 	}
-	git, place := command.ParseGit(e.Args), c.Place()
+	git, place := command.ParseGit(e.Args), c.ExecutionContext()
 	top := path.Dir(repositoryPath(c, e))
 	moves := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Program == "cd" || o.Program == "pushd" })
 	all := git.HasOption("A", "--all") || git.Subcommand == "commit" && git.HasOption("a") || git.Subcommand == "add" && git.HasOption("u", "--update")
@@ -125,7 +125,7 @@ var secretBits = labelBits([]effect.Label{effect.LabelSecret, effect.LabelCreden
 // not mark it as a secrets file.
 func (s *Session) anySecretFile(choose func(file string) bool) bool {
 	for file, e := range s.files {
-		if e.labels&secretBits != 0 && choose(file) && !effect.SecretPath(file, false) && path.Base(file) != ".git" {
+		if e.labels&secretBits != 0 && choose(file) && !effect.IsSecretPath(file, false) && path.Base(file) != ".git" {
 			return true
 		}
 	}
@@ -134,17 +134,20 @@ func (s *Session) anySecretFile(choose func(file string) bool) bool {
 
 // pushesSecretFile reports whether a case may send a value that was written down before: with the
 // commits of a repository, a file copied to another machine, or a package.
-func (s *Session) pushesSecretFile(c *analysis.Case) bool {
+func (s *Session) pushesSecretFile(c *analysis.ActionCase) bool {
 	if len(s.files) == 0 {
 		return false
 	}
 	away := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return (e.RuleKind() == effect.SendData || e.Kind == effect.SendMessage || e.Kind == effect.ChangeRemote || e.Kind == effect.HTTPRequest) && !effect.Loopback(e.Host)
+		return (e.KindForPolicies() == effect.SendData || e.Kind == effect.SendMessage || e.Kind == effect.ChangeRemoteSystem || e.Kind == effect.HTTPRequest) && !effect.Loopback(e.Host)
 	})
 	if !away {
 		return false
 	}
-	held := func(file string) bool { b, _ := s.lookUp(storedPath(file)); return b&secretBits != 0 }
+	held := func(file string) bool {
+		b, _ := s.lookUpFileLabels(fileKeyWithoutPrefix(file))
+		return b&secretBits != 0
+	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
@@ -152,12 +155,12 @@ func (s *Session) pushesSecretFile(c *analysis.Case) bool {
 			if held(repositoryPath(c, e)) || slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return writesCommit(&o) && s.commitsSecretFile(c, &o) }) {
 				return true
 			}
-		case e.Kind == effect.SendData && e.Service == "registry":
-			if s.anySecretFile(func(file string) bool { return strings.HasPrefix(file, c.Place().CWD+"/") }) {
+		case e.Kind == effect.SendData && e.RemoteServiceName == "registry":
+			if s.anySecretFile(func(file string) bool { return strings.HasPrefix(file, c.ExecutionContext().CWD+"/") }) {
 				return true
 			}
-		case (e.Kind == effect.ReadFile || e.Kind == effect.SendData) && e.Path != "" && !e.Pattern && e.Cause != effect.CauseValuesNotShown:
-			if held(e.Path) && !effect.SecretPath(e.Path, false) {
+		case (e.Kind == effect.ReadFile || e.Kind == effect.SendData) && e.Path != "" && !e.PathIsPattern && e.Cause != effect.CauseFileReadWithoutPrintingValues:
+			if held(e.Path) && !effect.IsSecretPath(e.Path, false) {
 				return true
 			}
 		}

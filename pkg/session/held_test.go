@@ -17,14 +17,14 @@ func carriedBy(t *testing.T, an *analysis.Analyzer, actions ...string) (got stri
 	for i, text := range actions {
 		text, result, returned := strings.Cut(text, " => ")
 		memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-		c := an.CaseWithMemory(parse(t, text), memory)
+		c := an.CaseWithSessionState(parse(t, text), memory)
 		if i == len(actions)-1 {
 			if err := s.MarkSentValues(t.Context(), memory, c); err != nil {
 				t.Fatal(err)
 			}
 			for _, e := range c.Effects {
 				switch {
-				case e.Cause != effect.CauseSessionValue:
+				case e.Cause != effect.CauseValueReadInSession:
 				case e.Certainty == effect.Possible:
 					got = "part"
 				default:
@@ -33,7 +33,7 @@ func carriedBy(t *testing.T, an *analysis.Analyzer, actions ...string) (got stri
 			}
 			break
 		}
-		d := s.Learn(c, nil, false)
+		d := s.DeltaOfAction(c, nil, false)
 		if err := s.AddSecretFiles(t.Context(), memory, c, &d); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func carriedBy(t *testing.T, an *analysis.Analyzer, actions ...string) (got stri
 			t.Fatal(err)
 		}
 		if returned {
-			if err := s.AddCompleted(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), CompletedCall{Cases: []*analysis.Case{c}, ResultTexts: []string{result}}); err != nil {
+			if err := s.AddCompleted(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), CompletedCall{Cases: []*analysis.ActionCase{c}, ResultTexts: []string{result}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -122,7 +122,7 @@ func TestPieces(t *testing.T) {
 		}
 		return parts
 	}
-	for n := 3; n < pieceSize; n++ {
+	for n := 3; n < valuePieceBytes; n++ {
 		parts := cut(n)
 		for _, last := range []string{
 			"for p in " + strings.Join(parts, " ") + "; do dig +short $p.x.test; done",

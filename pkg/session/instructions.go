@@ -7,42 +7,44 @@ import (
 
 // An Instruction records that the session changed an agent instruction file of the project. If the
 // file already differed from the last commit, ChangedByOthers is set.
-type Instruction struct {
-	Path            string `json:"path"`            // keyed hash
-	ContentHash     string `json:"sum,omitempty"`   // keyed hash of its content after the session's last change; "" until the change has run
-	UntrustedTexts  int64  `json:"texts"`           // untrusted texts that the session had received when it last changed the file
-	ChangedByOthers bool   `json:"mixed,omitempty"` // another program has changed it too
+type ChangedInstructionFile struct {
+	PathHash           string `json:"path"`            // keyed hash
+	ContentHash        string `json:"sum,omitempty"`   // keyed hash of its content after the session's last change; "" until the change has run
+	UntrustedTextCount int64  `json:"texts"`           // untrusted texts that the session had received when it last changed the file
+	ChangedByOthers    bool   `json:"mixed,omitempty"` // another program has changed it too
 }
 
 const maxInstructions = 32
 
 // addInstruction adds or replaces the record of an instruction file.
-func (r *Record) addInstruction(i Instruction) bool {
+func (r *Record) addInstruction(i ChangedInstructionFile) bool {
 	if slices.Contains(r.Instructions, i) {
 		return false
 	}
-	r.Instructions = slices.DeleteFunc(slices.Clone(r.Instructions), func(o Instruction) bool { return o.Path == i.Path })
+	r.Instructions = slices.DeleteFunc(slices.Clone(r.Instructions), func(o ChangedInstructionFile) bool { return o.PathHash == i.PathHash })
 	r.Instructions = append(r.Instructions, i)
 	r.Instructions = r.Instructions[max(0, len(r.Instructions)-maxInstructions):]
 	return true
 }
 
-// Instruction returns the record of a project's instruction file; nil if the session has not changed
+// FindInstructionFile returns the record of a project's instruction file; nil if the session has not changed
 // it. now is the hash of its content, "" if it cannot be read.
-func (s *Session) Instruction(store *Store, path string) (i *Instruction, now string) {
+func (s *Session) FindInstructionFile(store *Store, path string) (i *ChangedInstructionFile, currentHash string) {
 	key := store.NameKey(path)
 	if s.fileChecker != nil {
 		if id, ok := s.fileChecker.Identify(path); ok {
-			now = hex.EncodeToString(id.Sum[:])
+			currentHash = hex.EncodeToString(id.Sum[:])
 		}
 	}
-	at := slices.IndexFunc(s.record.Instructions, func(o Instruction) bool { return o.Path == key })
+	at := slices.IndexFunc(s.record.Instructions, func(o ChangedInstructionFile) bool { return o.PathHash == key })
 	if at < 0 {
-		return nil, now
+		return nil, currentHash
 	}
 	found := s.record.Instructions[at]
-	return &found, now
+	return &found, currentHash
 }
 
 // NewInstruction returns the record of a project's instruction file before the session changes it.
-func (s *Store) NewInstruction(path string) Instruction { return Instruction{Path: s.NameKey(path)} }
+func (s *Store) NewInstruction(path string) ChangedInstructionFile {
+	return ChangedInstructionFile{PathHash: s.NameKey(path)}
+}

@@ -10,55 +10,55 @@ import (
 	"time"
 )
 
-// Each value is stored under a key of its own, and the sum (XOR) of all hashes under valueSumKey.
+// Each value is stored under a key of its own, and the sum (XOR) of all hashes under valueHashesXORKey.
 // Values are never changed or removed one by one, so the sum identifies the set.
 
 const valuePrefix = "value:"
 
-// valueSumKey is the key of the sum of a group's values.
-var valueSumKey = []byte("values")
+// valueHashesXORKey is the key of the sum of a group's values.
+var valueHashesXORKey = []byte("values")
 
-func (v *Value) key() []byte { return append([]byte(valuePrefix), v.Hash...) }
+func (v *HashedSensitiveValue) key() []byte { return append([]byte(valuePrefix), v.Hash...) }
 
 // valueHeader is the fixed-size start of a stored value. After it come the service words, which the
 // host name of the value's service may contain, and then the hashes of the value's pieces.
 type valueHeader struct {
-	Length, Tag uint32
-	Private     bool
-	Services    uint16
+	Length, FirstPieceShortHash uint32
+	Private                     bool
+	ServiceHostNameWordsBytes   uint16
 }
 
 // encode returns all of a value but its hash, which is its key.
-func (v *Value) encode() []byte {
-	words := strings.Join(v.ServiceWords, "\n")
+func (v *HashedSensitiveValue) encode() []byte {
+	words := strings.Join(v.ServiceHostNameWords, "\n")
 	words = words[:min(len(words), math.MaxUint16)]
-	out, err := binary.Append(nil, binary.LittleEndian, valueHeader{uint32(v.Length), v.Tag, v.PrivateWord, uint16(len(words))})
+	out, err := binary.Append(nil, binary.LittleEndian, valueHeader{uint32(v.Length), v.FirstPieceShortHash, v.IsPrivateWord, uint16(len(words))})
 	if err != nil {
 		panic(err) // all fields have a fixed size
 	}
 	return append(append(out, words...), v.PieceHashes...)
 }
 
-func decodeValue(key, data []byte) (v Value, err error) {
+func decodeValue(key, data []byte) (v HashedSensitiveValue, err error) {
 	var head valueHeader
 	n, err := binary.Decode(data, binary.LittleEndian, &head)
-	end := n + int(head.Services)
-	if err != nil || len(key) != len(valuePrefix)+sumSize || head.Length < minValueBytes || end > len(data) || (len(data)-end)%storedPieceSize != 0 {
+	end := n + int(head.ServiceHostNameWordsBytes)
+	if err != nil || len(key) != len(valuePrefix)+valueHashBytes || head.Length < minValueBytes || end > len(data) || (len(data)-end)%storedPieceSize != 0 {
 		return v, ErrDamaged
 	}
-	v = Value{Length: int(head.Length), Tag: head.Tag, PrivateWord: head.Private, Hash: slices.Clone(key[len(valuePrefix):]), PieceHashes: slices.Clone(data[end:])}
-	if head.Services > 0 {
-		v.ServiceWords = strings.Split(string(data[n:end]), "\n")
+	v = HashedSensitiveValue{Length: int(head.Length), FirstPieceShortHash: head.FirstPieceShortHash, IsPrivateWord: head.Private, Hash: slices.Clone(key[len(valuePrefix):]), PieceHashes: slices.Clone(data[end:])}
+	if head.ServiceHostNameWordsBytes > 0 {
+		v.ServiceHostNameWords = strings.Split(string(data[n:end]), "\n")
 	}
 	return v, nil
 }
 
-// addTo adds the hash of a value to the sum of a group.
-func (v *Value) addTo(sum []byte) []byte {
-	if sum == nil {
+// xorHashInto adds the hash of a value to the sum of a group.
+func (v *HashedSensitiveValue) xorHashInto(xor []byte) []byte {
+	if xor == nil {
 		return slices.Clone(v.Hash)
 	}
-	out := slices.Clone(sum)
+	out := slices.Clone(xor)
 	for i := range min(len(out), len(v.Hash)) {
 		out[i] ^= v.Hash[i]
 	}
@@ -68,12 +68,12 @@ func (v *Value) addTo(sum []byte) []byte {
 // groupValueSums returns the sums of groups' values, "" if there are none.
 func groupValueSums(sh storageTx, groups [][]byte) (sums string) {
 	for _, group := range groups {
-		sums += string(sh.Get(group, valueSumKey))
+		sums += string(sh.Get(group, valueHashesXORKey))
 	}
 	return sums
 }
 
-func loadValues(sh storageTx, groups [][]byte) (out []Value, err error) {
+func loadValues(sh storageTx, groups [][]byte) (out []HashedSensitiveValue, err error) {
 	for _, group := range groups {
 		var sum []byte
 		err = sh.Each(group, func(key, data []byte) error {
@@ -84,11 +84,11 @@ func loadValues(sh storageTx, groups [][]byte) (out []Value, err error) {
 			if err != nil {
 				return err
 			}
-			sum = v.addTo(sum)
+			sum = v.xorHashInto(sum)
 			out = append(out, v)
 			return nil
 		})
-		if err == nil && !slices.Equal(sum, sh.Get(group, valueSumKey)) {
+		if err == nil && !slices.Equal(sum, sh.Get(group, valueHashesXORKey)) {
 			err = ErrDamaged
 		}
 		if err != nil {
@@ -107,7 +107,7 @@ func storedAtKey(valueKey []byte) []byte {
 
 // addValues stores values in a group while there is room, and reports whether any is new. If there is
 // no room, it removes values stored longer ago than sessions are kept.
-func (s *Store) addValues(sh storageTx, group []byte, values []Value) (changed bool, err error) {
+func (s *Store) addValues(sh storageTx, group []byte, values []HashedSensitiveValue) (changed bool, err error) {
 	if len(values) == 0 {
 		return false, nil
 	}
@@ -115,7 +115,7 @@ func (s *Store) addValues(sh storageTx, group []byte, values []Value) (changed b
 	if err != nil {
 		return false, err
 	}
-	room, sum := maxValues-len(have), slices.Clone(sh.Get(group, valueSumKey))
+	room, sum := maxValues-len(have), slices.Clone(sh.Get(group, valueHashesXORKey))
 	at := binary.BigEndian.AppendUint64(nil, uint64(s.now()))
 	for i := range values {
 		key := values[i].key()
@@ -135,7 +135,7 @@ func (s *Store) addValues(sh storageTx, group []byte, values []Value) (changed b
 					return changed, err
 				}
 			}
-			sum, room = old.addTo(sum), 1
+			sum, room = old.xorHashInto(sum), 1
 		}
 		if err := sh.Put(group, key, values[i].encode()); err != nil {
 			return changed, err
@@ -143,25 +143,25 @@ func (s *Store) addValues(sh storageTx, group []byte, values []Value) (changed b
 		if err := sh.Put(group, storedAtKey(key), at); err != nil {
 			return changed, err
 		}
-		sum, changed, room = values[i].addTo(sum), true, room-1
+		sum, changed, room = values[i].xorHashInto(sum), true, room-1
 	}
 	if changed {
-		err = sh.Put(group, valueSumKey, sum)
+		err = sh.Put(group, valueHashesXORKey, sum)
 	}
 	return changed, err
 }
 
 // oldestValue returns the value of a group that was stored first, if that is longer ago than sessions are
 // kept; nil for none.
-func (s *Store) oldestValue(sh storageTx, group []byte) (old *Value, err error) {
-	first := s.now() - int64(s.opts.Keep/time.Second)
+func (s *Store) oldestValue(sh storageTx, group []byte) (old *HashedSensitiveValue, err error) {
+	first := s.now() - int64(s.opts.SessionRetention/time.Second)
 	err = sh.Each(group, func(key, data []byte) error {
 		sum, ok := strings.CutPrefix(string(key), storedTimePrefix)
-		if !ok || len(data) != 8 || len(sum) != sumSize {
+		if !ok || len(data) != 8 || len(sum) != valueHashBytes {
 			return nil
 		}
 		if at := int64(binary.BigEndian.Uint64(data)); at < first {
-			first, old = at, &Value{Hash: []byte(sum)}
+			first, old = at, &HashedSensitiveValue{Hash: []byte(sum)}
 		}
 		return nil
 	})
@@ -170,30 +170,30 @@ func (s *Store) oldestValue(sh storageTx, group []byte) (old *Value, err error) 
 
 // Bounds of the matchers that a process caches.
 const (
-	maxMatchers     = 16
-	maxCachedPieces = 1 << 18 // maximum number of cached piece hashes of all matchers
+	maxCachedValueMatchers = 16
+	maxCachedValuePieces   = 1 << 18 // maximum number of cached piece hashes of all matchers
 )
 
 // matcherCache caches a matcher per set of values, by the sums of their groups; a matcher is built when
 // first needed. Goroutines share it.
 type matcherCache struct {
-	mu         sync.Mutex
-	bySums     map[string]*valueMatcher
-	pieceCount int
+	mu                    sync.Mutex
+	matcherByValueHashXOR map[string]*valueMatcher
+	pieceCount            int
 }
 
 // matcherOf returns the matcher for the values of a session.
 func (s *Store) matcherOf(ctx context.Context, loaded *Session) (*valueMatcher, error) {
 	s.matchers.mu.Lock()
 	defer s.matchers.mu.Unlock()
-	if m := s.matchers.bySums[loaded.valueSums]; m != nil {
+	if m := s.matchers.matcherByValueHashXOR[loaded.valueSums]; m != nil {
 		return m, nil
 	}
-	var list []Value
+	var list []HashedSensitiveValue
 	var sums string // sums of the values that are read now; they may differ from loaded.valueSums
 	err := s.storage.runReadOnly(ctx, func(sh storageTx) (err error) {
-		sums = groupValueSums(sh, loaded.groups)
-		list, err = loadValues(sh, loaded.groups)
+		sums = groupValueSums(sh, loaded.storageGroupNames)
+		list, err = loadValues(sh, loaded.storageGroupNames)
 		return err
 	})
 	if err != nil {
@@ -206,9 +206,9 @@ func (s *Store) matcherOf(ctx context.Context, loaded *Session) (*valueMatcher, 
 
 func (k *matcherCache) put(sums string, m *valueMatcher) {
 	n := len(m.slots) / 2
-	if k.bySums == nil || len(k.bySums) == maxMatchers || k.pieceCount+n > maxCachedPieces {
-		k.bySums, k.pieceCount = map[string]*valueMatcher{}, 0
+	if k.matcherByValueHashXOR == nil || len(k.matcherByValueHashXOR) == maxCachedValueMatchers || k.pieceCount+n > maxCachedValuePieces {
+		k.matcherByValueHashXOR, k.pieceCount = map[string]*valueMatcher{}, 0
 	}
-	k.bySums[sums] = m
+	k.matcherByValueHashXOR[sums] = m
 	k.pieceCount += n
 }

@@ -12,35 +12,35 @@ import (
 
 // A Delta is what one action adds to its session.
 type Delta struct {
-	Labels        []SessionLabel
-	Files         []effect.File
-	PrintedFiles  []string // files that the action printed: the agent has seen their content, so they lose the label of a download
-	Sent          []SentData
-	Values        []Value
-	Events        []string // kinds of effects that a policy refers to
-	CountsActions bool     // the policy counts actions
-	MayMoveFiles  bool     // files may be moved or gone after the action
-	CreatedPaths  []string // files that the action creates, or changes after the session created them
-	Owners        []string // accounts that own the workspace's repository
-	Denial        *Denial
+	Labels              []SessionLabel
+	Files               []effect.File
+	PrintedFiles        []string // files that the action printed: the agent has seen their content, so they lose the label of a download
+	Sent                []SentData
+	Values              []HashedSensitiveValue
+	EventTypes          []string // kinds of effects that a policy refers to
+	PolicyCountsActions bool     // the policy counts actions
+	MayMoveFiles        bool     // files may be moved or gone after the action
+	CreatedPaths        []string // files that the action creates, or changes after the session created them
+	RepositoryOwners    []string // accounts that own the workspace's repository
+	Denial              *Denial
 
-	PendingPrompt   *Prompt  // a prompt that the user may have written
-	UserPrompt      *Prompt  // a prompt that the user has written
-	ResolvedPrompts []string // hashes of pending prompts whose author is now known
-	UntrustedText   bool     // an untrusted text came in
+	PendingPrompt       *Prompt  // a prompt that the user may have written
+	UserPrompt          *Prompt  // a prompt that the user has written
+	ResolvedPrompts     []string // hashes of pending prompts whose author is now known
+	HasNewUntrustedText bool     // an untrusted text came in
 
-	Instruction *Instruction // an instruction file of the project that the session changes
+	Instruction *ChangedInstructionFile // an instruction file of the project that the session changes
 
-	Remotes       []Remote
-	OriginChanged bool // the remote address of the workspace may have changed
+	Remotes                 []Remote
+	GitOriginMayHaveChanged bool // the remote address of the workspace may have changed
 
-	identified map[string]effect.Identity // files whose identity was unknown before
+	newFileIdentityByPath map[string]effect.FileIdentity // files whose identity was unknown before
 }
 
 // credentials returns the values that all sessions of a user share.
-func (d *Delta) credentials() (out []Value) {
+func (d *Delta) credentials() (out []HashedSensitiveValue) {
 	for i := range d.Values {
-		if !d.Values[i].PrivateWord {
+		if !d.Values[i].IsPrivateWord {
 			out = append(out, d.Values[i])
 		}
 	}
@@ -48,9 +48,9 @@ func (d *Delta) credentials() (out []Value) {
 }
 
 // privateValues returns the values that belong to this session only.
-func (d *Delta) privateValues() (out []Value) {
+func (d *Delta) privateValues() (out []HashedSensitiveValue) {
 	for i := range d.Values {
-		if d.Values[i].PrivateWord {
+		if d.Values[i].IsPrivateWord {
 			out = append(out, d.Values[i])
 		}
 	}
@@ -59,14 +59,14 @@ func (d *Delta) privateValues() (out []Value) {
 
 // Empty reports whether a delta adds nothing. It ignores PrintedFiles and MayMoveFiles.
 func (d *Delta) Empty() bool {
-	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.Events)+len(d.Values)+len(d.Owners)+len(d.Remotes)+len(d.CreatedPaths) == 0 && !d.OriginChanged && !d.CountsActions && d.Denial == nil &&
-		d.PendingPrompt == nil && d.UserPrompt == nil && len(d.ResolvedPrompts) == 0 && !d.UntrustedText && d.Instruction == nil
+	return len(d.Labels)+len(d.Files)+len(d.Sent)+len(d.EventTypes)+len(d.Values)+len(d.RepositoryOwners)+len(d.Remotes)+len(d.CreatedPaths) == 0 && !d.GitOriginMayHaveChanged && !d.PolicyCountsActions && d.Denial == nil &&
+		d.PendingPrompt == nil && d.UserPrompt == nil && len(d.ResolvedPrompts) == 0 && !d.HasNewUntrustedText && d.Instruction == nil
 }
 
-// Learn returns what an action adds to its session if it runs. events are the kinds of effects and
+// DeltaOfAction returns what an action adds to its session if it runs. events are the kinds of effects and
 // action types that the policy refers to.
-func Learn(c *analysis.Case, events []string, counts bool) Delta {
-	l := deltaBuilder{c: c, delta: Delta{Files: outputFiles(c), CountsActions: counts, MayMoveFiles: mayMoveFiles(c), OriginChanged: changesOrigin(c), Remotes: changedRemotes(c), CreatedPaths: c.CreatedPaths()}}
+func DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActions bool) Delta {
+	l := deltaBuilder{c: c, delta: Delta{Files: outputFiles(c), PolicyCountsActions: policyCountsActions, MayMoveFiles: mayMoveFiles(c), GitOriginMayHaveChanged: mayChangeGitOrigin(c), Remotes: changedRemotes(c), CreatedPaths: c.CreatedPaths()}}
 	for i := range c.Effects {
 		l.addEffect(&c.Effects[i])
 	}
@@ -75,10 +75,10 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 			l.addDataLabel(label, "a file")
 		}
 	}
-	l.addTool(c.Action.Type)
-	for _, kind := range events {
-		if c.Action.Type == kind || c.Action.GivenType == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.RuleKind()) == kind }) {
-			l.delta.Events = append(l.delta.Events, kind)
+	l.addLabelsFromToolName(c.Action.Type)
+	for _, kind := range eventTypes {
+		if c.Action.Type == kind || c.Action.ReceivedType == kind || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return string(e.KindForPolicies()) == kind }) {
+			l.delta.EventTypes = append(l.delta.EventTypes, kind)
 		}
 	}
 	return l.delta
@@ -87,29 +87,29 @@ func Learn(c *analysis.Case, events []string, counts bool) Delta {
 // outputFiles returns the files that an action creates or copies, with their labels. It leaves out
 // clones from trusted hosts, releases downloaded from their publishers, and folders that contain a
 // workspace, because their earlier content was not downloaded.
-func outputFiles(c *analysis.Case) []effect.File {
+func outputFiles(c *analysis.ActionCase) []effect.File {
 	trusted, published := sendsToTrusted(c), downloadsOnlyReleases(c)
-	return slices.DeleteFunc(slices.Concat(c.LabelledFiles, copiesOfPrivate(c), movedDownloads(c), copiedToContainer(c), unpackedFiles(c), buildFolders(c)), func(f effect.File) bool {
+	return slices.DeleteFunc(slices.Concat(c.LabelledFiles, possibleCopiesOfPrivateFiles(c), movedDownloads(c), copiedToContainer(c), unpackedFiles(c), buildFoldersOfDownloadedSources(c)), func(f effect.File) bool {
 		if trusted && slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) {
 			return true
 		}
 		if published && slices.Equal(f.Labels, []effect.Label{effect.LabelNetwork}) {
 			return true
 		}
-		return f.Tree && slices.ContainsFunc(c.Place().Roots, func(root string) bool {
+		return f.IncludesDescendants && slices.ContainsFunc(c.ExecutionContext().Roots, func(root string) bool {
 			return root == f.Path || strings.HasPrefix(root, strings.TrimSuffix(f.Path, "/")+"/")
 		})
 	})
 }
 
 // mayMoveFiles reports whether an action may move, change or delete files.
-func mayMoveFiles(c *analysis.Case) bool {
-	return c.Unexamined != "" || len(c.Effects) == 0 || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		switch e.RuleKind() {
+func mayMoveFiles(c *analysis.ActionCase) bool {
+	return c.UnexaminedReason != "" || len(c.Effects) == 0 || slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
+		switch e.KindForPolicies() {
 		case effect.ReadFile, effect.ListDirectory, effect.ReadSecret, effect.ReadClipboard, effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.CreateDirectory:
 			return false
 		case effect.WriteFile, effect.Persist: // the file itself is not moved
-			return e.Pattern || e.Recursive || e.Path == ""
+			return e.PathIsPattern || e.Recursive || e.Path == ""
 		case effect.Execute:
 			return e.Class != effect.ReadOnly
 		}
@@ -117,19 +117,19 @@ func mayMoveFiles(c *analysis.Case) bool {
 	})
 }
 
-// copiesOfPrivate returns the files that an action writes if it reads or moves a private file: which
+// possibleCopiesOfPrivateFiles returns the files that an action writes if it reads or moves a private file: which
 // of them get private data is unknown.
-func copiesOfPrivate(c *analysis.Case) (out []effect.File) {
-	place := c.Place()
+func possibleCopiesOfPrivateFiles(c *analysis.ActionCase) (out []effect.File) {
+	place := c.ExecutionContext()
 	own := func(e effect.Effect) bool {
-		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && e.Certainty != effect.Possible && e.Path != "" && !place.Inside(e.Path, e.Pattern, e.Tree) && isUserFile(&e, place.Home)
+		return (e.Kind == effect.ReadFile || e.Kind == effect.MoveFile) && e.Certainty != effect.Possible && e.Path != "" && !place.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) && isUserFile(&e, place.Home)
 	}
 	if !slices.ContainsFunc(c.Effects, own) {
 		return nil
 	}
 	for i := range c.Effects {
-		if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.Pattern && e.Path != "" {
-			out = append(out, effect.File{Path: e.Path, Tree: e.Recursive, Labels: []effect.Label{effect.LabelPrivate}})
+		if e := &c.Effects[i]; e.Kind == effect.WriteFile && !e.PathIsPattern && e.Path != "" {
+			out = append(out, effect.File{Path: e.Path, IncludesDescendants: e.Recursive, Labels: []effect.Label{effect.LabelPrivate}})
 		}
 	}
 	return out
@@ -140,22 +140,22 @@ const maxMovedFiles = 256
 
 // movedDownloads returns the new paths of the downloaded files in a folder that an action moves or
 // copies. The files keep their relative paths below each path that the action writes.
-func movedDownloads(c *analysis.Case) (out []effect.File) {
-	place := c.Place()
-	if place.ImportedPaths == nil || place.OriginLabels == nil {
+func movedDownloads(c *analysis.ActionCase) (out []effect.File) {
+	place := c.ExecutionContext()
+	if place.DownloadedOrDecodedPaths == nil || place.OriginLabels == nil {
 		return nil
 	}
 	for i := range c.Effects {
 		from := &c.Effects[i]
-		if (from.Kind != effect.MoveFile && from.Kind != effect.ReadFile) || !from.Recursive || from.Pattern || from.Path == "" {
+		if (from.Kind != effect.MoveFile && from.Kind != effect.ReadFile) || !from.Recursive || from.PathIsPattern || from.Path == "" {
 			continue
 		}
-		for _, path := range place.ImportedPaths().All() {
+		for _, path := range place.DownloadedOrDecodedPaths().All() {
 			name := strings.TrimSuffix(path, "/")
 			rest, below := strings.CutPrefix(name, from.Path+"/")
 			for j := range c.Effects {
-				if to := &c.Effects[j]; below && to.Kind == effect.WriteFile && !to.Pattern && to.Path != "" && to.Path != from.Path && len(out) < maxMovedFiles {
-					out = append(out, effect.File{Path: to.Path + "/" + rest, Tree: name != path, Labels: place.OriginLabels(name)})
+				if to := &c.Effects[j]; below && to.Kind == effect.WriteFile && !to.PathIsPattern && to.Path != "" && to.Path != from.Path && len(out) < maxMovedFiles {
+					out = append(out, effect.File{Path: to.Path + "/" + rest, IncludesDescendants: name != path, Labels: place.OriginLabels(name)})
 				}
 			}
 		}
@@ -164,14 +164,14 @@ func movedDownloads(c *analysis.Case) (out []effect.File) {
 }
 
 type deltaBuilder struct {
-	c     *analysis.Case
+	c     *analysis.ActionCase
 	delta Delta
 }
 
 // addLabel adds a label to the session.
 func (l *deltaBuilder) addLabel(label effect.Label, by string) {
 	if !slices.ContainsFunc(l.delta.Labels, func(have SessionLabel) bool { return have.Label == label }) {
-		l.delta.Labels = append(l.delta.Labels, SessionLabel{Label: label, By: by})
+		l.delta.Labels = append(l.delta.Labels, SessionLabel{Label: label, EffectOrActionType: by})
 	}
 }
 
@@ -188,8 +188,8 @@ func (l *deltaBuilder) addDataLabel(label effect.Label, by string) {
 }
 
 func (l *deltaBuilder) addEffect(e *effect.Effect) {
-	by := string(e.RuleKind())
-	switch e.RuleKind() {
+	by := string(e.KindForPolicies())
+	switch e.KindForPolicies() {
 	case effect.ReadSecret:
 		l.addLabel(effect.LabelSecret, by)
 	case effect.ReadClipboard:
@@ -200,7 +200,7 @@ func (l *deltaBuilder) addEffect(e *effect.Effect) {
 		if !e.Trusted {
 			l.addLabel(effect.LabelUntrusted, by)
 		}
-	case effect.Dynamic:
+	case effect.UnknownEffect:
 		if e.Cause == effect.CauseUnknownTool || e.Cause == effect.CauseUnknownReadingTool { // the author of the returned text is unknown
 			l.addLabel(effect.LabelUntrusted, l.c.Action.Type)
 		}
@@ -217,11 +217,11 @@ func (l *deltaBuilder) addEffect(e *effect.Effect) {
 // addRead adds the labels that a session gets by reading a file, and records the file if the action
 // prints it.
 func (l *deltaBuilder) addRead(e *effect.Effect) {
-	if e.Path == "" || e.Cause == effect.CauseValuesNotShown || e.Certainty == effect.Possible {
+	if e.Path == "" || e.Cause == effect.CauseFileReadWithoutPrintingValues || e.Certainty == effect.Possible {
 		return
 	}
-	place := l.c.Place()
-	if place.OriginLabels != nil && !e.Pattern {
+	place := l.c.ExecutionContext()
+	if place.OriginLabels != nil && !e.PathIsPattern {
 		for _, label := range place.OriginLabels(e.Path) {
 			l.addDataLabel(label, "read_file")
 		}
@@ -230,7 +230,7 @@ func (l *deltaBuilder) addRead(e *effect.Effect) {
 		}
 	}
 	switch {
-	case effect.SecretPath(e.Path, e.Pattern):
+	case effect.IsSecretPath(e.Path, e.PathIsPattern):
 		if l.onlyAuthenticates(e) {
 			return
 		}
@@ -238,7 +238,7 @@ func (l *deltaBuilder) addRead(e *effect.Effect) {
 		if touchesListedFile("browser_data", e) {
 			l.addLabel(effect.LabelPrivate, "read_file")
 		}
-	case !place.Inside(e.Path, e.Pattern, e.Tree) && isUserFile(e, place.Home):
+	case !place.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) && isUserFile(e, place.Home):
 		l.addLabel(effect.LabelPrivate, "read_file")
 	}
 }
@@ -258,12 +258,12 @@ var printPrograms = []string{"bat", "batcat", "cat", "get-content", "head", "les
 // it.
 func (l *deltaBuilder) onlyAuthenticates(e *effect.Effect) bool {
 	return slices.ContainsFunc(l.c.Effects, func(o effect.Effect) bool {
-		return o.Kind == effect.Execute && slices.Contains(keyPrograms, o.Program) && o.Span.Start <= e.Span.Start && e.Span.End <= o.Span.End && e.Span.End > 0
+		return o.Kind == effect.Execute && slices.Contains(sshKeyPrograms, o.Program) && o.Span.Start <= e.Span.Start && e.Span.End <= o.Span.End && e.Span.End > 0
 	})
 }
 
-// keyPrograms authenticate with the keys that their arguments name.
-var keyPrograms = []string{"ssh", "ssh-add", "ssh-keygen", "scp", "sftp", "rsync"}
+// sshKeyPrograms authenticate with the keys that their arguments name.
+var sshKeyPrograms = []string{"ssh", "ssh-add", "ssh-keygen", "scp", "sftp", "rsync"}
 
 // isUserFile reports whether a file outside the workspace is the user's own: below the home folder,
 // but not in a folder where programs keep data.
@@ -271,7 +271,7 @@ func isUserFile(e *effect.Effect, home string) bool {
 	if touchesListedFile("private_messages", e) || touchesListedFile("browser_data", e) {
 		return true
 	}
-	if home == "" || e.Pattern && strings.HasPrefix(e.Path, "*") {
+	if home == "" || e.PathIsPattern && strings.HasPrefix(e.Path, "*") {
 		return false
 	}
 	rest, below := strings.CutPrefix(e.Path, home+"/")
@@ -287,7 +287,7 @@ func touchesListedFile(list string, e *effect.Effect) bool {
 	if err != nil {
 		return list != "library_files"
 	}
-	_, ok := globs.Touches(e.Path, e.Pattern, e.Recursive)
+	_, ok := globs.FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
 	return ok
 }
 
@@ -302,19 +302,19 @@ func globsOf(list string) (*effect.Globs, error) {
 	return effect.NewGlobs(globs, nil)
 }
 
-// addTool adds the labels of the data that a tool returns, judged by the tool's name: browser tools
+// addLabelsFromToolName adds the labels of the data that a tool returns, judged by the tool's name: browser tools
 // return untrusted text, and tools that read messages return private and untrusted text.
-func (l *deltaBuilder) addTool(name string) {
-	if strings.HasPrefix(name, "browser_") {
-		l.addLabel(effect.LabelUntrusted, name)
+func (l *deltaBuilder) addLabelsFromToolName(toolName string) {
+	if strings.HasPrefix(toolName, "browser_") {
+		l.addLabel(effect.LabelUntrusted, toolName)
 	}
-	own := name[strings.LastIndex(name, "__")+1:]
-	if _, list := knowledge.Verb(own); list != "reads" {
+	own := toolName[strings.LastIndex(toolName, "__")+1:]
+	if _, list := knowledge.ToolNameVerb(own); list != "reads" {
 		return
 	}
-	if slices.ContainsFunc(knowledge.Words(name), func(word string) bool { return knowledge.VerbIn(word, "messages") }) {
-		l.addLabel(effect.LabelPrivate, name)
-		l.addLabel(effect.LabelUntrusted, name)
+	if slices.ContainsFunc(knowledge.SplitNameWords(toolName), func(word string) bool { return knowledge.VerbIn(word, "messages") }) {
+		l.addLabel(effect.LabelPrivate, toolName)
+		l.addLabel(effect.LabelUntrusted, toolName)
 	}
 }
 
@@ -322,16 +322,16 @@ func (l *deltaBuilder) addTool(name string) {
 func (l *deltaBuilder) addSent(e *effect.Effect) {
 	to := e.Host
 	if to == "" {
-		to = e.Target
+		to = e.RemoteTargetName
 	}
 	if to == "" {
 		return
 	}
 	size := int64(0)
-	switch place := l.c.Place(); {
+	switch place := l.c.ExecutionContext(); {
 	case e.Path == "":
 		size = int64(len(l.c.Action.Raw))
-	case place.ReadScript != nil && !e.Pattern:
+	case place.ReadScript != nil && !e.PathIsPattern:
 		if data, err := place.ReadScript(e.Path); err == nil {
 			size = int64(len(data))
 		}

@@ -8,13 +8,13 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// maxRunSeconds is the longest time a command is assumed to run: a file changed later after the session's
+// maxCommandRunSeconds is the longest time a command is assumed to run: a file changed later after the session's
 // last write was changed by another program.
-const maxRunSeconds = 10 * 60 // seconds
+const maxCommandRunSeconds = 10 * 60 // seconds
 
-// createdEntrySeconds is the time after a recorded write to a created file during which further
+// minSecondsBetweenRecordedWrites is the time after a recorded write to a created file during which further
 // writes to it are not recorded.
-const createdEntrySeconds = 60 // seconds
+const minSecondsBetweenRecordedWrites = 60 // seconds
 
 // createdIndex returns the index in Record.CreatedPaths of a path or of a folder that contains it,
 // or -1.
@@ -23,10 +23,10 @@ func (r *Record) createdIndex(path string) int {
 }
 
 // needsCreatedEntry reports whether a write to a path has to be recorded in Record.CreatedPaths,
-// because the path is not listed or its last recorded write is createdEntrySeconds ago.
+// because the path is not listed or its last recorded write is minSecondsBetweenRecordedWrites ago.
 func (r *Record) needsCreatedEntry(path string, now int64) bool {
 	i := r.createdIndex(path)
-	return len(path) <= maxPathBytes && (i < 0 || now-r.CreatedPaths[i].LastWrittenAt >= createdEntrySeconds)
+	return len(path) <= maxPathBytes && (i < 0 || now-r.CreatedPaths[i].LastWrittenAt >= minSecondsBetweenRecordedWrites)
 }
 
 // recordCreated records that the session creates a path, or writes to one that it created.
@@ -53,7 +53,7 @@ func (s *Session) HasCreated(path string) bool {
 	if !asked {
 		if i := s.record.createdIndex(path); i >= 0 && s.fileChecker != nil {
 			m := s.record.CreatedPaths[i]
-			made = s.fileChecker.AllChangedBetween(path, time.Unix(m.CreatedAt-2, 0), time.Unix(m.LastWrittenAt+maxRunSeconds, 0))
+			made = s.fileChecker.AllFilesChangedBetween(path, time.Unix(m.CreatedAt-2, 0), time.Unix(m.LastWrittenAt+maxCommandRunSeconds, 0))
 		}
 		if s.createdResults == nil {
 			s.createdResults = map[string]bool{}

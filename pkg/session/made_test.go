@@ -11,9 +11,9 @@ import (
 // An untouched disk says that nothing was changed outside the session.
 type untouched struct{ from, to time.Time }
 
-func (*untouched) Identify(string) (id effect.Identity, ok bool) { return id, false }
-func (*untouched) PossiblyPresent([]string) []string             { return nil }
-func (u *untouched) AllChangedBetween(_ string, from, to time.Time) bool {
+func (*untouched) Identify(string) (id effect.FileIdentity, ok bool) { return id, false }
+func (*untouched) PossiblyPresent([]string) []string                 { return nil }
+func (u *untouched) AllFilesChangedBetween(_ string, from, to time.Time) bool {
 	u.from, u.to = from, to
 	return true
 }
@@ -26,7 +26,7 @@ func TestMade(t *testing.T) {
 		k := Key{"host", "a", "me"}
 		load := func(k Key, from Lineage) (*Session, *untouched) {
 			memory, disk := s.Load(t.Context(), k, from, ""), &untouched{}
-			memory.Identify(disk)
+			memory.EnableFileIdentification(disk)
 			return memory, disk
 		}
 		add := func(paths ...string) {

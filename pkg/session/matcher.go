@@ -20,16 +20,16 @@ const (
 
 // A valueMatcher finds values in texts. It is immutable, so that the actions of a session share it.
 type valueMatcher struct {
-	values       []Value
-	tagFilter    []uint64         // one bit for each tag (short hash) of a piece of a value
-	filterMask   uint32           // selects the tag bits that index the filter
-	slots        []pieceSlot      // open-addressing hash table: a power of two slots, at most half of them used
-	pieceCounts  []int            // number of different pieces, by value
-	byFirstPiece map[uint32][]int // indices of values that only match as a whole, by the tag of their first piece
+	values          []HashedSensitiveValue
+	shortHashFilter []uint64              // one bit for each tag (short hash) of a piece of a value
+	filterMask      uint32                // selects the tag bits that index the filter
+	slots           []valuePieceTableSlot // open-addressing hash table: a power of two slots, at most half of them used
+	pieceCounts     []int                 // number of different pieces, by value
+	byFirstPiece    map[uint32][]int      // indices of values that only match as a whole, by the tag of their first piece
 }
 
-// A pieceSlot says which value has a piece with some hash.
-type pieceSlot struct {
+// A valuePieceTableSlot says which value has a piece with some hash.
+type valuePieceTableSlot struct {
 	pieceHash   uint64
 	valueNumber int // counted from 1; 0 for a free slot
 }
@@ -37,18 +37,18 @@ type pieceSlot struct {
 // minFilterBits is the base-2 logarithm of the smallest filter's size.
 const minFilterBits = 6
 
-func newValueMatcher(values []Value) *valueMatcher {
+func newValueMatcher(values []HashedSensitiveValue) *valueMatcher {
 	n := len(values)
 	for i := range values {
 		n += len(values[i].PieceHashes) / storedPieceSize
 	}
-	size := min(max(mathbits.Len(uint(32*n)), minFilterBits), tagBits)
-	m := &valueMatcher{values: values, tagFilter: make([]uint64, 1<<size/64), filterMask: 1<<size - 1, slots: make([]pieceSlot, 1<<mathbits.Len(uint(2*n))), pieceCounts: make([]int, len(values)), byFirstPiece: map[uint32][]int{}}
+	size := min(max(mathbits.Len(uint(32*n)), minFilterBits), shortHashBits)
+	m := &valueMatcher{values: values, shortHashFilter: make([]uint64, 1<<size/64), filterMask: 1<<size - 1, slots: make([]valuePieceTableSlot, 1<<mathbits.Len(uint(2*n))), pieceCounts: make([]int, len(values)), byFirstPiece: map[uint32][]int{}}
 	for i := range values {
 		v := &values[i]
 		if len(v.PieceHashes) == 0 {
-			m.setFilterBit(v.Tag)
-			m.byFirstPiece[v.Tag] = append(m.byFirstPiece[v.Tag], i)
+			m.setFilterBit(v.FirstPieceShortHash)
+			m.byFirstPiece[v.FirstPieceShortHash] = append(m.byFirstPiece[v.FirstPieceShortHash], i)
 		}
 		v.eachPiece(func(tag uint32, sum uint64) {
 			m.setFilterBit(tag)
@@ -59,7 +59,7 @@ func newValueMatcher(values []Value) *valueMatcher {
 }
 
 func (m *valueMatcher) setFilterBit(tag uint32) {
-	m.tagFilter[tag&m.filterMask/64] |= 1 << (tag & m.filterMask % 64)
+	m.shortHashFilter[tag&m.filterMask/64] |= 1 << (tag & m.filterMask % 64)
 }
 
 // insert adds a piece of a value, unless it is present.
@@ -70,18 +70,20 @@ func (m *valueMatcher) insert(sum uint64, value int) {
 			return
 		}
 	}
-	*m.slot(at) = pieceSlot{sum, value + 1}
+	*m.slot(at) = valuePieceTableSlot{sum, value + 1}
 	m.pieceCounts[value]++
 }
 
-func (m *valueMatcher) slot(at uint64) *pieceSlot { return &m.slots[at&uint64(len(m.slots)-1)] }
+func (m *valueMatcher) slot(at uint64) *valuePieceTableSlot {
+	return &m.slots[at&uint64(len(m.slots)-1)]
+}
 
 // A textSearch searches the texts of one action. It belongs to one goroutine.
 type textSearch struct {
 	*valueMatcher
 	hasher     *hasher
 	piecesLeft int // pieces that may still be hashed and compared
-	seenSlots  map[pieceSlot]bool
+	seenSlots  map[valuePieceTableSlot]bool
 }
 
 func (m *valueMatcher) search(key [32]byte) *textSearch {
@@ -91,10 +93,10 @@ func (m *valueMatcher) search(key [32]byte) *textSearch {
 // find returns how much a text contains of each value, by index; nil if it contains none.
 func (s *textSearch) find(text string) (found map[int]sentPart) {
 	clear(s.seenSlots)
-	for i := 0; i+pieceSize <= len(text); i++ {
-		piece := pieceAt(text, i)
-		tag := s.hasher.pieceTag(piece)
-		if s.tagFilter[tag&s.filterMask/64]&(1<<(tag&s.filterMask%64)) == 0 {
+	for i := 0; i+valuePieceBytes <= len(text); i++ {
+		piece := littleEndianUint64At(text, i)
+		tag := s.hasher.valuePieceShortHash(piece)
+		if s.shortHashFilter[tag&s.filterMask/64]&(1<<(tag&s.filterMask%64)) == 0 {
 			continue
 		}
 		if s.piecesLeft--; s.piecesLeft < 0 {
@@ -109,7 +111,7 @@ func (s *textSearch) find(text string) (found map[int]sentPart) {
 		for at := sum; s.slot(at).valueNumber != 0; at++ {
 			if have := *s.slot(at); have.pieceHash == sum {
 				if s.seenSlots == nil {
-					s.seenSlots = map[pieceSlot]bool{}
+					s.seenSlots = map[valuePieceTableSlot]bool{}
 				}
 				s.seenSlots[have] = true
 			}
@@ -140,10 +142,10 @@ func addSentPart(found map[int]sentPart, value int, f sentPart) map[int]sentPart
 func (s *textSearch) holdsWhole(text string, i, value int) bool {
 	v := &s.values[value]
 	end := i + v.Length
-	if end > len(text) || v.PrivateWord && !isWord(text, i, end) {
+	if end > len(text) || v.IsPrivateWord && !isWord(text, i, end) {
 		return false
 	}
-	return hmac.Equal(s.hasher.hash(text[i:end])[:sumSize], v.Hash)
+	return hmac.Equal(s.hasher.hash(text[i:end])[:valueHashBytes], v.Hash)
 }
 
 // isWord reports whether part of a text is a word: no adjacent byte continues it.
@@ -159,17 +161,17 @@ func isWord(text string, start, end int) bool {
 
 // continuesWord reports whether the adjacent byte near continues a word; beyond is the byte on the far
 // side of near.
-func continuesWord(near, beyond byte) bool {
-	if near == '.' || near == '-' {
-		near = beyond
-	} else if near == '@' || near == '_' {
+func continuesWord(adjacentByte, outerByte byte) bool {
+	if adjacentByte == '.' || adjacentByte == '-' {
+		adjacentByte = outerByte
+	} else if adjacentByte == '@' || adjacentByte == '_' {
 		return true
 	}
-	return '0' <= near && near <= '9' || 'a' <= near|0x20 && near|0x20 <= 'z'
+	return '0' <= adjacentByte && adjacentByte <= '9' || 'a' <= adjacentByte|0x20 && adjacentByte|0x20 <= 'z'
 }
 
 // sentPartOf returns how much of the values a case sends.
-func (m *valueMatcher) sentPartOf(key [32]byte, c *analysis.Case) sentPart {
+func (m *valueMatcher) sentPartOf(key [32]byte, c *analysis.ActionCase) sentPart {
 	o := c.Outgoing()
 	if o == nil {
 		return sendsNone
@@ -188,10 +190,10 @@ func (m *valueMatcher) sentPartOf(key [32]byte, c *analysis.Case) sentPart {
 			}
 		}
 	}
-	if (s.piecesLeft < 0 || o.Truncated) && !o.MayNotLeave {
+	if (s.piecesLeft < 0 || o.Truncated) && !o.IsSendUncertain {
 		worst = max(worst, sendsPart)
 	}
-	if o.MayNotLeave {
+	if o.IsSendUncertain {
 		worst = min(worst, sendsPart)
 	}
 	return worst
@@ -203,7 +205,7 @@ func (m *valueMatcher) holdsCredential(key [32]byte, texts []string) bool {
 	s := m.search(key)
 	for _, text := range texts {
 		for i := range s.find(text) {
-			if !m.values[i].PrivateWord {
+			if !m.values[i].IsPrivateWord {
 				return true
 			}
 		}
@@ -212,10 +214,10 @@ func (m *valueMatcher) holdsCredential(key [32]byte, texts []string) bool {
 }
 
 // sendsToTrusted reports whether a case contacts only trusted places.
-func sendsToTrusted(c *analysis.Case) bool {
+func sendsToTrusted(c *analysis.ActionCase) bool {
 	found := false
 	for i := range c.Effects {
-		switch e := &c.Effects[i]; e.RuleKind() {
+		switch e := &c.Effects[i]; e.KindForPolicies() {
 		case effect.SendData, effect.SendMessage, effect.HTTPRequest, effect.Connect:
 			if found = true; !e.Trusted {
 				return false

@@ -28,7 +28,7 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 	r := rand.New(rand.NewPCG(1, 2))
 	key := [32]byte{7}
 	h := newHasher(key)
-	var values []Value
+	var values []HashedSensitiveValue
 	var texts []string
 	for i := range 300 {
 		text := drawn(r, minValueBytes+r.IntN(40))
@@ -73,10 +73,10 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 }
 
 // flowOf returns how much of a value a text holds, looked for piece by piece.
-func (v *Value) flowOf(h *hasher, text string) sentPart {
+func (v *HashedSensitiveValue) flowOf(h *hasher, text string) sentPart {
 	sums := map[uint64]bool{}
-	for i := 0; i+pieceSize <= len(text); i++ {
-		sums[h.pieceHash(pieceAt(text, i))] = true
+	for i := 0; i+valuePieceBytes <= len(text); i++ {
+		sums[h.pieceHash(littleEndianUint64At(text, i))] = true
 	}
 	some, all := false, true
 	v.eachPiece(func(_ uint32, sum uint64) { some, all = some || sums[sum], all && sums[sum] })
@@ -118,7 +118,7 @@ func TestMatchersAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = file.Close() })
-	s := NewStore(file, Options{Clock: clock, Keep: time.Hour, MaxFiles: 10, MaxDenials: 10, IsolateSessions: true})
+	s := NewStore(file, Options{Clock: clock, SessionRetention: time.Hour, MaxFiles: 10, MaxDenials: 10, IsolateSessions: true})
 	r, key := rand.New(rand.NewPCG(3, 4)), Key{Host: "h", ID: "s"}
 	add := func(k Key, d Delta) {
 		t.Helper()
@@ -134,8 +134,10 @@ func TestMatchersAreKept(t *testing.T) {
 		}
 		return m
 	}
-	value := func(text string) Delta { return Delta{Values: []Value{newHasher(s.opts.Key).storedValue(text, "")}} }
-	finds := func(m *valueMatcher, text string) bool { return len(m.search(s.opts.Key).find(text)) > 0 }
+	value := func(text string) Delta {
+		return Delta{Values: []HashedSensitiveValue{newHasher(s.opts.CredentialHashKey).storedValue(text, "")}}
+	}
+	finds := func(m *valueMatcher, text string) bool { return len(m.search(s.opts.CredentialHashKey).find(text)) > 0 }
 	first, second := drawn(r, 24), drawn(r, 24)
 	add(key, value(first))
 	m := of(key)
@@ -151,7 +153,7 @@ func TestMatchersAreKept(t *testing.T) {
 	if _, err := s.Clear(t.Context(), func(*Record) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	s.matchers.bySums = nil
+	s.matchers.matcherByValueHashXOR = nil
 	if _, err := s.matcherOf(t.Context(), stale); err != nil { // an action that began before
 		t.Fatal(err)
 	}
@@ -160,7 +162,7 @@ func TestMatchersAreKept(t *testing.T) {
 	if m = of(key); !finds(m, first) || !finds(m, second) {
 		t.Error("values that were read again are not found")
 	}
-	for i := range 3 * maxMatchers {
+	for i := range 3 * maxCachedValueMatchers {
 		k := Key{Host: "h", ID: fmt.Sprint(i)}
 		text := drawn(r, 24)
 		add(k, value(text))
@@ -168,18 +170,18 @@ func TestMatchersAreKept(t *testing.T) {
 			t.Error("another session's values")
 		}
 	}
-	if n := len(s.matchers.bySums); n > maxMatchers {
+	if n := len(s.matchers.matcherByValueHashXOR); n > maxCachedValueMatchers {
 		t.Errorf("%d are kept", n)
 	}
 	// A value that is gone is not taken for one that was never there.
 	err = file.UpdateNamespace(t.Context(), stateNamespace, func(sh *state.NamespaceTx) error {
 		v := value(first).Values[0]
-		return sh.Put(s.sharedKey(key).groupName(), v.key(), nil)
+		return sh.Put(s.sharedRecordKey(key).groupName(), v.key(), nil)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.matchers.bySums = nil
+	s.matchers.matcherByValueHashXOR = nil
 	if _, err := s.matcherOf(t.Context(), s.Load(t.Context(), key, Lineage{}, "")); err == nil {
 		t.Error("a value that is gone is no damage")
 	}
@@ -195,11 +197,11 @@ func BenchmarkFirst(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	opts := Options{Clock: clock, Keep: time.Hour, MaxFiles: 10000, MaxDenials: 10}
+	opts := Options{Clock: clock, SessionRetention: time.Hour, MaxFiles: 10000, MaxDenials: 10}
 	s := NewStore(file, opts)
 	var d Delta
 	for range maxValues {
-		d.Values = append(d.Values, newHasher(opts.Key).storedValue(drawn(r, 24), ""))
+		d.Values = append(d.Values, newHasher(opts.CredentialHashKey).storedValue(drawn(r, 24), ""))
 	}
 	if err := s.Add(b.Context(), s.Load(b.Context(), Key{}, Lineage{}, ""), &d); err != nil {
 		b.Fatal(err)
@@ -209,7 +211,7 @@ func BenchmarkFirst(b *testing.B) {
 	for b.Loop() {
 		s := NewStore(file, opts)
 		m, err := s.matcherOf(b.Context(), s.Load(b.Context(), Key{}, Lineage{}, ""))
-		if err != nil || len(m.search(opts.Key).find(text)) > 0 {
+		if err != nil || len(m.search(opts.CredentialHashKey).find(text)) > 0 {
 			b.Fatal(err)
 		}
 	}

@@ -14,22 +14,22 @@ import (
 
 // A Prompt holds the names in a prompt that the user wrote or, while it is pending, possibly wrote.
 type Prompt struct {
-	ID           string                  `json:"id,omitempty"` // given by the host
-	TextHash     string                  `json:"sum"`          // keyed hash of the text
-	NamedObjects []grounding.NamedObject `json:"named,omitempty"`
-	NameHashes   []byte                  `json:"words,omitempty"` // short keyed hashes of the names in it
-	PromptKey    []byte                  `json:"heed,omitempty"`  // key that recognises the same prompt again
-	At           int64                   `json:"at"`
+	ID               string                  `json:"id,omitempty"` // given by the host
+	TextHash         string                  `json:"sum"`          // keyed hash of the text
+	NamedObjects     []grounding.NamedObject `json:"named,omitempty"`
+	NameHashes       []byte                  `json:"words,omitempty"` // short keyed hashes of the names in it
+	DeduplicationKey []byte                  `json:"heed,omitempty"`  // key that recognises the same prompt again
+	At               int64                   `json:"at"`
 }
 
 // Bounds of the stored prompts.
 const (
-	maxNamedObjects   = 64
-	maxPendingPrompts = 16
-	maxPromptKeys     = 256
-	promptKeySize     = 8
-	maxNamesPerPrompt = 256  // names per prompt
-	maxPromptNames    = 2048 // names of all prompts
+	maxNamedObjects            = 64
+	maxPendingPrompts          = 16
+	maxPromptDeduplicationKeys = 256
+	promptKeySize              = 8
+	maxNamesPerPrompt          = 256  // names per prompt
+	maxNamesOfAllPrompts       = 2048 // names of all prompts
 )
 
 // NameKey returns the keyed hash under which a name is stored.
@@ -38,7 +38,7 @@ func (s *Store) NameKey(name string) string {
 }
 
 func (s *Store) keyedHash(text string) []byte {
-	mac := hmac.New(sha256.New, s.opts.Key[:])
+	mac := hmac.New(sha256.New, s.opts.CredentialHashKey[:])
 	_, _ = mac.Write([]byte(text)) // writing to a hash does not fail
 	return mac.Sum(nil)
 }
@@ -48,10 +48,10 @@ func (s *Store) keyedHash(text string) []byte {
 // credentials from the quoted text.
 func (s *Store) StorePrompt(ctx context.Context, loaded *Session, id, text string, pending bool, clean func(string) string) error {
 	p := Prompt{ID: shortenText(id), TextHash: s.promptSum(text), At: s.now()}
-	if p.PromptKey = s.promptKey(id, p.TextHash); loaded.record.hasPrompt(p.PromptKey) {
+	if p.DeduplicationKey = s.promptDeduplicationKey(id, p.TextHash); loaded.record.hasPrompt(p.DeduplicationKey) {
 		return nil // the host reported it twice
 	}
-	named, words := grounding.Extract(text, maxNamesPerPrompt)
+	named, words := grounding.ExtractObjectsAndNames(text, maxNamesPerPrompt)
 	p.NamedObjects = named
 	for i := range p.NamedObjects {
 		n := &p.NamedObjects[i]
@@ -69,12 +69,12 @@ func (s *Store) StorePrompt(ctx context.Context, loaded *Session, id, text strin
 	return s.Add(ctx, loaded, d)
 }
 
-// promptKey returns the key that recognises a prompt with an ID; nil without an ID.
-func (s *Store) promptKey(id, sum string) []byte {
-	if id == "" {
+// promptDeduplicationKey returns the key that recognises a prompt with an ID; nil without an ID.
+func (s *Store) promptDeduplicationKey(promptID, textHash string) []byte {
+	if promptID == "" {
 		return nil
 	}
-	return s.keyedHash("prompt " + sum + " " + id)[:promptKeySize]
+	return s.keyedHash("prompt " + textHash + " " + promptID)[:promptKeySize]
 }
 
 // hasPrompt reports whether a prompt with this key was already recorded as written by the user. If
@@ -94,12 +94,12 @@ func (s *Store) promptSum(text string) string {
 
 // ResolvePrompt records whether the user wrote a pending prompt, given its ID and, if the host reports it,
 // its text.
-func (s *Store) ResolvePrompt(ctx context.Context, loaded *Session, id, text string, written bool) error {
+func (s *Store) ResolvePrompt(ctx context.Context, loaded *Session, promptID, text string, writtenByUser bool) error {
 	sum := s.promptSum(text)
 	for _, p := range loaded.record.Prompts {
-		if p.ID == shortenText(id) && p.TextHash == sum {
+		if p.ID == shortenText(promptID) && p.TextHash == sum {
 			d := &Delta{ResolvedPrompts: []string{p.TextHash}}
-			if written {
+			if writtenByUser {
 				d.UserPrompt = &p
 			}
 			return s.Add(ctx, loaded, d)
@@ -118,7 +118,7 @@ func (s *Session) PendingPromptIDs() (ids []string) {
 
 // NamedObjects returns what the user has named in this session, newest last, and whether the user has written
 // any prompt.
-func (s *Session) NamedObjects() (list []grounding.NamedObject, spoken bool) {
+func (s *Session) NamedObjects() (list []grounding.NamedObject, hasUserPrompt bool) {
 	return s.record.NamedObjects, s.record.HasPrompt
 }
 
@@ -133,8 +133,8 @@ func (r *Record) addPrompts(d *Delta) bool {
 	}
 	if d.UserPrompt != nil {
 		r.HasPrompt = true
-		r.PromptKeys = append(slices.Clone(r.PromptKeys), d.UserPrompt.PromptKey...)
-		r.PromptKeys = r.PromptKeys[max(0, len(r.PromptKeys)-maxPromptKeys*promptKeySize):]
+		r.PromptKeys = append(slices.Clone(r.PromptKeys), d.UserPrompt.DeduplicationKey...)
+		r.PromptKeys = r.PromptKeys[max(0, len(r.PromptKeys)-maxPromptDeduplicationKeys*promptKeySize):]
 		for _, n := range d.UserPrompt.NamedObjects {
 			if n.Name == grounding.AllObjects {
 				r.NamedObjects = slices.DeleteFunc(slices.Clone(r.NamedObjects), func(o grounding.NamedObject) bool { return !o.Forbidden })
@@ -148,7 +148,7 @@ func (r *Record) addPrompts(d *Delta) bool {
 		}
 		r.NamedObjects = r.NamedObjects[max(0, len(r.NamedObjects)-maxNamedObjects):]
 		r.NameHashes = append(slices.Clone(r.NameHashes), d.UserPrompt.NameHashes...)
-		r.NameHashes = r.NameHashes[max(0, len(r.NameHashes)-maxPromptNames*nameHashSize):]
+		r.NameHashes = r.NameHashes[max(0, len(r.NameHashes)-maxNamesOfAllPrompts*nameHashSize):]
 	}
 	return len(d.ResolvedPrompts) > 0 || d.PendingPrompt != nil || d.UserPrompt != nil
 }

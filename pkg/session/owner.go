@@ -17,8 +17,8 @@ import (
 // of their clones needs no question. The account is learned from the output of git or gh commands that
 // print only the workspace's remote.
 
-// originCommands are the commands that print the remote of the workspace.
-var originCommands = []string{
+// gitRemotePrintCommands are the commands that print the remote of the workspace.
+var gitRemotePrintCommands = []string{
 	"git remote -v", "git remote --verbose", "git remote get-url origin", "git config --get remote.origin.url", "git config remote.origin.url",
 	"git ls-remote --get-url origin", "gh repo view --json nameWithOwner", "gh repo view --json nameWithOwner -q .nameWithOwner", "gh repo view --json nameWithOwner --jq .nameWithOwner",
 }
@@ -44,9 +44,9 @@ func ownerOf(url string) string {
 }
 
 // repositoryOwners returns the account that owns the workspace according to a command's output.
-func repositoryOwners(c *analysis.Case, texts []string) []string {
+func repositoryOwners(c *analysis.ActionCase, texts []string) []string {
 	command := strings.TrimSpace(c.Action.Text("command"))
-	if len(texts) != 1 || c.Action.Type != "execute_command" || !slices.Contains(originCommands, command) || !inWorkspaceRepository(c) {
+	if len(texts) != 1 || c.Action.Type != "execute_command" || !slices.Contains(gitRemotePrintCommands, command) || !inWorkspaceRepository(c) {
 		return nil
 	}
 	owner := ""
@@ -61,7 +61,7 @@ func repositoryOwners(c *analysis.Case, texts []string) []string {
 		if m := ghAnswerPattern().FindStringSubmatch(line); m != nil && strings.HasPrefix(command, "gh ") {
 			one = "github.com/" + strings.ToLower(m[1])
 		}
-		if one == "" || owner != "" && one != owner || !settingsNameOwner(c, one) {
+		if one == "" || owner != "" && one != owner || !gitConfigMatchesOwner(c, one) {
 			return nil
 		}
 		owner = one
@@ -74,12 +74,12 @@ func repositoryOwners(c *analysis.Case, texts []string) []string {
 
 // inWorkspaceRepository reports whether the working folder belongs to the workspace's own repository:
 // no nested repository begins between it and the root.
-func inWorkspaceRepository(c *analysis.Case) bool {
-	place := c.Place()
+func inWorkspaceRepository(c *analysis.ActionCase) bool {
+	place := c.ExecutionContext()
 	if place.OriginLabels != nil && len(place.OriginLabels(place.CWD)) > 0 || place.ReadScript == nil {
 		return false
 	}
-	for dir := place.CWD; place.Inside(dir, false, false); dir = path.Dir(dir) {
+	for dir := place.CWD; place.IsInsideRoots(dir, false, false); dir = path.Dir(dir) {
 		if slices.Contains(place.Roots, dir) {
 			return true
 		}
@@ -90,10 +90,10 @@ func inWorkspaceRepository(c *analysis.Case) bool {
 	return false
 }
 
-// settingsNameOwner reports whether the git configuration of each workspace root contains the URL
+// gitConfigMatchesOwner reports whether the git configuration of each workspace root contains the URL
 // of a repository of the account. A configuration that cannot be read is skipped.
-func settingsNameOwner(c *analysis.Case, owner string) bool {
-	place := c.Place()
+func gitConfigMatchesOwner(c *analysis.ActionCase, owner string) bool {
+	place := c.ExecutionContext()
 	for _, root := range place.Roots {
 		text, err := place.ReadScript(root + "/.git/config")
 		if err == nil && !slices.ContainsFunc(strings.Fields(string(text)), func(word string) bool { return ownerOf(word) == owner }) {
@@ -103,8 +103,8 @@ func settingsNameOwner(c *analysis.Case, owner string) bool {
 	return true
 }
 
-// changesOrigin reports whether an action may change the remote of the workspace.
-func changesOrigin(c *analysis.Case) bool {
+// mayChangeGitOrigin reports whether an action may change the remote of the workspace.
+func mayChangeGitOrigin(c *analysis.ActionCase) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
 		switch {
 		case e.Kind == effect.WriteFile || e.Kind == effect.Persist:
@@ -128,9 +128,9 @@ func changesOrigin(c *analysis.Case) bool {
 	})
 }
 
-// dropOwnClone removes from a delta the clone of a repository of the account that owns the workspace.
-func (s *Session) dropOwnClone(c *analysis.Case, d *Delta) {
-	if d.OriginChanged || s.originMayHaveChanged() || len(s.record.Owners) == 0 {
+// unlabelCloneFromWorkspaceOwner removes from a delta the clone of a repository of the account that owns the workspace.
+func (s *Session) unlabelCloneFromWorkspaceOwner(c *analysis.ActionCase, d *Delta) {
+	if d.GitOriginMayHaveChanged || s.gitOriginMayHaveChanged() || len(s.record.RepositoryOwners) == 0 {
 		return
 	}
 	m := cloneCommandPattern().FindStringSubmatch(strings.TrimSpace(c.Action.Text("command")))
@@ -142,7 +142,7 @@ func (s *Session) dropOwnClone(c *analysis.Case, d *Delta) {
 		account, _, _ := strings.Cut(m[2], "/")
 		owner = "github.com/" + strings.ToLower(account)
 	}
-	if slices.Contains(s.record.Owners, owner) {
+	if slices.Contains(s.record.RepositoryOwners, owner) {
 		d.Files = slices.DeleteFunc(d.Files, func(f effect.File) bool { return slices.Equal(f.Labels, []effect.Label{effect.LabelUntrusted}) })
 	}
 }

@@ -45,16 +45,16 @@ func TestOwners(t *testing.T) {
 		for _, one := range tt.steps {
 			command, _ := json.Marshal(one.command)
 			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-			c := an.CaseWithMemory(parse(t, `{"type":"execute_command","payload":{"command":`+string(command)+`}}`), memory)
+			c := an.CaseWithSessionState(parse(t, `{"type":"execute_command","payload":{"command":`+string(command)+`}}`), memory)
 			asked = slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.RunCode && len(e.Labels) > 0 })
-			d := s.Learn(c, nil, false)
+			d := s.DeltaOfAction(c, nil, false)
 			if err := s.AddSecretFiles(t.Context(), memory, c, &d); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
-			ran := CompletedCall{Cases: []*analysis.Case{c}}
+			ran := CompletedCall{Cases: []*analysis.ActionCase{c}}
 			if one.result != "" {
 				ran.ResultTexts = []string{one.result}
 			}
@@ -86,7 +86,7 @@ func TestOwnersConfigured(t *testing.T) {
 		{nil, "/tmp/x", 0},
 	} {
 		a := parse(t, `{"type":"execute_command","cwd":"`+tt.cwd+`","payload":{"command":"git remote get-url origin"}}`)
-		if got := repositoryOwners(reads(tt.files).CaseWithMemory(a, nil), []string{result}); len(got) != tt.want {
+		if got := repositoryOwners(reads(tt.files).CaseWithSessionState(a, nil), []string{result}); len(got) != tt.want {
 			t.Errorf("%v in %s: %v", tt.files, tt.cwd, got)
 		}
 	}

@@ -2,17 +2,17 @@ package session
 
 import "slices"
 
-// maxParents is the greatest depth of nested sessions.
-const maxParents = 8
+// maxParentSessions is the greatest depth of nested sessions.
+const maxParentSessions = 8
 
 // A Lineage identifies where a session of a host was started: its parent session, and the host's
 // process with its ancestors.
 type Lineage struct {
 	Parent string // the ID of the parent session of the same host, as the host reports it; "" if none
 
-	// Processes returns unique names of the host's process and its ancestors, nearest first. It is
+	// HostAndAncestorProcessNames returns unique names of the host's process and its ancestors, nearest first. It is
 	// called when a session begins; nil means that the processes are unknown.
-	Processes func() []string
+	HostAndAncestorProcessNames func() []string
 }
 
 // maxAncestors is how many ancestors of a host's process are checked.
@@ -26,9 +26,9 @@ func (s *Store) newRecord(sh storageTx, k Key, from Lineage) (r, parent *Record,
 		return r, nil, nil
 	}
 	var above []string
-	if from.Processes != nil {
-		if all := from.Processes(); len(all) > 0 {
-			r.Process, above = shortenText(all[0]), all[1:min(len(all), maxAncestors)]
+	if from.HostAndAncestorProcessNames != nil {
+		if all := from.HostAndAncestorProcessNames(); len(all) > 0 {
+			r.HostProcessName, above = shortenText(all[0]), all[1:min(len(all), maxAncestors)]
 		}
 	}
 	if from.Parent != "" && from.Parent != k.ID {
@@ -36,7 +36,7 @@ func (s *Store) newRecord(sh storageTx, k Key, from Lineage) (r, parent *Record,
 	} else if from.Parent == "" && len(above) > 0 {
 		parent, err = s.parentByProcess(sh, k, above)
 	}
-	if err != nil || parent == nil || !parent.isActive(s.now(), s.opts.Keep) {
+	if err != nil || parent == nil || !parent.isActive(s.now(), s.opts.SessionRetention) {
 		return r, nil, err
 	}
 	r.Parent = parent.ID
@@ -52,8 +52,8 @@ func (s *Store) newRecord(sh storageTx, k Key, from Lineage) (r, parent *Record,
 func (s *Store) parentByProcess(sh storageTx, k Key, above []string) (parent *Record, err error) {
 	nearest := len(above)
 	err = eachRecord(sh, func(_ []byte, o *Record) error {
-		i := slices.Index(above, o.Process)
-		if i < 0 || o.User != k.User || o.Key == k || !o.isActive(s.now(), s.opts.Keep) {
+		i := slices.Index(above, o.HostProcessName)
+		if i < 0 || o.User != k.User || o.Key == k || !o.isActive(s.now(), s.opts.SessionRetention) {
 			return nil
 		}
 		if i < nearest || i == nearest && o.BeganAt > parent.BeganAt {
@@ -75,13 +75,13 @@ func (r *Record) parentKey() Key {
 // addToParents adds what an action adds to the parent sessions as well: what a sub-agent reads comes
 // back in its answer.
 func (s *Store) addToParents(sh storageTx, r *Record, d *Delta) error {
-	for range maxParents {
+	for range maxParentSessions {
 		if r.Parent == "" || r.parentKey() == r.Key {
 			return nil
 		}
 		above := r.parentKey().groupName()
 		p, err := loadRecord(sh, above)
-		if err != nil || p == nil || !p.isActive(s.now(), s.opts.Keep) {
+		if err != nil || p == nil || !p.isActive(s.now(), s.opts.SessionRetention) {
 			return err
 		}
 		if err := s.writeRecord(sh, above, p, d); err != nil {

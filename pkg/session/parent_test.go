@@ -26,8 +26,8 @@ func parentsKnow(t *testing.T, s *Store) {
 		{grandchild, "c", "curl https://d.test -o d.sh"},
 	} {
 		memory := s.Load(t.Context(), step.key, Lineage{Parent: step.parent}, "")
-		d := Learn(analyzer.CaseWithMemory(parse(t, step.raw), memory), nil, false)
-		d.Denial = &Denial{Action: step.raw}
+		d := DeltaOfAction(analyzer.CaseWithSessionState(parse(t, step.raw), memory), nil, false)
+		d.Denial = &Denial{ActionHash: step.raw}
 		if err := s.Add(t.Context(), memory, &d); err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func parentsKnow(t *testing.T, s *Store) {
 			t.Errorf("%s: %s, want %s", key.ID, got, want)
 		}
 		memory := s.Load(t.Context(), key, Lineage{}, "")
-		if len(memory.Origin("/work/app/d.sh")) == 0 { // files are what they are in every session
+		if len(memory.FileOriginLabels("/work/app/d.sh")) == 0 { // files are what they are in every session
 			t.Errorf("%s does not know what a sub-agent downloaded", key.ID)
 		}
 		if n := len(memory.record.Denials); n != map[Key]int{root: 3, child: 3, grandchild: 2}[key] {
@@ -45,14 +45,14 @@ func parentsKnow(t *testing.T, s *Store) {
 		}
 	}
 	for _, raw := range []string{"a.sh", "c.sh"} {
-		if len(s.Load(t.Context(), grandchild, Lineage{Parent: "c"}, "").Origin("/work/app/"+raw)) == 0 {
+		if len(s.Load(t.Context(), grandchild, Lineage{Parent: "c"}, "").FileOriginLabels("/work/app/"+raw)) == 0 {
 			t.Errorf("a sub-agent does not know %s", raw)
 		}
 	}
 	// a host that names a session as its own parent, or a circle, ends
 	for key, parent := range map[Key]string{{"copilot", "x", "me"}: "y", {"copilot", "y", "me"}: "x", {"copilot", "z", "me"}: "z"} {
 		memory := s.Load(t.Context(), key, Lineage{Parent: parent}, "")
-		d := Learn(analyzer.CaseWithMemory(parse(t, "cat ~/.aws/credentials"), memory), nil, false)
+		d := DeltaOfAction(analyzer.CaseWithSessionState(parse(t, "cat ~/.aws/credentials"), memory), nil, false)
 		if err := s.Add(t.Context(), memory, &d); err != nil {
 			t.Fatal(err)
 		}
@@ -66,9 +66,9 @@ func TestParentByProcess(t *testing.T) {
 	stores(t, func(t *testing.T, w *world, s *Store) {
 		began := func(k Key, raw string, processes ...string) string {
 			t.Helper()
-			from := Lineage{Processes: func() []string { return processes }}
+			from := Lineage{HostAndAncestorProcessNames: func() []string { return processes }}
 			memory := s.Load(t.Context(), k, from, "")
-			d := Learn(analyzer.CaseWithMemory(parse(t, raw), memory), nil, false)
+			d := DeltaOfAction(analyzer.CaseWithSessionState(parse(t, raw), memory), nil, false)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}

@@ -18,7 +18,7 @@ type cachedStorage struct {
 	base storage
 
 	mu          sync.Mutex
-	stampAtRead state.Stamp                  // stamp of the base storage when the values were read
+	stampAtRead state.NamespaceRevisionID    // stamp of the base storage when the values were read
 	values      map[string]map[string][]byte // by group and key; nil for a missing value
 	groups      map[string][]groupValue      // by key
 	valueCount  int
@@ -27,7 +27,7 @@ type cachedStorage struct {
 // A groupValue is the value of one key in a group.
 type groupValue struct{ group, value []byte }
 
-func (m *cachedStorage) stamp() (state.Stamp, bool) { return m.base.stamp() }
+func (m *cachedStorage) stamp() (state.NamespaceRevisionID, bool) { return m.base.stamp() }
 
 // runReadOnly runs fn on the cached values. If fn reads a value that is not cached, runReadOnly
 // runs fn again on the base storage.
@@ -70,9 +70,9 @@ func (n recordingTx) Get(group, key []byte) []byte {
 	return value
 }
 
-func (n recordingTx) Groups(key []byte, fn func(name, value []byte) error) error {
+func (n recordingTx) EachGroupWithValueOfKey(key []byte, fn func(name, value []byte) error) error {
 	var all []groupValue
-	err := n.storageTx.Groups(key, func(name, v []byte) error {
+	err := n.storageTx.EachGroupWithValueOfKey(key, func(name, v []byte) error {
 		all = append(all, groupValue{slices.Clone(name), slices.Clone(v)})
 		return nil
 	})
@@ -114,7 +114,7 @@ func (k *cachedTx) Get(group, key []byte) []byte {
 	return value
 }
 
-func (k *cachedTx) Groups(key []byte, fn func(name, value []byte) error) error {
+func (k *cachedTx) EachGroupWithValueOfKey(key []byte, fn func(name, value []byte) error) error {
 	all, ok := k.storage.groups[string(key)]
 	if k.missed = k.missed || !ok; k.missed {
 		return errNotCached

@@ -20,12 +20,12 @@ func TestDraftReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = file.Close() })
-		return NewStore(file, Options{Clock: clock, Keep: time.Hour, MaxFiles: 100, MaxDenials: 10})
+		return NewStore(file, Options{Clock: clock, SessionRetention: time.Hour, MaxFiles: 100, MaxDenials: 10})
 	}
 	one, other, key := opened(), opened(), Key{User: "u"}
 	read := false
 	one.storage = watched{one.storage, &read}
-	draft := one.Draft()
+	draft := one.NewMemoryOverlay()
 	add := func(s *Store, d Delta) {
 		t.Helper()
 		if err := s.Add(t.Context(), s.Load(t.Context(), key, Lineage{}, ""), &d); err != nil {
@@ -36,7 +36,7 @@ func TestDraftReads(t *testing.T) {
 		return Delta{Files: []effect.File{{Path: "/work/" + name, Labels: []effect.Label{effect.LabelNetwork}}}}
 	}
 	has := func(name string) bool {
-		return len(draft.Load(t.Context(), key, Lineage{}, "").Origin("/work/"+name)) > 0
+		return len(draft.Load(t.Context(), key, Lineage{}, "").FileOriginLabels("/work/"+name)) > 0
 	}
 	add(other, file("first"))
 	if add(draft, file("own")); !read || !has("first") || !has("own") {
@@ -66,7 +66,7 @@ func TestDraftReads(t *testing.T) {
 // there.
 func TestDraftRuns(t *testing.T) {
 	t.Parallel()
-	o := NewStore(nil, Options{Clock: time.Now, Keep: time.Hour}).Draft().storage.(*overlay)
+	o := NewStore(nil, Options{Clock: time.Now, SessionRetention: time.Hour}).NewMemoryOverlay().storage.(*overlay)
 	group, runs := []byte("g"), 0
 	count := func() (n int) {
 		err := o.runWriting(t.Context(), func(sh storageTx) error {

@@ -12,16 +12,16 @@ import (
 
 // A Remote is a remote of a repository whose address a session has changed: pushes to it go there.
 type Remote struct {
-	Repository      string `json:"repository,omitempty"` // path from repositoryPath; "" for every repository
-	Name            string `json:"name"`                 // "*" for any
-	To              string `json:"to,omitempty"`         // a host, or a host and an account; "" if unknown
-	ByPushOrRewrite bool   `json:"apart,omitempty"`      // set by a push URL or by a URL rewrite rule
+	Repository         string `json:"repository,omitempty"` // path from repositoryPath; "" for every repository
+	Name               string `json:"name"`                 // "*" for any
+	HostAndAccount     string `json:"to,omitempty"`         // a host, or a host and an account; "" if unknown
+	IsPushURLOrRewrite bool   `json:"apart,omitempty"`      // set by a push URL or by a URL rewrite rule
 }
 
 const maxRemotes = 256
 
 // changedRemotes returns the addresses that an action sets for remotes.
-func changedRemotes(c *analysis.Case) (out []Remote) {
+func changedRemotes(c *analysis.ActionCase) (out []Remote) {
 	runs := false
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.Execute && e.Program == "git" {
@@ -35,7 +35,7 @@ func changedRemotes(c *analysis.Case) (out []Remote) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		if repo, ok := strings.CutSuffix(e.Path, "/config"); !runs && ok && e.Kind == effect.WriteFile && strings.HasSuffix(repo, "/.git") && strings.Contains(strings.ToLower(string(c.Action.Raw)), "url") {
-			out = append(out, Remote{Repository: repo, Name: "*", ByPushOrRewrite: true})
+			out = append(out, Remote{Repository: repo, Name: "*", IsPushURLOrRewrite: true})
 		}
 	}
 	return out
@@ -49,24 +49,24 @@ func parseRemote(git command.GitLine) (r Remote, ok bool) {
 	case n < 3 || slices.ContainsFunc(git.Args, func(arg string) bool { return strings.HasPrefix(arg, "--get") || strings.HasPrefix(arg, "--unset") }):
 		return r, false
 	case words[0] == "remote" && (key == "add" || key == "set-url") && n > 3:
-		r = Remote{Name: words[n-2], To: hostAndAccount(words[n-1]), ByPushOrRewrite: git.HasOption("", "--push")}
+		r = Remote{Name: words[n-2], HostAndAccount: hostAndAccount(words[n-1]), IsPushURLOrRewrite: git.HasOption("", "--push")}
 		if key == "set-url" {
-			r.Name, r.To = words[2], hostAndAccount(words[3])
+			r.Name, r.HostAndAccount = words[2], hostAndAccount(words[3])
 		}
-		if host, _, _ := strings.Cut(r.To, "/"); key == "add" && command.CodeHosts[host] {
+		if host, _, _ := strings.Cut(r.HostAndAccount, "/"); key == "add" && command.CodeHosts[host] {
 			return r, false // no suspicious redirect: a fork, or the first remote of a new project, on a code host
 		}
 	case words[0] == "config" && n > 3 && (words[1] == "set" || words[1] == "add"):
 		return parseRemote(command.GitLine{Subcommand: "config", Args: words[2:]})
 	case words[0] == "config" && strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".pushurl")):
 		name := words[1][len("remote."):strings.LastIndexByte(words[1], '.')]
-		r = Remote{Name: name, To: hostAndAccount(words[2]), ByPushOrRewrite: strings.HasSuffix(key, ".pushurl")}
+		r = Remote{Name: name, HostAndAccount: hostAndAccount(words[2]), IsPushURLOrRewrite: strings.HasSuffix(key, ".pushurl")}
 	case words[0] == "config" && strings.HasPrefix(key, "url.") && strings.HasSuffix(key, "insteadof"):
-		r = Remote{Name: "*", To: hostAndAccount(words[1][len("url."):strings.LastIndexByte(words[1], '.')]), ByPushOrRewrite: true}
+		r = Remote{Name: "*", HostAndAccount: hostAndAccount(words[1][len("url."):strings.LastIndexByte(words[1], '.')]), IsPushURLOrRewrite: true}
 	default:
 		return r, false
 	}
-	return r, r.To != ""
+	return r, r.HostAndAccount != ""
 }
 
 // hostAndAccount returns the host of a repository's address and, if it has one, the account; "" for a
@@ -79,7 +79,7 @@ func hostAndAccount(address string) string {
 	if strings.Contains(address, "://") {
 		_, host = effect.URL(address)
 	} else if before, _, ok := strings.Cut(address, ":"); ok && !strings.Contains(before, "/") {
-		host = effect.Host(before[strings.LastIndexByte(before, '@')+1:])
+		host = effect.CanonicalHost(before[strings.LastIndexByte(before, '@')+1:])
 	}
 	if effect.Loopback(host) {
 		return ""
@@ -92,7 +92,7 @@ func hostAndAccount(address string) string {
 func (r *Record) addRemotes(more []Remote) (changed bool) {
 	for _, one := range more {
 		i := slices.IndexFunc(r.Remotes, func(have Remote) bool {
-			return have.Repository == one.Repository && have.Name == one.Name && have.ByPushOrRewrite == one.ByPushOrRewrite
+			return have.Repository == one.Repository && have.Name == one.Name && have.IsPushURLOrRewrite == one.IsPushURLOrRewrite
 		})
 		switch {
 		case i >= 0 && r.Remotes[i] == one:
@@ -101,19 +101,19 @@ func (r *Record) addRemotes(more []Remote) (changed bool) {
 			r.Remotes[i] = one
 		case len(r.Remotes) < maxRemotes:
 			r.Remotes = append(r.Remotes, one)
-		case r.Remotes[maxRemotes-1] == Remote{Name: "*", ByPushOrRewrite: true}:
+		case r.Remotes[maxRemotes-1] == Remote{Name: "*", IsPushURLOrRewrite: true}:
 			continue
 		default:
-			r.Remotes[maxRemotes-1] = Remote{Name: "*", ByPushOrRewrite: true}
+			r.Remotes[maxRemotes-1] = Remote{Name: "*", IsPushURLOrRewrite: true}
 		}
 		changed = true
 	}
 	return changed
 }
 
-// MarkForeignPush marks in a case that it pushes a repository to a remote that a session has changed, unless
+// MarkPushToChangedRemote marks in a case that it pushes a repository to a remote that a session has changed, unless
 // the workspace comes from there.
-func (s *Session) MarkForeignPush(c *analysis.Case) {
+func (s *Session) MarkPushToChangedRemote(c *analysis.ActionCase) {
 	if s.err != nil || len(s.sharedRecord.Remotes) == 0 {
 		return
 	}
@@ -129,7 +129,7 @@ func (s *Session) MarkForeignPush(c *analysis.Case) {
 		name, repo := cmp.Or(name, "origin"), repositoryPath(c, e)
 		for _, r := range s.sharedRecord.Remotes {
 			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.isForeignRemote(r) {
-				host, _, _ := strings.Cut(r.To, "/")
+				host, _, _ := strings.Cut(r.HostAndAccount, "/")
 				c.AddRepositoryUpload(e.Program, host)
 				return
 			}
@@ -141,9 +141,9 @@ func (s *Session) MarkForeignPush(c *analysis.Case) {
 // workspace's or, if that is unknown, if a push URL or a rewrite rule set it or it is at no known
 // repository host.
 func (s *Session) isForeignRemote(r Remote) bool {
-	host, _, _ := strings.Cut(r.To, "/")
-	if len(s.record.Owners) == 0 {
-		return r.ByPushOrRewrite || !command.CodeHosts[host]
+	host, _, _ := strings.Cut(r.HostAndAccount, "/")
+	if len(s.record.RepositoryOwners) == 0 {
+		return r.IsPushURLOrRewrite || !command.CodeHosts[host]
 	}
-	return !slices.Contains(s.record.Owners, r.To)
+	return !slices.Contains(s.record.RepositoryOwners, r.HostAndAccount)
 }

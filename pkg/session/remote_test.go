@@ -52,19 +52,19 @@ func TestPushes(t *testing.T) {
 		got := ""
 		for _, one := range tt.actions {
 			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-			c := an.CaseWithMemory(parse(t, one), memory)
-			memory.MarkForeignPush(c)
+			c := an.CaseWithSessionState(parse(t, one), memory)
+			memory.MarkPushToChangedRemote(c)
 			got = ""
 			if i := slices.IndexFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.SendData && e.Reason != "" }); i >= 0 {
 				if got = c.Effects[i].Host; got == "" {
 					got = "?"
 				}
 			}
-			d := s.Learn(c, nil, false)
+			d := s.DeltaOfAction(c, nil, false)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
-			ran := CompletedCall{Cases: []*analysis.Case{c}}
+			ran := CompletedCall{Cases: []*analysis.ActionCase{c}}
 			if one == asked {
 				ran.ResultTexts = []string{"origin\tgit@github.com:acme/a.git (fetch)\norigin\tgit@github.com:acme/a.git (push)"}
 			}
@@ -83,12 +83,12 @@ func TestRemotesAreBounded(t *testing.T) {
 	t.Parallel()
 	var r Record
 	for i := range 2 * maxRemotes {
-		r.addRemotes([]Remote{{Repository: "/a/.git", Name: fmt.Sprint(i), To: "evil.test"}})
+		r.addRemotes([]Remote{{Repository: "/a/.git", Name: fmt.Sprint(i), HostAndAccount: "evil.test"}})
 	}
 	if last := r.Remotes[len(r.Remotes)-1]; len(r.Remotes) != maxRemotes || last.Name != "*" || last.Repository != "" {
 		t.Errorf("%d remotes, the last is %+v", len(r.Remotes), last)
 	}
-	if r.addRemotes([]Remote{{Name: "more", To: "evil.test"}}) {
+	if r.addRemotes([]Remote{{Name: "more", HostAndAccount: "evil.test"}}) {
 		t.Error("one more remote changes something")
 	}
 }

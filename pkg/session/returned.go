@@ -10,11 +10,11 @@ import (
 
 // A CompletedCall is what is known of a call that has run.
 type CompletedCall struct {
-	Cases           []*analysis.Case // the actions that ran
-	ChangedFiles    []string         // further files that the call changed, according to the host
-	ResultTexts     []string         // texts of its result
-	UntrustedResult bool             // the result may contain prompt injection
-	Unverified      bool             // not verified to come from the host: only what makes judgement stricter is stored
+	Cases            []*analysis.ActionCase // the actions that ran
+	ChangedFiles     []string               // further files that the call changed, according to the host
+	ResultTexts      []string               // texts of its result
+	UntrustedResult  bool                   // the result may contain prompt injection
+	IsHostUnverified bool                   // not verified to come from the host: only what makes judgement stricter is stored
 }
 
 // AddCompleted stores what executed actions add to their session: their effects, and the values and
@@ -23,24 +23,26 @@ type CompletedCall struct {
 func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran CompletedCall) error {
 	d := Delta{MayMoveFiles: true} // files that were only predicted may exist now and can be identified
 	for _, c := range ran.Cases {
-		one := s.Learn(c, nil, false)
-		loaded.dropOwnClone(c, &one)
+		one := s.DeltaOfAction(c, nil, false)
+		loaded.unlabelCloneFromWorkspaceOwner(c, &one)
 		d.Remotes = append(d.Remotes, one.Remotes...)
-		d.OriginChanged = d.OriginChanged || one.OriginChanged
-		if len(ran.Cases) == 1 && !ran.Unverified {
-			d.Owners = repositoryOwners(c, ran.ResultTexts)
+		d.GitOriginMayHaveChanged = d.GitOriginMayHaveChanged || one.GitOriginMayHaveChanged
+		if len(ran.Cases) == 1 && !ran.IsHostUnverified {
+			d.RepositoryOwners = repositoryOwners(c, ran.ResultTexts)
 		}
 		d.Labels = append(d.Labels, one.Labels...)
 		d.Files, d.PrintedFiles, d.Values = append(d.Files, one.Files...), append(d.PrintedFiles, one.PrintedFiles...), append(d.Values, one.Values...)
 	}
 	if ran.UntrustedResult {
-		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelUntrusted, By: "result"})
+		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelUntrusted, EffectOrActionType: "result"})
 	}
 	labelled := func(l effect.Label) bool {
 		return slices.ContainsFunc(d.Labels, func(have SessionLabel) bool { return have.Label == l })
 	}
-	own := slices.ContainsFunc(d.Labels, func(l SessionLabel) bool { return l.Label == effect.LabelPrivate && l.By == "read_file" })
-	h, room, from := newHasher(s.opts.Key), maxFoundValues, onlyOutputHost(ran.Cases)
+	own := slices.ContainsFunc(d.Labels, func(l SessionLabel) bool {
+		return l.Label == effect.LabelPrivate && l.EffectOrActionType == "read_file"
+	})
+	h, room, from := newHasher(s.opts.CredentialHashKey), maxFoundValues, sourceHostOfAllOutput(ran.Cases)
 	for _, text := range ran.ResultTexts {
 		found := h.credentialValues(text, labelled(effect.LabelSecret), from)
 		if own {
@@ -53,8 +55,8 @@ func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran Completed
 		}
 	}
 	d.Files = append(d.Files, changedWithLabels(ran.ChangedFiles, labelled)...)
-	if slices.ContainsFunc(d.Values, func(v Value) bool { return !v.PrivateWord }) {
-		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelSecret, By: "result"})
+	if slices.ContainsFunc(d.Values, func(v HashedSensitiveValue) bool { return !v.IsPrivateWord }) {
+		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelSecret, EffectOrActionType: "result"})
 	}
 	if d.Empty() && len(d.PrintedFiles) == 0 {
 		return nil
@@ -91,9 +93,9 @@ func (s *Store) dropKnownValues(ctx context.Context, loaded *Session, d *Delta) 
 		return nil
 	}
 	return s.storage.runReadOnly(ctx, func(sh storageTx) error {
-		own, all := loaded.key.groupName(), s.sharedKey(loaded.key).groupName()
-		d.Values = slices.DeleteFunc(d.Values, func(v Value) bool {
-			if v.PrivateWord {
+		own, all := loaded.key.groupName(), s.sharedRecordKey(loaded.key).groupName()
+		d.Values = slices.DeleteFunc(d.Values, func(v HashedSensitiveValue) bool {
+			if v.IsPrivateWord {
 				return sh.Get(own, v.key()) != nil
 			}
 			return sh.Get(all, v.key()) != nil

@@ -1,5 +1,5 @@
 // Package session remembers what the actions of a session did, across actions and processes: which
-// kinds of data came in, the labels of files, what was sent where, and what was denied. [Learn]
+// kinds of data came in, the labels of files, what was sent where, and what was denied. [DeltaOfAction]
 // returns what an action adds, a [Store] stores it, and a [Session] is what the next action is judged
 // with.
 //
@@ -36,17 +36,17 @@ const sharedHost = "*"
 // credentials, changed remotes of repositories.
 func (k Key) IsShared() bool { return k.Host == sharedHost }
 
-// StreamKey returns the key of a stream's session, which has no stored record.
-func StreamKey(user string) Key { return Key{Host: "-", User: user} }
+// UnstoredActionStreamSessionKey returns the key of a stream's session, which has no stored record.
+func UnstoredActionStreamSessionKey(user string) Key { return Key{Host: "-", User: user} }
 
 // Bounds of a record; those of its files and denials are settings.
 const (
-	maxSessions     = 512
-	maxRecipients   = 256  // hosts and recipients
-	maxCreatedPaths = 256  // files and folders
-	maxEvents       = 64   // kinds of effects, each with its latest time
-	maxTextBytes    = 200  // bytes of a name, a target, or a reason
-	maxPathBytes    = 1024 // bytes of a path; longer ones are hashed
+	maxSessions        = 512
+	maxRecipients      = 256  // hosts and recipients
+	maxCreatedPaths    = 256  // files and folders
+	maxEvents          = 64   // kinds of effects, each with its latest time
+	maxRecordTextBytes = 200  // bytes of a name, a target, or a reason
+	maxPathBytes       = 1024 // bytes of a path; longer ones are hashed
 )
 
 // A Record is the stored record of a session, or of all sessions of a user, without files and values.
@@ -54,42 +54,42 @@ const (
 type Record struct {
 	Version int `json:"v"`
 	Key
-	Parent         string                  `json:"parent,omitempty"`      // the ID of the parent session
-	ParentHost     string                  `json:"parent_host,omitempty"` // the host of the parent session, if it is another one
-	Process        string                  `json:"process,omitempty"`     // process of the host, see [Lineage]
-	BeganAt        int64                   `json:"began"`
-	LastActionAt   int64                   `json:"seen"` // time of the last action, exact to 1/8 of the time for which a session is kept
-	Labels         []SessionLabel          `json:"labels,omitempty"`
-	Sent           []SentData              `json:"sent,omitempty"`
-	Denials        []Denial                `json:"denials,omitempty"`      // the newest last
-	Events         map[string]Event        `json:"events,omitempty"`       // by kind of effect; only those that a policy refers to
-	ActionCount    int64                   `json:"count,omitempty"`        // number of actions, if a policy counts them
-	Owners         []string                `json:"owners,omitempty"`       // the host and account that own the workspace's repository
-	CreatedPaths   []CreatedPath           `json:"made,omitempty"`         // what the session created, the newest last
-	Prompts        []Prompt                `json:"prompts,omitempty"`      // prompts that the user may have written
-	NamedObjects   []grounding.NamedObject `json:"named,omitempty"`        // what the user has named, the newest last
-	HasPrompt      bool                    `json:"spoken,omitempty"`       // the user has written at least one prompt
-	NameHashes     []byte                  `json:"words,omitempty"`        // short keyed hashes of the names in prompts that the user wrote
-	PromptKeys     []byte                  `json:"heeded,omitempty"`       // keys of the prompts counted as the user's
-	UntrustedTexts int64                   `json:"texts,omitempty"`        // how many untrusted texts came in
-	Instructions   []Instruction           `json:"instructions,omitempty"` // instruction files of the project that the session changes
-	Stopped        bool                    `json:"stopped,omitempty"`      // nothing is allowed until a person resumes the session
+	Parent             string                          `json:"parent,omitempty"`      // the ID of the parent session
+	ParentHost         string                          `json:"parent_host,omitempty"` // the host of the parent session, if it is another one
+	HostProcessName    string                          `json:"process,omitempty"`     // process of the host, see [Lineage]
+	BeganAt            int64                           `json:"began"`
+	LastActionAt       int64                           `json:"seen"` // time of the last action, exact to 1/8 of the time for which a session is kept
+	Labels             []SessionLabel                  `json:"labels,omitempty"`
+	Sent               []SentData                      `json:"sent,omitempty"`
+	Denials            []Denial                        `json:"denials,omitempty"`      // the newest last
+	Events             map[string]LastEffectOccurrence `json:"events,omitempty"`       // by kind of effect; only those that a policy refers to
+	ActionCount        int64                           `json:"count,omitempty"`        // number of actions, if a policy counts them
+	RepositoryOwners   []string                        `json:"owners,omitempty"`       // the host and account that own the workspace's repository
+	CreatedPaths       []CreatedPath                   `json:"made,omitempty"`         // what the session created, the newest last
+	Prompts            []Prompt                        `json:"prompts,omitempty"`      // prompts that the user may have written
+	NamedObjects       []grounding.NamedObject         `json:"named,omitempty"`        // what the user has named, the newest last
+	HasPrompt          bool                            `json:"spoken,omitempty"`       // the user has written at least one prompt
+	NameHashes         []byte                          `json:"words,omitempty"`        // short keyed hashes of the names in prompts that the user wrote
+	PromptKeys         []byte                          `json:"heeded,omitempty"`       // keys of the prompts counted as the user's
+	UntrustedTextCount int64                           `json:"texts,omitempty"`        // how many untrusted texts came in
+	Instructions       []ChangedInstructionFile        `json:"instructions,omitempty"` // instruction files of the project that the session changes
+	Stopped            bool                            `json:"stopped,omitempty"`      // nothing is allowed until a person resumes the session
 
 	// Fields of the shared record only.
-	Remotes         []Remote `json:"remotes,omitempty"`      // remotes whose address a session changed
-	OriginChangedAt int64    `json:"repointed_at,omitempty"` // when a command last may have changed the workspace's remote
-	FilesFullAt     int64    `json:"full_at,omitempty"`      // when a file was last left out for lack of room: the origin of other files is unknown then
+	Remotes            []Remote `json:"remotes,omitempty"`      // remotes whose address a session changed
+	GitOriginChangedAt int64    `json:"repointed_at,omitempty"` // when a command last may have changed the workspace's remote
+	FileLimitReachedAt int64    `json:"full_at,omitempty"`      // when a file was last left out for lack of room: the origin of other files is unknown then
 
 	// Fields of sessions stored by an earlier version, which did not share them.
-	OriginWasChanged bool `json:"repointed,omitempty"`
-	FilesWereFull    bool `json:"full,omitempty"`
+	GitOriginWasChanged bool `json:"repointed,omitempty"`
+	WasFileLimitReached bool `json:"full,omitempty"`
 }
 
 // A SessionLabel is when and why a session got a label.
 type SessionLabel struct {
-	Label effect.Label `json:"label"`
-	At    int64        `json:"at"`
-	By    string       `json:"by"` // a kind of effect or an action type; "inherited" from the parent
+	Label              effect.Label `json:"label"`
+	At                 int64        `json:"at"`
+	EffectOrActionType string       `json:"by"` // a kind of effect or an action type; "inherited" from the parent
 }
 
 // A SentData is what was sent to a host or a recipient.
@@ -108,7 +108,7 @@ type CreatedPath struct {
 }
 
 // An Event is the last time that an action had an effect of some kind.
-type Event struct {
+type LastEffectOccurrence struct {
 	At          int64 `json:"at"`
 	ActionCount int64 `json:"count"` // value of Record.ActionCount at that time
 }
@@ -125,7 +125,7 @@ func (r *Record) addLabel(l effect.Label, by string, now int64) bool {
 	if r.hasLabel(l) {
 		return false
 	}
-	r.Labels = append(r.Labels, SessionLabel{Label: l, At: now, By: by})
+	r.Labels = append(r.Labels, SessionLabel{Label: l, At: now, EffectOrActionType: by})
 	return true
 }
 
@@ -137,8 +137,8 @@ func (r *Record) isActive(now int64, keep time.Duration) bool {
 
 // shortenText shortens a text from an action.
 func shortenText(s string) string {
-	if len(s) <= maxTextBytes {
+	if len(s) <= maxRecordTextBytes {
 		return s
 	}
-	return s[:maxTextBytes]
+	return s[:maxRecordTextBytes]
 }

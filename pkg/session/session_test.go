@@ -26,7 +26,7 @@ type world struct{ now time.Time }
 func newWorld() *world { return &world{time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)} }
 
 func (w *world) options() Options {
-	return Options{Clock: func() time.Time { return w.now }, Keep: 24 * time.Hour, MaxFiles: 20, MaxDenials: 3}
+	return Options{Clock: func() time.Time { return w.now }, SessionRetention: 24 * time.Hour, MaxFiles: 20, MaxDenials: 3}
 }
 
 // stores are one in memory and one in a file.
@@ -53,8 +53,8 @@ func openState(t testing.TB, dir string, w *world) *state.Store {
 }
 
 var analyzer = &analysis.Analyzer{
-	Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Replay: Replay,
-	Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}},
+	Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: Replay,
+	DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}},
 }
 
 func parse(t testing.TB, raw string) *action.Action {
@@ -70,14 +70,14 @@ func parse(t testing.TB, raw string) *action.Action {
 }
 
 // act adds what an action does to a session and returns its case.
-func act(t testing.TB, s *Store, k Key, raw string) *analysis.Case {
+func act(t testing.TB, s *Store, k Key, raw string) *analysis.ActionCase {
 	t.Helper()
 	memory := s.Load(t.Context(), k, Lineage{}, "")
 	if memory.Err() != nil {
 		t.Fatal(memory.Err())
 	}
-	c := analyzer.CaseWithMemory(parse(t, raw), memory)
-	d := Learn(c, nil, false)
+	c := analyzer.CaseWithSessionState(parse(t, raw), memory)
+	d := DeltaOfAction(c, nil, false)
 	if err := s.Add(t.Context(), memory, &d); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestFilesKeepTheirOrigin(t *testing.T) {
 			}
 			effects := act(t, s, Key{}, c.last).Effects
 			found := slices.ContainsFunc(effects, func(e effect.Effect) bool {
-				return string(e.RuleKind()) == kind && (label == "" || e.HasLabel(effect.Label(label)))
+				return string(e.KindForPolicies()) == kind && (label == "" || e.HasLabel(effect.Label(label)))
 			})
 			if found == none {
 				t.Errorf("%q, then %q: effects %+v; want %s", c.before, c.last, effects, c.want)
@@ -249,7 +249,7 @@ func TestSessionsInherit(t *testing.T) {
 			if got := fmt.Sprint(memory.Labels()); got != c.want || memory.Err() != nil {
 				t.Errorf("%v in %q: labels %s, %v; want %s", c.key, c.parent, got, memory.Err(), c.want)
 			}
-			if got := len(memory.Origin("/work/app/x.sh")) > 0; got != (c.key.User == "me") { // files are the user's
+			if got := len(memory.FileOriginLabels("/work/app/x.sh")) > 0; got != (c.key.User == "me") { // files are the user's
 				t.Errorf("%v: the file is known: %v", c.key, got)
 			}
 		}
@@ -325,7 +325,7 @@ func TestFullSession(t *testing.T) {
 			act(t, s, Key{}, fmt.Sprintf("curl -o f%d https://example.com/", i))
 		}
 		for _, path := range []string{"/work/app/f1", "/work/app/f24", "/work/app/other"} {
-			if got := fmt.Sprint(s.Load(t.Context(), Key{}, Lineage{}, "").Origin(path)); got != "[network]" {
+			if got := fmt.Sprint(s.Load(t.Context(), Key{}, Lineage{}, "").FileOriginLabels(path)); got != "[network]" {
 				t.Errorf("%s: %s", path, got)
 			}
 		}
@@ -343,7 +343,7 @@ func TestFilesMakeRoom(t *testing.T) {
 			}
 		}
 		origin := func(name string) string {
-			return fmt.Sprint(s.Load(t.Context(), Key{}, Lineage{}, "").Origin("/work/app/" + name))
+			return fmt.Sprint(s.Load(t.Context(), Key{}, Lineage{}, "").FileOriginLabels("/work/app/" + name))
 		}
 		fetch(0, 10)
 		w.now = w.now.Add(25 * time.Hour)
@@ -369,14 +369,14 @@ func TestEarlierVersion(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, w *world, s *Store) {
 		k, other := Key{"host", "a", "me"}, Key{"host", "b", "me"}
-		value := newHasher(s.opts.Key).storedValue(secretKey, "")
+		value := newHasher(s.opts.CredentialHashKey).storedValue(secretKey, "")
 		err := s.storage.runWriting(t.Context(), func(sh storageTx) error {
-			group, r := k.groupName(), &Record{Key: k, BeganAt: s.now(), LastActionAt: s.now(), OriginWasChanged: true, FilesWereFull: true}
+			group, r := k.groupName(), &Record{Key: k, BeganAt: s.now(), LastActionAt: s.now(), GitOriginWasChanged: true, WasFileLimitReached: true}
 			return errors.Join(
 				sh.Put(group, recordKey, r.encode()),
 				sh.Put(group, fileKey("/work/app/a.sh"), []byte{labelBits([]effect.Label{effect.LabelNetwork}), 0}),
-				sh.Put(group, filesChangeKey, []byte("x")),
-				sh.Put(group, value.key(), value.encode()), sh.Put(group, valueSumKey, value.Hash),
+				sh.Put(group, filesRevisionKey, []byte("x")),
+				sh.Put(group, value.key(), value.encode()), sh.Put(group, valueHashesXORKey, value.Hash),
 			)
 		})
 		if err != nil {
@@ -384,10 +384,10 @@ func TestEarlierVersion(t *testing.T) {
 		}
 		for i := range 2 {
 			memory := s.Load(t.Context(), other, Lineage{}, "")
-			if got := fmt.Sprint(memory.Origin("/work/app/a.sh"), len(memory.valueSums)); got != fmt.Sprintf("[network] %d", sumSize) || memory.Err() != nil {
+			if got := fmt.Sprint(memory.FileOriginLabels("/work/app/a.sh"), len(memory.valueSums)); got != fmt.Sprintf("[network] %d", valueHashBytes) || memory.Err() != nil {
 				t.Errorf("read %d: %s, %v", i, got, memory.Err())
 			}
-			if got := fmt.Sprint(memory.originMayHaveChanged(), memory.Origin("/work/app/b.sh")); got != "true [network]" {
+			if got := fmt.Sprint(memory.gitOriginMayHaveChanged(), memory.FileOriginLabels("/work/app/b.sh")); got != "true [network]" {
 				t.Errorf("read %d: a changed address of the workspace, a file for which there was no room: %s", i, got)
 			}
 			act(t, s, other, "cat ~/notes/a.txt") // which moves them
@@ -402,7 +402,7 @@ func TestDraft(t *testing.T) {
 	stores(t, func(t *testing.T, w *world, s *Store) {
 		k := Key{User: "me"}
 		add := func(s *Store, text string) {
-			d := Delta{Values: []Value{newHasher(s.opts.Key).storedValue(text, "")}}
+			d := Delta{Values: []HashedSensitiveValue{newHasher(s.opts.CredentialHashKey).storedValue(text, "")}}
 			if err := s.Add(t.Context(), s.Load(t.Context(), k, Lineage{}, ""), &d); err != nil {
 				t.Fatal(err)
 			}
@@ -414,19 +414,19 @@ func TestDraft(t *testing.T) {
 				t.Fatal(err, memory.Err())
 			}
 			for _, text := range []string{secretKey, "b" + secretKey[1:] + "b", "c" + secretKey[1:] + "c"} {
-				found := memory.valueSums != "" && slices.ContainsFunc(m.values, func(v Value) bool {
-					return v.Length == len(text) && slices.Equal(v.Hash, newHasher(s.opts.Key).storedValue(text, "").Hash)
+				found := memory.valueSums != "" && slices.ContainsFunc(m.values, func(v HashedSensitiveValue) bool {
+					return v.Length == len(text) && slices.Equal(v.Hash, newHasher(s.opts.CredentialHashKey).storedValue(text, "").Hash)
 				})
 				out = append(out, fmt.Sprint(found))
 			}
 			for _, name := range []string{"a", "b", "c"} {
-				out = append(out, fmt.Sprint(len(memory.Origin("/work/app/"+name)) > 0))
+				out = append(out, fmt.Sprint(len(memory.FileOriginLabels("/work/app/"+name)) > 0))
 			}
 			return out
 		}
 		act(t, s, k, "curl -o a https://example.com/")
 		add(s, secretKey)
-		draft := s.Draft()
+		draft := s.NewMemoryOverlay()
 		act(t, draft, k, "curl -o b https://example.com/")
 		add(draft, "b"+secretKey[1:]+"b")
 		act(t, s, k, "curl -o c https://example.com/")
@@ -438,10 +438,10 @@ func TestDraft(t *testing.T) {
 			t.Errorf("others know %s", got)
 		}
 		act(t, draft, k, "cat a; rm a")
-		if got := fmt.Sprint(draft.Load(t.Context(), k, Lineage{}, "").Origin("/work/app/a")); got != "[]" {
+		if got := fmt.Sprint(draft.Load(t.Context(), k, Lineage{}, "").FileOriginLabels("/work/app/a")); got != "[]" {
 			t.Errorf("what the stream has read is %s to it", got)
 		}
-		if got := fmt.Sprint(s.Load(t.Context(), k, Lineage{}, "").Origin("/work/app/a")); got != "[network]" {
+		if got := fmt.Sprint(s.Load(t.Context(), k, Lineage{}, "").FileOriginLabels("/work/app/a")); got != "[network]" {
 			t.Errorf("and %s to others", got)
 		}
 	})
@@ -454,7 +454,7 @@ func (f failing) runReadOnly(ctx context.Context, fn func(storageTx) error, want
 	if err := f.storage.runReadOnly(ctx, fn, wants...); err != nil {
 		return err
 	}
-	return state.ErrBusy
+	return state.ErrStateFileLocked
 }
 
 // TestDraftKeepsNothingOfAFailure holds that what was written in a look is gone if the shelf
@@ -462,7 +462,7 @@ func (f failing) runReadOnly(ctx context.Context, fn func(storageTx) error, want
 func TestDraftKeepsNothingOfAFailure(t *testing.T) {
 	t.Parallel()
 	base := &memoryStorage{groups: map[string]map[string][]byte{}}
-	o := &overlay{base: base, groups: map[string]map[string][]byte{}}
+	o := &overlay{base: base, writesByGroupAndKey: map[string]map[string][]byte{}}
 	put := func(value string) error {
 		return o.runWriting(t.Context(), func(sh storageTx) error { return sh.Put([]byte("g"), []byte("k"), []byte(value)) })
 	}
@@ -470,7 +470,7 @@ func TestDraftKeepsNothingOfAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.base = failing{base}
-	if err := put("lost"); !errors.Is(err, state.ErrBusy) {
+	if err := put("lost"); !errors.Is(err, state.ErrStateFileLocked) {
 		t.Fatal(err)
 	}
 	o.base = base
@@ -536,7 +536,7 @@ func TestDenials(t *testing.T) {
 		deny := func(raw string) {
 			t.Helper()
 			memory := s.Load(t.Context(), k, Lineage{}, "")
-			d := Delta{Denial: NewDenial(analyzer.CaseWithMemory(parse(t, raw), memory), "r")}
+			d := Delta{Denial: NewDenial(analyzer.CaseWithSessionState(parse(t, raw), memory), "r")}
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
@@ -554,7 +554,7 @@ func TestDenials(t *testing.T) {
 			"rm build/x":              false,
 		} {
 			memory := s.Load(t.Context(), k, Lineage{}, "")
-			if got := memory.DenialOfSameTarget(analyzer.CaseWithMemory(parse(t, raw), memory)) != nil; got != want {
+			if got := memory.DenialOfSameTarget(analyzer.CaseWithSessionState(parse(t, raw), memory)) != nil; got != want {
 				t.Errorf("%s: around the denial %v, want %v", raw, got, want)
 			}
 		}
@@ -582,7 +582,7 @@ func TestAfter(t *testing.T) {
 	stores(t, func(t *testing.T, w *world, s *Store) {
 		step := func(raw string) {
 			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-			d := Learn(analyzer.CaseWithMemory(parse(t, raw), memory), []string{"read_file", "web_fetch"}, true)
+			d := DeltaOfAction(analyzer.CaseWithSessionState(parse(t, raw), memory), []string{"read_file", "web_fetch"}, true)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}

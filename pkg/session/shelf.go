@@ -12,12 +12,12 @@ import (
 type storage interface {
 	runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error
 	runWriting(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error
-	stamp() (state.Stamp, bool) // see [state.Store.Stamp]
+	stamp() (state.NamespaceRevisionID, bool) // see [state.Store.NamespaceRevisionID]
 }
 
 // A storageTx is valid for one transaction, see [state.NamespaceTx].
 type storageTx interface {
-	Groups(key []byte, fn func(name, value []byte) error) error
+	EachGroupWithValueOfKey(key []byte, fn func(name, value []byte) error) error
 	Get(group, key []byte) []byte
 	Each(group []byte, fn func(key, value []byte) error) error
 	Put(group, key, value []byte) error
@@ -34,7 +34,9 @@ func (d fileStorage) runWriting(ctx context.Context, fn func(storageTx) error, w
 	return d.file.UpdateNamespace(ctx, stateNamespace, func(s *state.NamespaceTx) error { return fn(s) }, wants...)
 }
 
-func (d fileStorage) stamp() (state.Stamp, bool) { return d.file.Stamp(stateNamespace) }
+func (d fileStorage) stamp() (state.NamespaceRevisionID, bool) {
+	return d.file.NamespaceRevisionID(stateNamespace)
+}
 
 // memoryStorage keeps records in memory.
 type memoryStorage struct {
@@ -43,7 +45,7 @@ type memoryStorage struct {
 	changeCount uint64
 }
 
-func (m *memoryStorage) stamp() (s state.Stamp, ok bool) {
+func (m *memoryStorage) stamp() (s state.NamespaceRevisionID, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	binary.NativeEndian.PutUint64(s[:], m.changeCount+1) // the zero stamp is reserved
@@ -60,7 +62,7 @@ func (m *memoryStorage) runWriting(_ context.Context, fn func(storageTx) error, 
 	return fn(m)
 }
 
-func (m *memoryStorage) Groups(key []byte, fn func(name, value []byte) error) error {
+func (m *memoryStorage) EachGroupWithValueOfKey(key []byte, fn func(name, value []byte) error) error {
 	for name, group := range m.groups {
 		if err := fn([]byte(name), group[string(key)]); err != nil {
 			return err

@@ -26,12 +26,12 @@ var ErrNewer = errors.New("the record of this session was written by a newer shi
 
 // Options are the limits of a store.
 type Options struct {
-	Clock           func() time.Time // required
-	Keep            time.Duration    // how long a session is kept after its last action
-	MaxFiles        int              // files per user
-	MaxDenials      int              // denials within ten minutes after which a session stops
-	Key             [32]byte         // key of the hashes of credentials
-	IsolateSessions bool             // sessions share nothing
+	Clock             func() time.Time // required
+	SessionRetention  time.Duration    // how long a session is kept after its last action
+	MaxFiles          int              // files per user
+	MaxDenials        int              // denials within ten minutes after which a session stops
+	CredentialHashKey [32]byte         // key of the hashes of credentials
+	IsolateSessions   bool             // sessions share nothing
 }
 
 // A Store stores sessions. Goroutines may share it.
@@ -77,8 +77,8 @@ func (k Key) groupName() []byte {
 	return h.Sum(nil)[:16]
 }
 
-// sharedKey returns the key of the record that the sessions of a user share.
-func (s *Store) sharedKey(k Key) Key {
+// sharedRecordKey returns the key of the record that the sessions of a user share.
+func (s *Store) sharedRecordKey(k Key) Key {
 	if s.opts.IsolateSessions {
 		return Key{Host: sharedHost, ID: k.Host + " " + k.ID, User: k.User}
 	}
@@ -89,11 +89,11 @@ func (s *Store) sharedKey(k Key) Key {
 func (s *Store) prefetchKeys(k Key, parent string) (out []state.PrefetchKey) {
 	of := func(k Key) {
 		group := k.groupName()
-		for _, key := range [...][]byte{recordKey, filesChangeKey, valueSumKey} {
+		for _, key := range [...][]byte{recordKey, filesRevisionKey, valueHashesXORKey} {
 			out = append(out, state.PrefetchKey{Group: group, Key: key})
 		}
 	}
-	of(s.sharedKey(k))
+	of(s.sharedRecordKey(k))
 	if of(k); parent != "" && parent != k.ID {
 		of(Key{k.Host, parent, k.User})
 	}
@@ -143,7 +143,7 @@ func loadRecord(sh storageTx, group []byte) (*Record, error) {
 
 // eachRecord calls fn with every record. A damaged record is an error.
 func eachRecord(sh storageTx, fn func(group []byte, r *Record) error) error {
-	return sh.Groups(recordKey, func(name, data []byte) error {
+	return sh.EachGroupWithValueOfKey(recordKey, func(name, data []byte) error {
 		r, err := decodeRecord(data)
 		if err != nil || r == nil {
 			return err
@@ -158,10 +158,10 @@ func (s *Store) now() int64 { return s.opts.Clock().Unix() }
 // recordOf returns the record of a session: its own or, if it has none, a new one with the labels of
 // its parent. from is the group of the values that the session starts with: its own or, for a new
 // record, that of the parent; nil for none.
-func (s *Store) recordOf(sh storageTx, k Key, lineage Lineage) (r *Record, from []byte, err error) {
+func (s *Store) recordOf(sh storageTx, k Key, lineage Lineage) (r *Record, initialValuesGroup []byte, err error) {
 	own := k.groupName()
 	r, err = s.decoded.load(sh, own)
-	if err != nil || r != nil && r.isActive(s.now(), s.opts.Keep) {
+	if err != nil || r != nil && r.isActive(s.now(), s.opts.SessionRetention) {
 		return r, own, err
 	}
 	r, parent, err := s.newRecord(sh, k, lineage)
@@ -172,26 +172,26 @@ func (s *Store) recordOf(sh storageTx, k Key, lineage Lineage) (r *Record, from 
 		for _, l := range parent.Labels {
 			r.addLabel(l.Label, "inherited", s.now())
 		}
-		from = parent.groupName()
+		initialValuesGroup = parent.groupName()
 	}
-	if all, err := s.decoded.load(sh, s.sharedKey(k).groupName()); err != nil {
+	if all, err := s.decoded.load(sh, s.sharedRecordKey(k).groupName()); err != nil {
 		return nil, nil, err
 	} else if all != nil && !k.IsDefault() {
 		for _, l := range all.Labels { // labels of sessions that were removed to save space: this session may continue one of them
-			if s.now()-l.At <= int64(s.opts.Keep/time.Second) {
-				r.addLabel(l.Label, l.By, s.now())
+			if s.now()-l.At <= int64(s.opts.SessionRetention/time.Second) {
+				r.addLabel(l.Label, l.EffectOrActionType, s.now())
 			}
 		}
 	}
 	sortLabels(r)
-	return r, from, nil
+	return r, initialValuesGroup, nil
 }
 
 // sharedRecord returns the record that the sessions of a user share, and the groups of its files and
 // values. If there is none yet, these are the groups of the sessions themselves, where earlier
 // versions stored files and values.
 func (s *Store) sharedRecord(sh storageTx, k Key) (r *Record, from [][]byte, err error) {
-	k = s.sharedKey(k)
+	k = s.sharedRecordKey(k)
 	r, err = s.decoded.load(sh, k.groupName())
 	if err != nil || r != nil {
 		return r, [][]byte{k.groupName()}, err
@@ -201,13 +201,13 @@ func (s *Store) sharedRecord(sh storageTx, k Key) (r *Record, from [][]byte, err
 		return r, nil, nil
 	}
 	err = eachRecord(sh, func(group []byte, o *Record) error {
-		if o.User == k.User && o.isActive(s.now(), s.opts.Keep) {
+		if o.User == k.User && o.isActive(s.now(), s.opts.SessionRetention) {
 			r.addRemotes(o.Remotes)
-			if o.OriginWasChanged {
-				r.OriginChangedAt = max(r.OriginChangedAt, o.LastActionAt)
+			if o.GitOriginWasChanged {
+				r.GitOriginChangedAt = max(r.GitOriginChangedAt, o.LastActionAt)
 			}
-			if o.FilesWereFull {
-				r.FilesFullAt = max(r.FilesFullAt, o.LastActionAt)
+			if o.WasFileLimitReached {
+				r.FileLimitReachedAt = max(r.FileLimitReachedAt, o.LastActionAt)
 			}
 			from = append(from, slices.Clone(group))
 		}
@@ -259,9 +259,9 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 		}
 		if alias != "" {
 			err = eachRecord(sh, func(group []byte, o *Record) error {
-				if o.ID == alias && o.User == k.User && !o.IsShared() && o.isActive(s.now(), s.opts.Keep) {
+				if o.ID == alias && o.User == k.User && !o.IsShared() && o.isActive(s.now(), s.opts.SessionRetention) {
 					for _, l := range o.Labels {
-						out.record.addLabel(l.Label, l.By, l.At)
+						out.record.addLabel(l.Label, l.EffectOrActionType, l.At)
 					}
 					if !slices.Equal(group, own) {
 						from = append(from, slices.Clone(group))
@@ -271,7 +271,7 @@ func (s *Store) load(ctx context.Context, k Key, lineage Lineage, alias string) 
 			})
 			sortLabels(&out.record)
 		}
-		out.groups, out.valueSums = from, groupValueSums(sh, from)
+		out.storageGroupNames, out.valueSums = from, groupValueSums(sh, from)
 		return err
 	}, s.prefetchKeys(k, lineage.Parent)...)
 	out.loadedAt, out.err = s.now(), err
@@ -285,8 +285,8 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *Delta) error {
 	if d.MayMoveFiles {
 		loaded.identifyFiles()
 	}
-	if d.OriginChanged || loaded.originMayHaveChanged() {
-		d.Owners = nil
+	if d.GitOriginMayHaveChanged || loaded.gitOriginMayHaveChanged() {
+		d.RepositoryOwners = nil
 	}
 	if !loaded.IsNew(d) {
 		if s.tally.add(loaded.key, d.Sent, s.now()) {
@@ -351,10 +351,10 @@ func (s *Store) writeShared(sh storageTx, k Key, d *Delta) error {
 			return err
 		}
 	}
-	changed := r.LastActionAt == 0 || now-r.LastActionAt >= int64(s.opts.Keep/time.Second)/8
+	changed := r.LastActionAt == 0 || now-r.LastActionAt >= int64(s.opts.SessionRetention/time.Second)/8
 	changed = r.addRemotes(d.Remotes) || changed
-	if d.OriginChanged {
-		r.OriginChangedAt, changed = now, true
+	if d.GitOriginMayHaveChanged {
+		r.GitOriginChangedAt, changed = now, true
 	}
 	files, err := s.addFiles(sh, group, r, d)
 	if err != nil {
@@ -376,7 +376,7 @@ func (s *Store) writeRecord(sh storageTx, group []byte, r *Record, d *Delta) err
 	if err != nil {
 		return err
 	}
-	if !changed && !values && now-r.LastActionAt < int64(s.opts.Keep/time.Second)/8 {
+	if !changed && !values && now-r.LastActionAt < int64(s.opts.SessionRetention/time.Second)/8 {
 		return nil
 	}
 	r.LastActionAt = max(r.LastActionAt, now)
@@ -413,30 +413,30 @@ func (s *Store) copyToShared(sh storageTx, from [][]byte, to []byte, r *Record) 
 	if err != nil {
 		return err
 	}
-	values = slices.DeleteFunc(values, func(v Value) bool { return v.PrivateWord })
+	values = slices.DeleteFunc(values, func(v HashedSensitiveValue) bool { return v.IsPrivateWord })
 	if _, err := s.addValues(sh, to, values); err != nil {
 		return err
 	}
-	all, err := copyFiles(sh, from, to, s.opts.MaxFiles, s.now())
+	all, err := copyFileRecordsToGroup(sh, from, to, s.opts.MaxFiles, s.now())
 	if !all {
-		r.FilesFullAt = s.now()
+		r.FileLimitReachedAt = s.now()
 	}
 	return err
 }
 
-// Learn returns what an action adds to its session if it runs, including the credentials in the files
-// that it reads: see [Learn].
-func (s *Store) Learn(c *analysis.Case, events []string, counts bool) Delta {
-	d := Learn(c, events, counts)
+// DeltaOfAction returns what an action adds to its session if it runs, including the credentials in the files
+// that it reads: see [DeltaOfAction].
+func (s *Store) DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActions bool) Delta {
+	d := DeltaOfAction(c, eventTypes, policyCountsActions)
 	if slices.ContainsFunc(d.Labels, func(l SessionLabel) bool { return l.Label == effect.LabelSecret }) {
-		d.Values = newHasher(s.opts.Key).readValues(c)
+		d.Values = newHasher(s.opts.CredentialHashKey).credentialsInReadFiles(c)
 	}
 	return d
 }
 
 // MarkSentValues adds to a case the effect of sending a value that its session has read: certain for a whole
 // value, possible for a part or a short value.
-func (s *Store) MarkSentValues(ctx context.Context, loaded *Session, c *analysis.Case) error {
+func (s *Store) MarkSentValues(ctx context.Context, loaded *Session, c *analysis.ActionCase) error {
 	if loaded.err != nil || loaded.valueSums == "" {
 		return loaded.err
 	}
@@ -444,12 +444,12 @@ func (s *Store) MarkSentValues(ctx context.Context, loaded *Session, c *analysis
 	if err != nil {
 		return err
 	}
-	f := m.sentPartOf(s.opts.Key, c)
+	f := m.sentPartOf(s.opts.CredentialHashKey, c)
 	if f == sendsNone && loaded.pushesSecretFile(c) {
 		f = sendsPart
 	}
 	if f != sendsNone {
-		c.AddSessionCredential(f == sendsPart)
+		c.AddSessionCredentialSend(f == sendsPart)
 	}
 	return nil
 }
@@ -466,10 +466,10 @@ func (s *Store) evictSessions(sh storageTx, but Key) error {
 			return nil
 		}
 		switch n++; {
-		case !r.isActive(s.now(), s.opts.Keep):
+		case !r.isActive(s.now(), s.opts.SessionRetention):
 			ended = append(ended, slices.Clone(group))
 			if s.opts.IsolateSessions {
-				ended = append(ended, s.sharedKey(r.Key).groupName())
+				ended = append(ended, s.sharedRecordKey(r.Key).groupName())
 			}
 		case r.Key != but && !r.IsDefault() && (oldest == nil || r.LastActionAt < oldest.LastActionAt):
 			oldest = r
@@ -501,7 +501,7 @@ func (s *Store) addToShared(sh storageTx, old *Record) error {
 	}
 	for _, l := range old.Labels {
 		r.Labels = slices.DeleteFunc(r.Labels, func(have SessionLabel) bool { return have.Label == l.Label })
-		r.addLabel(l.Label, l.By, s.now())
+		r.addLabel(l.Label, l.EffectOrActionType, s.now())
 	}
 	sortLabels(r)
 	r.LastActionAt = max(r.LastActionAt, s.now())
@@ -513,7 +513,7 @@ func (s *Store) List(ctx context.Context) (out []Record, err error) {
 	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		out = nil
 		return eachRecord(sh, func(_ []byte, r *Record) error {
-			if !r.IsShared() && r.isActive(s.now(), s.opts.Keep) {
+			if !r.IsShared() && r.isActive(s.now(), s.opts.SessionRetention) {
 				out = append(out, *r)
 			}
 			return nil
@@ -541,7 +541,7 @@ func (s *Store) SharedRecords(ctx context.Context) (out []Record, err error) {
 func (s *Store) Files(ctx context.Context, k Key) (out []effect.File, err error) {
 	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		one := &Session{}
-		err := one.loadFiles(sh, s.sharedKey(k).groupName())
+		err := one.loadFiles(sh, s.sharedRecordKey(k).groupName())
 		out = one.labelledFiles()
 		return err
 	})
@@ -553,7 +553,7 @@ func (s *Store) Clear(ctx context.Context, choose func(*Record) bool) (cleared i
 	err = s.storage.runWriting(ctx, func(sh storageTx) error {
 		cleared = 0
 		var drop [][]byte
-		err := sh.Groups(recordKey, func(group, data []byte) error {
+		err := sh.EachGroupWithValueOfKey(recordKey, func(group, data []byte) error {
 			r, err := decodeRecord(data)
 			switch {
 			case choose == nil:

@@ -7,8 +7,8 @@ import (
 
 // Bounds of the counts that are not written yet.
 const (
-	maxTalliedActions = 256 // actions that sent something
-	tallyInterval     = 10  // seconds since the first action counted
+	maxTalliedActions         = 256 // actions that sent something
+	sentDataTallyFlushSeconds = 10  // seconds since the first action counted
 )
 
 // A sentTally counts data sent to known hosts until the counts are written. Goroutines share it.
@@ -40,7 +40,7 @@ func (t *sentTally) add(k Key, sent []SentData, now int64) (due bool) {
 		}
 	}
 	t.sent[k] = list
-	return t.actionCount >= maxTalliedActions || now-t.firstCountedAt >= tallyInterval
+	return t.actionCount >= maxTalliedActions || now-t.firstCountedAt >= sentDataTallyFlushSeconds
 }
 
 // removeCounts removes and returns the counts of a session, for writing.

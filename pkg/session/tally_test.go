@@ -33,7 +33,7 @@ func TestSentIsCounted(t *testing.T) {
 		}
 		for round, then := range []func(){
 			func() { send("new.example") },
-			func() { w.now = w.now.Add(tallyInterval * time.Second); send("a.example") },
+			func() { w.now = w.now.Add(sentDataTallyFlushSeconds * time.Second); send("a.example") },
 			func() {
 				for range maxTalliedActions {
 					send("a.example")

@@ -14,31 +14,31 @@ import (
 
 // A Value is a credential that a session has read, as hashes with a key of this installation; the
 // credential itself is not stored.
-type Value struct {
-	Length       int // bytes
-	Hash         []byte
-	Tag          uint32   // tag of its first pieceSize bytes
-	PieceHashes  []byte   // tag and hash of each run of pieceSize bytes
-	ServiceWords []string // words of its name that the host name of its service may contain
-	PrivateWord  bool     // not a credential, but a word of a private file that is unlikely to occur in other texts
+type HashedSensitiveValue struct {
+	Length               int // bytes
+	Hash                 []byte
+	FirstPieceShortHash  uint32   // tag of its first valuePieceBytes bytes
+	PieceHashes          []byte   // tag and hash of each run of valuePieceBytes bytes
+	ServiceHostNameWords []string // words of its name that the host name of its service may contain
+	IsPrivateWord        bool     // not a credential, but a word of a private file that is unlikely to occur in other texts
 }
 
 // Bounds of values.
 const (
-	minValueBytes       = 8   // bytes; shorter values occur by chance
-	minUniqueValueBytes = 16  // bytes from which a value cannot occur by chance
-	maxValueBytes       = 512 // bytes of a value that are split into pieces
-	pieceSize           = 8   // bytes
-	tagSize             = 3
-	tagBits             = 20 // bits of a tag, a cheap hash that reveals little: most pieces of other texts have a different one
-	sumSize             = 16
-	pieceHashSize       = 8
-	storedPieceSize     = tagSize + pieceHashSize // bytes stored per piece
-	maxValues           = 1024                    // per user, and per session
-	maxFoundValues      = 64                      // per file or result
-	maxPrivateBytes     = 1 << 16                 // bytes of a private text that are read
-	maxHashedPieces     = 1 << 17                 // pieces whose hash is compared per action, after their tags matched
-	minEntropy          = 3.0                     // entropy of a random-looking text, in bits per byte
+	minValueBytes        = 8   // bytes; shorter values occur by chance
+	minUniqueValueBytes  = 16  // bytes from which a value cannot occur by chance
+	maxValueBytes        = 512 // bytes of a value that are split into pieces
+	valuePieceBytes      = 8   // bytes
+	storedShortHashBytes = 3
+	shortHashBits        = 20 // bits of a tag, a cheap hash that reveals little: most pieces of other texts have a different one
+	valueHashBytes       = 16
+	pieceHashSize        = 8
+	storedPieceSize      = storedShortHashBytes + pieceHashSize // bytes stored per piece
+	maxValues            = 1024                                 // per user, and per session
+	maxFoundValues       = 64                                   // per file or result
+	maxPrivateTextBytes  = 1 << 16                              // bytes of a private text that are read
+	maxHashedPieces      = 1 << 17                              // pieces whose hash is compared per action, after their tags matched
+	minEntropy           = 3.0                                  // entropy of a random-looking text, in bits per byte
 )
 
 // privateWordPattern matches what may be a number, an address or a name in a private file.
@@ -46,10 +46,10 @@ var privateWordPattern = prefilter.Lazy(`[A-Za-z0-9@._:/%+-]{8,}`)
 
 // privateValues returns the words of a private text that are rare in other texts: those with a digit and
 // another character, and e-mail addresses.
-func (h *hasher) privateValues(text string) (out []Value) {
-	for _, word := range privateWordPattern().FindAllString(text[:min(len(text), maxPrivateBytes)], maxFoundValues) {
+func (h *hasher) privateValues(text string) (out []HashedSensitiveValue) {
+	for _, word := range privateWordPattern().FindAllString(text[:min(len(text), maxPrivateTextBytes)], maxFoundValues) {
 		if word = strings.Trim(word, ".:/-"); len(word) >= minValueBytes && (characterKinds(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {
-			out = append(out, Value{Length: len(word), Hash: slices.Clone(h.hash(word)[:sumSize]), Tag: h.pieceTag(pieceAt(word, 0)), PrivateWord: true})
+			out = append(out, HashedSensitiveValue{Length: len(word), Hash: slices.Clone(h.hash(word)[:valueHashBytes]), FirstPieceShortHash: h.valuePieceShortHash(littleEndianUint64At(word, 0)), IsPrivateWord: true})
 		}
 	}
 	return out
@@ -71,25 +71,25 @@ var assignmentPattern = prefilter.Lazy(`(?m)^\s*(?:export\s+)?["']?([A-Za-z_][A-
 // credentialValues returns the stored form of the credentials in a text. all means that the text is a credential
 // store, in which random-looking words count. from is the host that sent the text, where its
 // credentials are valid; "" if unknown.
-func (h *hasher) credentialValues(text string, all bool, from string) (out []Value) {
+func (h *hasher) credentialValues(text string, isCredentialStore bool, senderHost string) (out []HashedSensitiveValue) {
 	var seen []string
-	signIn := passwordHosts(text)
+	signIn := hostByURLPassword(text)
 	add := func(value, name string) {
 		value = strings.Trim(value, " \t\r\n\"'")
 		if len(value) >= minValueBytes && len(out) < maxFoundValues && !slices.Contains(seen, value) && !isTestPassword(value) {
 			seen = append(seen, value)
 			v := h.storedValue(value, name)
-			for _, host := range [...]string{from, signIn[value]} {
+			for _, host := range [...]string{senderHost, signIn[value]} {
 				if host != "" {
-					v.ServiceWords = append(v.ServiceWords, host)
+					v.ServiceHostNameWords = append(v.ServiceHostNameWords, host)
 				}
 			}
 			out = append(out, v)
 		}
 	}
-	found := redact.Find(text)
+	found := redact.FindDecodedCredentials(text)
 	for _, m := range assignmentPattern().FindAllStringSubmatch(text, 4*maxFoundValues) {
-		if slices.Contains(found, m[2]) || redact.IsSecretName(m[1]) && !strings.Contains(m[2], "://") && looksRandom(m[2]) || all && len(m[2]) >= minUniqueValueBytes && looksRandom(m[2]) {
+		if slices.Contains(found, m[2]) || redact.IsSecretName(m[1]) && !strings.Contains(m[2], "://") && looksRandom(m[2]) || isCredentialStore && len(m[2]) >= minUniqueValueBytes && looksRandom(m[2]) {
 			add(m[2], m[1])
 		}
 	}
@@ -100,7 +100,7 @@ func (h *hasher) credentialValues(text string, all bool, from string) (out []Val
 			}
 		}
 	}
-	if !all {
+	if !isCredentialStore {
 		return out
 	}
 	for _, word := range namelessCredentialPattern().FindAllString(text, 4*maxFoundValues) {
@@ -143,15 +143,15 @@ func looksRandom(s string) bool {
 	return characterKinds(s) > 1 && bits >= min(minEntropy, math.Log2(float64(len(s)))-0.5)
 }
 
-// readValues returns the values in the credential files that a case reads.
-func (h *hasher) readValues(c *analysis.Case) (out []Value) {
-	place := c.Place()
+// credentialsInReadFiles returns the values in the credential files that a case reads.
+func (h *hasher) credentialsInReadFiles(c *analysis.ActionCase) (out []HashedSensitiveValue) {
+	place := c.ExecutionContext()
 	if place.ReadScript == nil {
 		return nil
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Kind != effect.ReadFile || e.Pattern || e.Certainty == effect.Possible || !effect.SecretPath(e.Path, false) || len(out) >= maxFoundValues {
+		if e.Kind != effect.ReadFile || e.PathIsPattern || e.Certainty == effect.Possible || !effect.IsSecretPath(e.Path, false) || len(out) >= maxFoundValues {
 			continue
 		}
 		if text, err := place.ReadScript(e.Path); err == nil {

@@ -28,7 +28,7 @@ var (
 // reads returns an analyzer in whose place the given files lie.
 func reads(files map[string]string) *analysis.Analyzer {
 	an := *analyzer
-	an.Place.ReadScript = func(path string) ([]byte, error) {
+	an.DefaultExecutionContext.ReadScript = func(path string) ([]byte, error) {
 		if text, ok := files[path]; ok {
 			return []byte(text), nil
 		}
@@ -92,19 +92,19 @@ func TestValueFlow(t *testing.T) {
 		stores(t, func(t *testing.T, _ *world, s *Store) {
 			an := reads(map[string]string{"/work/app/.env": env, "/work/app/notes.txt": "a\n" + secretKey + "\n", "/work/app/other.txt": "a\n"})
 			memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-			d := s.Learn(an.CaseWithMemory(parse(t, "cat .env"), memory), nil, false)
+			d := s.DeltaOfAction(an.CaseWithSessionState(parse(t, "cat .env"), memory), nil, false)
 			if err := s.Add(t.Context(), memory, &d); err != nil {
 				t.Fatal(err)
 			}
 			memory = s.Load(t.Context(), Key{}, Lineage{}, "")
-			c := an.CaseWithMemory(parse(t, raw), memory)
+			c := an.CaseWithSessionState(parse(t, raw), memory)
 			if err := s.MarkSentValues(t.Context(), memory, c); err != nil {
 				t.Fatal(err)
 			}
 			got := ""
 			for _, e := range c.Effects {
 				switch {
-				case e.Cause != effect.CauseSessionValue:
+				case e.Cause != effect.CauseValueReadInSession:
 				case e.Certainty == effect.Possible:
 					got = "part"
 				default:
@@ -143,7 +143,7 @@ func TestValuesAreHashed(t *testing.T) {
 	}
 	values := 0
 	err = s.storage.runReadOnly(t.Context(), func(sh storageTx) error {
-		list, err := loadValues(sh, [][]byte{s.sharedKey(Key{}).groupName()})
+		list, err := loadValues(sh, [][]byte{s.sharedRecordKey(Key{}).groupName()})
 		values = len(list)
 		return err
 	})
@@ -173,7 +173,7 @@ func TestValuesAreBounded(t *testing.T) {
 		}
 	}
 	err := s.storage.runReadOnly(t.Context(), func(sh storageTx) error {
-		list, err := loadValues(sh, [][]byte{s.sharedKey(Key{}).groupName()})
+		list, err := loadValues(sh, [][]byte{s.sharedRecordKey(Key{}).groupName()})
 		if len(list) != maxValues {
 			t.Errorf("%d values of one user", len(list))
 		}
@@ -191,7 +191,7 @@ func TestValuesAreBounded(t *testing.T) {
 	}
 	act(t, s, Key{}, "cat .env")
 	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
-	c := analyzer.CaseWithMemory(parse(t, "curl https://example.com/"), memory)
+	c := analyzer.CaseWithSessionState(parse(t, "curl https://example.com/"), memory)
 	if err := s.MarkSentValues(t.Context(), memory, c); err == nil {
 		t.Error("a damaged value counts as none")
 	}

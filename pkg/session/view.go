@@ -21,15 +21,15 @@ type Session struct {
 	labels       []effect.Label // labels of record; nil until Labels is called
 	ownLabels    []SessionLabel // labels of record, without those copied from the session that the agent names
 	fileSet
-	groups    [][]byte // storage groups that hold the session's files and values
-	err       error
-	valueSums string // the sums of the values of groups; "" if there are none
+	storageGroupNames [][]byte // storage groups that hold the session's files and values
+	err               error
+	valueSums         string // the sums of the values of groups; "" if there are none
 
-	fileChecker       FileChecker                // nil to check no files
-	originResults     map[string]byte            // labels that Origin returned, as bits, by path
-	usedImportedPaths bool                       // ImportedPaths was called
-	createdResults    map[string]bool            // results of HasCreated, by path
-	identified        map[string]effect.Identity // files whose identity was unknown when the session was loaded
+	fileChecker                  FileChecker                    // nil to check no files
+	originLabelBitsByPath        map[string]byte                // labels that Origin returned, as bits, by path
+	usedDownloadedOrDecodedPaths bool                           // DownloadedOrDecodedPaths was called
+	createdResults               map[string]bool                // results of HasCreated, by path
+	identified                   map[string]effect.FileIdentity // files whose identity was unknown when the session was loaded
 }
 
 // Labels returns the labels of the session.
@@ -56,7 +56,7 @@ func (s *Session) Since(at int64) time.Duration {
 // labelled as a whole is also listed, with a final slash.
 func (s *Session) LabelledFiles() map[string][]effect.Label {
 	told := map[string][]effect.Label{}
-	for path, b := range s.originResults {
+	for path, b := range s.originLabelBitsByPath {
 		if b != 0 {
 			told[path] = labelsOf(b)
 			if s.files[path].wholeTree {
@@ -84,14 +84,14 @@ const maxIdentityChecks = 16
 
 // A FileChecker checks files, as [analysis.Identifier] does.
 type FileChecker interface {
-	AllChangedBetween(path string, from, to time.Time) bool // the last change of each file at or below path is between from and to
-	Identify(path string) (id effect.Identity, ok bool)
+	AllFilesChangedBetween(path string, from, to time.Time) bool // the last change of each file at or below path is between from and to
+	Identify(path string) (id effect.FileIdentity, ok bool)
 	PossiblyPresent(paths []string) []string // returns paths without those known not to exist
 }
 
-// Identify recognises renamed or copied files by their identity. It reads the disk only if the result
+// EnableFileIdentification recognises renamed or copied files by their identity. It reads the disk only if the result
 // may depend on it.
-func (s *Session) Identify(disk FileChecker) {
+func (s *Session) EnableFileIdentification(disk FileChecker) {
 	if s.err == nil {
 		s.fileChecker = disk
 	}
@@ -112,7 +112,7 @@ func (s *Session) identifyFiles() {
 		}
 		if id, ok := s.fileChecker.Identify(path); ok {
 			if s.identified == nil {
-				s.identified, s.files = map[string]effect.Identity{}, maps.Clone(s.files) // other sessions may share the map
+				s.identified, s.files = map[string]effect.FileIdentity{}, maps.Clone(s.files) // other sessions may share the map
 			}
 			e := s.files[path]
 			e.identity = id
@@ -121,21 +121,21 @@ func (s *Session) identifyFiles() {
 	}
 }
 
-// Origin returns the labels of a file.
-func (s *Session) Origin(path string) []effect.Label {
-	b, asked := s.originResults[path]
+// FileOriginLabels returns the labels of a file.
+func (s *Session) FileOriginLabels(path string) []effect.Label {
+	b, asked := s.originLabelBitsByPath[path]
 	if !asked {
 		b = s.lookUpOrigin(path)
-		if s.originResults == nil {
-			s.originResults = map[string]byte{}
+		if s.originLabelBitsByPath == nil {
+			s.originLabelBitsByPath = map[string]byte{}
 		}
-		s.originResults[path] = b
+		s.originLabelBitsByPath[path] = b
 	}
 	return labelsOf(b)
 }
 
 func (s *Session) lookUpOrigin(path string) byte {
-	b, found := s.lookUp(storedPath(path))
+	b, found := s.lookUpFileLabels(fileKeyWithoutPrefix(path))
 	if !found && s.fileChecker != nil && len(s.files) > 0 {
 		if id, ok := s.fileChecker.Identify(path); ok {
 			s.identifyFiles()
@@ -143,7 +143,7 @@ func (s *Session) lookUpOrigin(path string) byte {
 			found = b != 0
 		}
 	}
-	if !found && s.isRetained(s.sharedRecord.FilesFullAt) {
+	if !found && s.isRetained(s.sharedRecord.FileLimitReachedAt) {
 		b = labelBits([]effect.Label{effect.LabelNetwork})
 	}
 	return b
@@ -151,29 +151,29 @@ func (s *Session) lookUpOrigin(path string) byte {
 
 // isRetained reports whether a time of the shared record is set and has not expired.
 func (s *Session) isRetained(at int64) bool {
-	return at != 0 && s.loadedAt-at <= int64(s.opts.Keep/time.Second)
+	return at != 0 && s.loadedAt-at <= int64(s.opts.SessionRetention/time.Second)
 }
 
-// originMayHaveChanged reports whether the remote of the workspace may have changed, in this session or
+// gitOriginMayHaveChanged reports whether the remote of the workspace may have changed, in this session or
 // shortly before.
-func (s *Session) originMayHaveChanged() bool {
-	return s.sharedRecord.OriginChangedAt != 0 && s.record.BeganAt-s.sharedRecord.OriginChangedAt <= int64(s.opts.Keep/time.Second)
+func (s *Session) gitOriginMayHaveChanged() bool {
+	return s.sharedRecord.GitOriginChangedAt != 0 && s.record.BeganAt-s.sharedRecord.GitOriginChangedAt <= int64(s.opts.SessionRetention/time.Second)
 }
 
-// ImportedPaths returns the paths of downloaded, decoded or cloned files, sorted.
-func (s *Session) ImportedPaths() *effect.PathList {
-	s.usedImportedPaths = true
+// DownloadedOrDecodedPaths returns the paths of downloaded, decoded or cloned files, sorted.
+func (s *Session) DownloadedOrDecodedPaths() *effect.PathList {
+	s.usedDownloadedOrDecodedPaths = true
 	return s.downloaded
 }
 
-// SameAnswers reports whether another state of the session gives the same results as those that
-// Origin, ImportedPaths and HasCreated have returned for this state.
-func (s *Session) SameAnswers(other *Session) bool {
-	if s.usedImportedPaths && s.downloaded != other.ImportedPaths() && !slices.Equal(s.downloaded.All(), other.downloaded.All()) {
+// HasSameFileLabelsAndCreations reports whether another state of the session gives the same results as those that
+// Origin, DownloadedOrDecodedPaths and HasCreated have returned for this state.
+func (s *Session) HasSameFileLabelsAndCreations(other *Session) bool {
+	if s.usedDownloadedOrDecodedPaths && s.downloaded != other.DownloadedOrDecodedPaths() && !slices.Equal(s.downloaded.All(), other.downloaded.All()) {
 		return false
 	}
-	for path, b := range s.originResults {
-		if other.Origin(path); other.originResults[path] != b {
+	for path, b := range s.originLabelBitsByPath {
+		if other.FileOriginLabels(path); other.originLabelBitsByPath[path] != b {
 			return false
 		}
 	}
@@ -190,7 +190,7 @@ func (s *Session) IsNew(d *Delta) bool { return s.isNewForSession(d) || s.isNewF
 
 // isNewForSession reports whether a delta contains anything new for the session's own record.
 func (s *Session) isNewForSession(d *Delta) bool {
-	if d.CountsActions || d.Denial != nil || d.PendingPrompt != nil || d.UserPrompt != nil || d.UntrustedText || d.Instruction != nil || len(d.ResolvedPrompts) > 0 || len(d.Events)+len(d.privateValues()) > 0 {
+	if d.PolicyCountsActions || d.Denial != nil || d.PendingPrompt != nil || d.UserPrompt != nil || d.HasNewUntrustedText || d.Instruction != nil || len(d.ResolvedPrompts) > 0 || len(d.EventTypes)+len(d.privateValues()) > 0 {
 		return true
 	}
 	for _, sent := range d.Sent {
@@ -203,18 +203,18 @@ func (s *Session) isNewForSession(d *Delta) bool {
 			return true
 		}
 	}
-	if len(d.Owners) > 0 && !slices.Equal(d.Owners, s.record.Owners) || slices.ContainsFunc(d.CreatedPaths, func(path string) bool { return s.record.needsCreatedEntry(path, s.loadedAt) }) {
+	if len(d.RepositoryOwners) > 0 && !slices.Equal(d.RepositoryOwners, s.record.RepositoryOwners) || slices.ContainsFunc(d.CreatedPaths, func(path string) bool { return s.record.needsCreatedEntry(path, s.loadedAt) }) {
 		return true
 	}
-	return s.record.LastActionAt != 0 && s.loadedAt-s.record.LastActionAt >= int64(s.opts.Keep/time.Second)/8
+	return s.record.LastActionAt != 0 && s.loadedAt-s.record.LastActionAt >= int64(s.opts.SessionRetention/time.Second)/8
 }
 
 // isNewForShared reports whether a delta contains anything new for the shared record of the user.
 func (s *Session) isNewForShared(d *Delta) bool {
-	if d.identified = s.identified; len(d.identified)+len(d.credentials()) > 0 {
+	if d.newFileIdentityByPath = s.identified; len(d.newFileIdentityByPath)+len(d.credentials()) > 0 {
 		return true
 	}
-	if d.OriginChanged && !s.originMayHaveChanged() || slices.ContainsFunc(d.Remotes, func(r Remote) bool { return !slices.Contains(s.sharedRecord.Remotes, r) }) {
+	if d.GitOriginMayHaveChanged && !s.gitOriginMayHaveChanged() || slices.ContainsFunc(d.Remotes, func(r Remote) bool { return !slices.Contains(s.sharedRecord.Remotes, r) }) {
 		return true
 	}
 	return len(s.changedEntries(d, s.loadedAt)) > 0
@@ -223,7 +223,7 @@ func (s *Session) isNewForShared(d *Delta) bool {
 // applyDelta adds a delta to the record of a session and reports whether it changed.
 func (r *Record) applyDelta(d *Delta, now int64, opts *Options) (changed bool) {
 	for _, l := range d.Labels {
-		changed = r.addLabel(l.Label, shortenText(l.By), now) || changed
+		changed = r.addLabel(l.Label, shortenText(l.EffectOrActionType), now) || changed
 	}
 	sortLabels(r)
 	for _, sent := range d.Sent {
@@ -240,22 +240,22 @@ func (r *Record) applyDelta(d *Delta, now int64, opts *Options) (changed bool) {
 		r.Sent[i].Bytes += sent.Bytes
 		r.Sent[i].At = now
 	}
-	if len(d.Owners) > 0 && !slices.Equal(d.Owners, r.Owners) {
-		r.Owners, changed = d.Owners, true
+	if len(d.RepositoryOwners) > 0 && !slices.Equal(d.RepositoryOwners, r.RepositoryOwners) {
+		r.RepositoryOwners, changed = d.RepositoryOwners, true
 	}
 	for _, path := range d.CreatedPaths {
 		changed = r.recordCreated(path, now) || changed
 	}
-	if d.CountsActions {
+	if d.PolicyCountsActions {
 		r.ActionCount++
 		changed = true
 	}
-	for _, kind := range d.Events {
+	for _, kind := range d.EventTypes {
 		if r.Events == nil {
-			r.Events = map[string]Event{}
+			r.Events = map[string]LastEffectOccurrence{}
 		}
 		if _, known := r.Events[kind]; known || len(r.Events) < maxEvents {
-			r.Events[kind] = Event{At: now, ActionCount: r.ActionCount}
+			r.Events[kind] = LastEffectOccurrence{At: now, ActionCount: r.ActionCount}
 			changed = true
 		}
 	}
@@ -263,8 +263,8 @@ func (r *Record) applyDelta(d *Delta, now int64, opts *Options) (changed bool) {
 	if d.Instruction != nil {
 		changed = r.addInstruction(*d.Instruction) || changed
 	}
-	if d.UntrustedText {
-		r.UntrustedTexts++
+	if d.HasNewUntrustedText {
+		r.UntrustedTextCount++
 		changed = true
 	}
 	if d.Denial != nil {

@@ -339,10 +339,10 @@ func TestAgree(t *testing.T) {
 	for _, c := range agreements {
 		var got []string
 		for _, e := range Analyze(c.text, here()).Effects {
-			switch e.RuleKind() {
+			switch e.KindForPolicies() {
 			case effect.Execute:
 				got = append(got, strings.Join(append([]string{e.Program}, e.Args...), " "))
-			case effect.Dynamic:
+			case effect.UnknownEffect:
 				got = append(got, "unknown")
 			}
 		}

@@ -9,21 +9,21 @@ import (
 func (s *state) walkChildProcess(program string, argv []abstract.Value, walk func()) {
 	s.walkSubshell(func() {
 		s.childShellDepth++
-		s.dialect = shellDialect{zsh: program == "zsh", isKnown: true, mayBePOSIX: program != "zsh" && program != "bash", fish: program == "fish"}
+		s.dialect = shellDialect{isReadAsZsh: program == "zsh", isKnown: true, mayBePOSIX: program != "zsh" && program != "bash", fish: program == "fish"}
 		s.dialect.zshOptionsChanged = program == "zsh" && changesZshParsing(argv)
 		seen := &variableTable{byName: map[string]variable{}, hasUnknownAssignment: s.vars.hasUnknownAssignment}
 		for name, v := range s.vars.byName {
 			if !v.isExported && name[0] != 0 && len(v.contents) > 0 && !(len(v.contents) == 1 && v.contents[0].isUnset) { // the child sees the inherited value or, if the variable is exported after all, this value
-				v.contents = []variableContent{{val: abstract.Variable(name, v.anyValue("").Taint), mayBeUnset: true}}
+				v.contents = []variableContent{{val: abstract.UnsetVariableValue(name, v.valueCoveringPossibleContents("").Taint), mayBeUnset: true}}
 			}
 			seen.set(name, v)
 		}
 		s.vars, s.frames, s.traps = seen, nil, nil
-		for name, d := range s.funcs {
-			s.setFunction(name, functionCandidates{functions: d.functions, mayNotBeFunction: true})
+		for name, d := range s.possibleFunctionsByName {
+			s.setFunction(name, possibleFunctions{functions: d.functions, mayAlsoBeNonFunction: true})
 		}
 		s.setVariableContent("IFS", variableContent{val: abstract.Lit(defaultIFS)}) // no shell imports IFS from its environment
-		s.setVariableContent(zeroName, variableContent{val: abstract.Variable("0", 0)})
+		s.setVariableContent(zeroName, variableContent{val: abstract.UnsetVariableValue("0", 0)})
 		s.setPositional(nil)
 		walk()
 	})

@@ -35,7 +35,7 @@ func (s *state) walkArithmetic(x syntax.ArithmExpr) abstract.Value {
 				s.recordPossibleLineExit()
 			}
 		}
-		return !s.gaveUp
+		return !s.isAnalysisAborted
 	})
 	return abstract.UnknownNumber("$((…))")
 }
@@ -47,7 +47,7 @@ func (s *state) walkArithmeticOperand(w *syntax.Word) {
 			if !c.isInherited && !c.isUnset && !isDecimal(c.val) && !c.val.IsNumber() {
 				s.walkSubscripts(c.val, true)
 				s.recordPossibleLineExit()
-				s.forgetIfAssigns(c.val)
+				s.forgetVariablesIfArithmeticAssigns(c.val)
 			}
 		}
 		return
@@ -56,13 +56,13 @@ func (s *state) walkArithmeticOperand(w *syntax.Word) {
 	s.walkSubscripts(v, true)
 	if !isDecimal(v) && !v.IsNumber() {
 		s.recordPossibleLineExit()
-		s.forgetIfAssigns(v)
+		s.forgetVariablesIfArithmeticAssigns(v)
 	}
 }
 
-// forgetIfAssigns forgets all variables if a value that is evaluated as arithmetic may assign to a variable.
-func (s *state) forgetIfAssigns(v abstract.Value) {
-	if v.Known() && !syntax.ValidName(v.Text) && v.Text != "" || !v.Known() && v.Origin&^(abstract.FromVariable|abstract.FromArithmetic) != 0 {
+// forgetVariablesIfArithmeticAssigns forgets all variables if a value that is evaluated as arithmetic may assign to a variable.
+func (s *state) forgetVariablesIfArithmeticAssigns(v abstract.Value) {
+	if v.IsLiteral() && !syntax.ValidName(v.Text) && v.Text != "" || !v.IsLiteral() && v.Origin&^(abstract.OriginUnsetVariable|abstract.OriginArithmetic) != 0 {
 		s.forgetVariables()
 	}
 }
@@ -77,7 +77,7 @@ func (s *state) recordNumberAssignment(x syntax.ArithmExpr) {
 	name := w.Lit()
 	if len(w.Parts) == 1 {
 		if p, ok := w.Parts[0].(*syntax.ParamExp); ok && p.Index != nil && p.Param != nil {
-			s.walkPossibly(func() { s.setMember(p.Param.Value, abstract.UnknownNumber("$((…))")) })
+			s.walkCodeThatMayRun(func() { s.assignUnknownArrayMember(p.Param.Value, abstract.UnknownNumber("$((…))")) })
 			return
 		}
 	}
@@ -86,7 +86,7 @@ func (s *state) recordNumberAssignment(x syntax.ArithmExpr) {
 		return
 	}
 	fresh := slices.ContainsFunc(s.vars.get(name).contents, func(c variableContent) bool { return c.isInherited || c.isUnset }) && s.readsAsZsh() // zsh makes a new variable an integer
-	s.walkPossibly(func() {
+	s.walkCodeThatMayRun(func() {
 		if s.assign(name, abstract.UnknownNumber("$((…))")); fresh {
 			v := s.vars.get(name)
 			v.mayTransformValues = true
@@ -104,12 +104,12 @@ func (s *state) walkArithmeticText(v abstract.Value) {
 }
 
 func (s *state) walkNestedArithmetic(v abstract.Value) {
-	if v.Known() {
+	if v.IsLiteral() {
 		s.walkNested("echo $(("+v.Text+"))", s.span(0, len(s.text)))
-		s.forgetIfAssigns(v)
+		s.forgetVariablesIfArithmeticAssigns(v)
 		return
 	}
-	if !isEnvironmentOnly(v) {
+	if !hasOnlyEnvironmentUnknowns(v) {
 		s.forgetVariables()
 	}
 	s.recordPossibleLineExit()
@@ -182,7 +182,7 @@ func (s *state) walkTest(x syntax.TestExpr) {
 			}
 		case syntax.AndTest, syntax.OrTest:
 			s.walkTest(x.X)
-			s.walkPossibly(func() { s.walkTest(x.Y) })
+			s.walkCodeThatMayRun(func() { s.walkTest(x.Y) })
 		default:
 			s.walkTest(x.X)
 			s.walkTest(x.Y)
@@ -197,8 +197,8 @@ func (s *state) walkTest(x syntax.TestExpr) {
 // which may set them. Variables that the analysed text cannot assign are left out.
 func (s *state) setRegexMatches() {
 	for _, name := range [...]string{"BASH_REMATCH", "MATCH", "match"} {
-		if s.mayBeAssigned(name) {
-			s.mayAssignUnchecked(name, uncomputed("$"+name))
+		if s.mayTextAssign(name) {
+			s.mayAssignWithoutCodeCheck(name, unknownFromOperands("$"+name))
 		}
 	}
 }

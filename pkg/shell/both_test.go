@@ -12,8 +12,10 @@ import (
 func TestCmdReadBothWays(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`echo 'a:\b' ; rm -rf ~/src`, `echo /s;rm -rf ~/src`, `echo C:\x $(rm -rf ~/src)`, `powershell -c 'Remove-Item -Recurse ~/src'`, `powershell.exe -NoProfile -Command 'rm -r ~/src'`} {
-		res := Analyze(text, &effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
-		if !slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.DeleteFile && e.Path == "/home/me/src" }) {
+		res := Analyze(text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
+		if !slices.ContainsFunc(res.Effects, func(e effect.Effect) bool {
+			return e.KindForPolicies() == effect.DeleteFile && e.Path == "/home/me/src"
+		}) {
 			t.Errorf("%s: %+v", text, res.Effects)
 		}
 	}

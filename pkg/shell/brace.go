@@ -24,9 +24,9 @@ func (s *state) expandWordBraces(w *syntax.Word) [][]syntax.WordPart {
 		return [][]syntax.WordPart{{&syntax.BraceExp{}}}
 	}
 	words := s.expandBraces(split.Parts)
-	if len(words) > abstract.MaxFields {
+	if len(words) > abstract.MaxExpandedWords {
 		s.giveUp("a brace expansion makes too many words")
-		return words[:abstract.MaxFields]
+		return words[:abstract.MaxExpandedWords]
 	}
 	return words
 }
@@ -49,7 +49,7 @@ func (s *state) expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
 				options = append(options, s.expandBraces(e.Parts)...)
 			}
 		}
-		if len(options)*len(words) > abstract.MaxFields || !s.spendSteps(len(options)*len(words)/4) {
+		if len(options)*len(words) > abstract.MaxExpandedWords || !s.spendSteps(len(options)*len(words)/4) {
 			s.giveUp("a brace expansion makes too many words")
 			return words
 		}
@@ -101,7 +101,7 @@ func expandSequence(b *syntax.BraceExp) [][]syntax.WordPart {
 		step = max(n, -n)
 	}
 	var out [][]syntax.WordPart
-	for n := 0; n <= abstract.MaxFields; n++ {
+	for n := 0; n <= abstract.MaxExpandedWords; n++ {
 		at := from + n*step
 		if from > to {
 			at = from - n*step

@@ -39,7 +39,7 @@ func builtinWalker(name string) (func(*state, []abstract.Value, abstract.Streams
 	case ".", "source":
 		return (*state).sourceFile, true
 	case "exec":
-		return (*state).exec, true
+		return (*state).walkExecBuiltin, true
 	case "command", "builtin", "noglob", "nocorrect":
 		return (*state).walkCommandPrefix, true
 	case "trap":
@@ -55,7 +55,7 @@ func builtinWalker(name string) (func(*state, []abstract.Value, abstract.Streams
 	case "set":
 		return (*state).set, true
 	case "read", "mapfile", "readarray":
-		return (*state).read, true
+		return (*state).walkReadBuiltin, true
 	case "let":
 		return (*state).let, true
 	case "integer", "float", "private":
@@ -73,18 +73,18 @@ func specialBuiltin(name string) func(*state, []abstract.Value, abstract.Streams
 		case ":", "true", "false":
 		case "test", "[":
 			for i, v := range argv {
-				if v.Known() && strings.Contains(v.Text, "[$(") || i > 0 && argv[i-1].Text == "-v" {
+				if v.IsLiteral() && strings.Contains(v.Text, "[$(") || i > 0 && argv[i-1].Text == "-v" {
 					s.walkArithmeticText(v)
 				}
 			}
 		case "type":
 			if len(argv) == 3 && strings.HasPrefix(argv[1].Text, "-") && strings.ContainsAny(argv[1].Text, "pP") {
-				return whichOutput(argv[2])
+				return computeWhichOutput(argv[2])
 			}
-			return abstract.Unknown("$(type)", 0).WithOrigin(abstract.FromCommand)
+			return abstract.Unknown("$(type)", 0).WithOrigin(abstract.OriginCommandOutput)
 		case "shopt":
 			if len(argv) < 3 || strings.Contains(argv[1].Text, "p") && strings.HasPrefix(argv[1].Text, "-") {
-				return abstract.Unknown("$(shopt)", 0).WithOrigin(abstract.FromCommand)
+				return abstract.Unknown("$(shopt)", 0).WithOrigin(abstract.OriginCommandOutput)
 			}
 		case "shift":
 			s.shift(argv)
@@ -99,8 +99,8 @@ func specialBuiltin(name string) func(*state, []abstract.Value, abstract.Streams
 		case "getopts":
 			s.getopts(argv)
 		default:
-			if out := s.walkCodeBuiltin(name, argv, io); out.Known() && out.Text == "" && !printsNothing(name, argv) {
-				return abstract.Unknown("$("+name+")", abstract.UnknownText).WithOrigin(abstract.FromCommand)
+			if out := s.walkCodeBuiltin(name, argv, io); out.IsLiteral() && out.Text == "" && !printsNothing(name, argv) {
+				return abstract.Unknown("$("+name+")", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput)
 			} else {
 				return out
 			}
@@ -111,13 +111,13 @@ func specialBuiltin(name string) func(*state, []abstract.Value, abstract.Streams
 
 func (s *state) echo(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	words, escapes, newline := argv[1:], false, true
-	for len(words) > 0 && isEchoFlag(words[0].Text) && !words[0].IsPattern {
+	for len(words) > 0 && isEchoFlag(words[0].Text) && !words[0].IsGlobPattern {
 		escapes = escapes || strings.ContainsRune(words[0].Text, 'e')
 		newline = newline && !strings.ContainsRune(words[0].Text, 'n')
 		words = words[1:]
 	}
-	v := abstract.JoinValues(words)
-	if v.Known() {
+	v := abstract.JoinWithSpaces(words)
+	if v.IsLiteral() {
 		// dash and zsh resolve escapes without -e.
 		ended := false
 		if escapes {
@@ -135,14 +135,14 @@ func isEchoFlag(s string) bool {
 }
 
 func (s *state) pwd([]abstract.Value, abstract.Streams) abstract.Value {
-	if cwd := s.place().CWD; cwd != "" {
+	if cwd := s.workingFolderContext().CWD; cwd != "" {
 		return abstract.Lit(cwd + "\n")
 	}
-	return abstract.Unknown("$(pwd)", 0).WithOrigin(abstract.FromCommand)
+	return abstract.Unknown("$(pwd)", 0).WithOrigin(abstract.OriginCommandOutput)
 }
 
 // parseCdTarget returns the operand of cd, and whether cd may change to a different folder.
-func (s *state) parseCdTarget(argv []abstract.Value) (dir abstract.Value, other bool) {
+func (s *state) parseCdTarget(argv []abstract.Value) (dir abstract.Value, mayChangeToOtherFolder bool) {
 	dir = abstract.Value{Text: "~"}
 	if home, ok := s.lookup("HOME"); ok && !home.isUnset {
 		dir = home.val
@@ -152,7 +152,7 @@ func (s *state) parseCdTarget(argv []abstract.Value) (dir abstract.Value, other 
 		text := v.Text
 		switch {
 		case len(text) > 1 && (text[0] == '-' || text[0] == '+') && strings.Trim(text[1:], "0123456789") == "", text == "-n": // an entry of the directory stack
-			other = true
+			mayChangeToOtherFolder = true
 		case text == "--" || len(text) > 1 && text[0] == '-':
 		default:
 			if n++; n == 1 {
@@ -160,28 +160,28 @@ func (s *state) parseCdTarget(argv []abstract.Value) (dir abstract.Value, other 
 			}
 		}
 	}
-	relative := n > 0 && dir.Known() && !strings.HasPrefix(dir.Text, "/") && !strings.HasPrefix(dir.Text, ".") && !strings.HasPrefix(dir.Text, "~")
-	variable := relative && syntax.ValidName(dir.Text) && s.mayBeAssigned(dir.Text) && strings.Contains(strings.ToLower(s.text), "cdable")
-	other = other || n > 1 || n == 0 && argv[0].Text == "pushd" || variable || relative && (s.mayBeAssigned("CDPATH") || s.mayBeAssigned("cdpath"))
-	return dir, other
+	relative := n > 0 && dir.IsLiteral() && !strings.HasPrefix(dir.Text, "/") && !strings.HasPrefix(dir.Text, ".") && !strings.HasPrefix(dir.Text, "~")
+	variable := relative && syntax.ValidName(dir.Text) && s.mayTextAssign(dir.Text) && strings.Contains(strings.ToLower(s.text), "cdable")
+	mayChangeToOtherFolder = mayChangeToOtherFolder || n > 1 || n == 0 && argv[0].Text == "pushd" || variable || relative && (s.mayTextAssign("CDPATH") || s.mayTextAssign("cdpath"))
+	return dir, mayChangeToOtherFolder
 }
 
 // cd changes the working folder for the commands after it.
 func (s *state) cd(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	dir, other := s.parseCdTarget(argv)
-	if s.remoteDepth > 0 {
+	if s.remoteOrContainerDepth > 0 {
 		return abstract.Value{}
 	}
-	next := *s.place()
+	next := *s.workingFolderContext()
 	next.CWD = ""
-	if dir.Known() && dir.Text != "-" && argv[0].Text != "popd" && !other {
-		if p, pattern := s.place().Path(dir.Text, false); !pattern && p != "" {
-			next = *s.place().In(p)
+	if dir.IsLiteral() && dir.Text != "-" && argv[0].Text != "popd" && !other {
+		if p, pattern := s.workingFolderContext().Path(dir.Text, false); !pattern && p != "" {
+			next = *s.workingFolderContext().WithCWD(p)
 		}
 	}
 	for _, name := range [...]string{"PWD", "OLDPWD"} {
-		if s.mayBeAssigned(name) {
-			s.setVariableContent(name, variableContent{val: abstract.Variable(name, 0)})
+		if s.mayTextAssign(name) {
+			s.setVariableContent(name, variableContent{val: abstract.UnsetVariableValue(name, 0)})
 		}
 	}
 	s.changeFolder(&next)
@@ -193,18 +193,18 @@ func (s *state) eval(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	if len(words) > 0 && words[0].Text == "--" {
 		words = words[1:]
 	}
-	v := abstract.JoinValues(words)
-	if v.Known() && v.Text == "" {
+	v := abstract.JoinWithSpaces(words)
+	if v.IsLiteral() && v.Text == "" {
 		return abstract.Value{}
 	}
 	at := wordsSpan(argv)
 	s.recordGlobalAliasUse(at)
-	s.dollarQuotes(at)
-	if v.Known() && v.HasHarmlessTaint() {
+	s.recordEvalDollarQuotes(at)
+	if v.IsLiteral() && v.HasHarmlessTaint() {
 		return s.walkNestedWithInput(v.Text, at, io)
 	}
-	out := s.runText("shell", v, "eval", at, nil)
-	if !v.Known() {
+	out := s.walkExecutedText("shell", v, "eval", at, nil)
+	if !v.IsLiteral() {
 		s.forgetVariables()
 	}
 	return out
@@ -219,25 +219,25 @@ func (s *state) sourceFile(argv []abstract.Value, io abstract.Streams) abstract.
 	if f.Text == "--" && len(args) > 0 {
 		f, args = args[0], args[1:]
 	}
-	positional := s.vars.get(positionalName)
+	positional := s.vars.get(positionalParametersName)
 	if len(args) > 0 { // bash passes arguments to a sourced file, dash does not
-		s.walkPossibly(func() { s.setPositional(args) })
+		s.walkCodeThatMayRun(func() { s.setPositional(args) })
 	}
-	if f.Known() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
-		return s.runText("shell", io.In, argv[0].Text, wordsSpan(argv), nil)
+	if f.IsLiteral() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
+		return s.walkExecutedText("shell", io.Stdin, argv[0].Text, wordsSpan(argv), nil)
 	}
 	at, before := len(s.effects), s.Fork()
 	var out abstract.Value
-	s.walkInScope(func() {
+	s.walkInNestedTextScope(func() {
 		end := s.newEarlyExits(callBlock) // return ends the sourced file
 		s.functionExits, s.loopExits = end, nil
 		out = s.runFile(f, "shell", nil, io, wordsSpan(argv))
 		s.joinEarlyExits(end)
 	})
 	if len(args) > 0 {
-		s.Shell.setVariable(positionalName, positional.merge(s.vars.get(positionalName)))
+		s.Shell.setVariable(positionalParametersName, positional.merge(s.vars.get(positionalParametersName)))
 	}
-	s.markLoadedSettings(at, &before)
+	s.markLoadedEnvFiles(at, &before)
 	return out
 }
 
@@ -250,28 +250,28 @@ func (s *state) defineAlias(argv []abstract.Value, _ abstract.Streams) abstract.
 			defines = false
 			continue
 		}
-		if !v.Known() {
-			s.emitDynamic(v.Cause(), "unknown alias: "+abstract.Clip(v.String()), v.From)
+		if !v.IsLiteral() {
+			s.emitDynamic(v.UnknownCause(), "unknown alias: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 			continue
 		}
 		if len(s.aliases) > 256 {
 			s.giveUp("too many aliases")
 			return abstract.Value{}
 		}
-		s.checkShadowing(name, v.From)
+		s.recordShieldShadowing(name, v.SourceSpan)
 		s.aliases = append(slices.Clip(s.aliases), alias{name: name})
 		// A later command may use the alias; its commands are walked here so that rules see them.
-		s.walkSubshell(func() { s.walkNested(text, v.From) })
+		s.walkSubshell(func() { s.walkNested(text, v.SourceSpan) })
 	}
 	if !defines {
-		return abstract.Unknown("$(alias)", abstract.UnknownText).WithOrigin(abstract.FromCommand)
+		return abstract.Unknown("$(alias)", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput)
 	}
 	return abstract.Value{}
 }
 
 func (s *state) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	for _, v := range argv[1:] {
-		s.aliases = slices.DeleteFunc(slices.Clone(s.aliases), func(a alias) bool { return v.Known() && (a.name == v.Text || v.Text == "-a") })
+		s.aliases = slices.DeleteFunc(slices.Clone(s.aliases), func(a alias) bool { return v.IsLiteral() && (a.name == v.Text || v.Text == "-a") })
 	}
 	return abstract.Value{}
 }
@@ -279,12 +279,12 @@ func (s *state) unalias(argv []abstract.Value, _ abstract.Streams) abstract.Valu
 // export handles the arguments of export, declare and the like if the parser did not parse them as assignments:
 // after `command`, or built from quoted parts.
 func (s *state) export(argv []abstract.Value, _ abstract.Streams) abstract.Value {
-	d := declarationOf(argv[0].Text)
+	d := declarationOfKeyword(argv[0].Text)
 	for _, v := range argv[1:] {
 		s.declareWord(v, &d)
 	}
 	if len(argv) > 1 && argv[1].Text == "-p" || len(argv) == 1 {
-		return abstract.Unknown("the environment", abstract.EnvironmentDump)
+		return abstract.Unknown("the environment", abstract.TaintEnvironmentDump)
 	}
 	return abstract.Value{}
 }
@@ -297,29 +297,29 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 		old, _ := s.lookup(name)
 		switch {
 		case v.Text == "HISTFILE":
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: "unset", Cause: effect.CauseCommandHistory, Reason: "disables the command history", Span: v.From})
+			s.emit(effect.Effect{Kind: effect.DestroyData, Program: "unset", Cause: effect.CauseCommandHistory, Reason: "disables the command history", Span: v.SourceSpan})
 		case strings.HasPrefix(v.Text, "-"), v.Text == "":
 			continue
-		case !v.Known():
+		case !v.IsLiteral():
 			s.forgetVariables()
-		case strings.HasPrefix(v.Text, guardVariablePrefix):
-			s.recordGuardChange("unset", "changes shield's settings", v.From)
+		case strings.HasPrefix(v.Text, shieldVariablePrefix):
+			s.recordGuardChange("unset", "changes shield's settings", v.SourceSpan)
 			continue
 		case member:
 			s.walkSubscripts(v, false)
 			if syntax.ValidName(name) {
-				s.setVariableContent(name, variableContent{val: uncomputed("$"+name, append(old.members, old.val)...), isArray: true})
+				s.setVariableContent(name, variableContent{val: unknownFromOperands("$"+name, append(old.members, old.val)...), isArray: true})
 			}
 			continue
 		}
 		w := s.vars.get(name)
 		switch {
-		case !v.Known():
+		case !v.IsLiteral():
 		case w.isNameref || w.mayTransformValues:
 			s.forgetVariables()
 		case s.isLocal(name) || s.frames != nil && w.isExported || w.mayBeReadonly || perhapsReference: // in some shells the variable of the outer scope becomes visible
-			s.setVariableContent(name, variableContent{val: uncomputed("$"+name, old.val), mayBeUnset: true})
-			s.noteOuterVariable(name)
+			s.setVariableContent(name, variableContent{val: unknownFromOperands("$"+name, old.val), mayBeUnset: true})
+			s.markVariableMayNotBeLocal(name)
 		default:
 			s.Shell.setVariable(name, variable{contents: []variableContent{{isUnset: true}}})
 		}
@@ -333,19 +333,19 @@ func (s *state) unset(argv []abstract.Value, _ abstract.Streams) abstract.Value 
 
 // removeFunction records that the functions of a name are removed; sure is false if they may still exist.
 func (s *state) removeFunction(name abstract.Value, sure bool) {
-	for one, d := range s.funcs {
+	for one, d := range s.possibleFunctionsByName {
 		switch {
-		case !name.Known(), one == name.Text && !sure:
-			s.setFunction(one, functionCandidates{functions: d.functions, mayNotBeFunction: true})
+		case !name.IsLiteral(), one == name.Text && !sure:
+			s.setFunction(one, possibleFunctions{functions: d.functions, mayAlsoBeNonFunction: true})
 		case one == name.Text:
-			s.setFunction(one, functionCandidates{mayNotBeFunction: true})
+			s.setFunction(one, possibleFunctions{mayAlsoBeNonFunction: true})
 		}
 	}
 }
 
 func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	if len(argv) == 1 {
-		return abstract.Unknown("the environment", abstract.EnvironmentDump)
+		return abstract.Unknown("the environment", abstract.TaintEnvironmentDump)
 	}
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
@@ -353,15 +353,15 @@ func (s *state) set(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 			s.setPositional(argv[i+1:])
 			return abstract.Value{}
 		}
-		if v.Known() && (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) {
+		if v.IsLiteral() && (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) {
 			if strings.HasSuffix(v.Text, "A") && i+1 < len(argv) { // set -A NAME VALUE… of zsh and ksh
-				s.assignTo(abstract.Lit(argv[i+1].Text+"["), uncomputed("$"+argv[i+1].Text, argv[i+2:]...))
+				s.assignByNameWord(abstract.Lit(argv[i+1].Text+"["), unknownFromOperands("$"+argv[i+1].Text, argv[i+2:]...))
 				return abstract.Value{}
 			}
-			s.noteSetOption(v)
+			s.recordParsingSetOption(v)
 			if (v.Text == "-o" || v.Text == "+o") && i+1 < len(argv) {
 				i++
-				s.noteSetOption(argv[i])
+				s.recordParsingSetOption(argv[i])
 				if !commonShellOptions[argv[i].Text] {
 					s.recordZshOption(argv[i])
 				}
@@ -390,11 +390,11 @@ func (s *state) shift(argv []abstract.Value) {
 	if len(argv) > 1 {
 		var err error
 		n, err = parseDecimal(argv[1].Text)
-		ok = ok && argv[1].Known() && err == nil
+		ok = ok && argv[1].IsLiteral() && err == nil
 	}
 	if !ok || n < 0 || int(n) > len(c.members) {
 		s.recordPossibleExit()
-		s.setAnyPositional(append(slices.Clip(c.members), c.val)...)
+		s.setUnknownPositional(append(slices.Clip(c.members), c.val)...)
 		return
 	}
 	s.setPositional(c.members[n:])
@@ -403,28 +403,28 @@ func (s *state) shift(argv []abstract.Value) {
 // getopts sets a variable to the next option, which may be any option.
 func (s *state) getopts(argv []abstract.Value) {
 	for _, name := range [...]string{"OPTARG", "OPTIND"} {
-		s.assign(name, abstract.Variable(name, 0))
+		s.assign(name, abstract.UnsetVariableValue(name, 0))
 	}
 	if len(argv) > 2 {
-		s.assignTo(argv[2], abstract.Variable("option", 0))
+		s.assignByNameWord(argv[2], abstract.UnsetVariableValue("option", 0))
 	}
 }
 
 // print walks zsh's print: echo with options of its own.
 func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	words, flags := argv[1:], ""
-	for len(words) > 0 && words[0].Known() && len(words[0].Text) > 1 && words[0].Text[0] == '-' {
+	for len(words) > 0 && words[0].IsLiteral() && len(words[0].Text) > 1 && words[0].Text[0] == '-' {
 		flags += words[0].Text[1:]
 		words = words[1:]
 	}
-	out := abstract.JoinValues(words)
+	out := abstract.JoinWithSpaces(words)
 	switch {
 	case strings.ContainsAny(flags, "Pvzfs"):
 		s.recordDialectDifference("print -"+flags, wordsSpan(argv))
 		s.forgetVariables()
 		fallthrough
 	case strings.Trim(flags, "nr-") != "" || strings.Contains(out.Text, `\\`):
-		return possibleOutput(abstract.Concat(out, abstract.Unknown("…", out.Taint)))
+		return outputOfPossiblySkippedCommand(abstract.Concat(out, abstract.Unknown("…", out.Taint)))
 	}
 	return s.echo(append([]abstract.Value{argv[0]}, words...), io)
 }
@@ -433,7 +433,7 @@ func (s *state) print(argv []abstract.Value, io abstract.Streams) abstract.Value
 // again where the shell ends. Until then, each variable in it keeps all values that it had.
 func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if len(argv) > 2 && (argv[1].Text == "-" || argv[1].Text == "") && slices.ContainsFunc(argv[2:], func(v abstract.Value) bool { return v.Text == "DEBUG" }) {
-		s.recordGuardChange("trap", "removes the shell hook by which shield checks commands", argv[1].From)
+		s.recordGuardChange("trap", "removes the shell hook by which shield checks commands", argv[1].SourceSpan)
 	}
 	if len(argv) < 3 || argv[1].Text == "-" || argv[1].Text == "-p" || argv[1].Text == "-l" {
 		return abstract.Value{}
@@ -442,8 +442,8 @@ func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	if code.Text == "--" {
 		code = argv[2]
 	}
-	if !code.Known() {
-		return s.runText("shell", code, "trap", code.From, nil)
+	if !code.IsLiteral() {
+		return s.walkExecutedText("shell", code, "trap", code.SourceSpan, nil)
 	}
 	if len(s.traps) > 64 {
 		s.giveUp("too many traps")
@@ -451,22 +451,22 @@ func (s *state) trap(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	}
 	s.watchTrapVariables(code.Text)
 	for _, f := range s.definedFunctions {
-		syntax.Walk(f.body, s.watchNodeVariable)
+		syntax.Walk(f.body, s.trackTrapVariableOfNode)
 	}
 	var out abstract.Value
-	s.walkAtAnyTime(func() { out = s.walkNestedWithInput(code.Text, code.From, io) })
+	s.walkCodeRunAnytime(func() { out = s.walkNestedWithInput(code.Text, code.SourceSpan, io) })
 	s.traps = append(slices.Clip(s.traps), code)
-	return possibleOutput(out)
+	return outputOfPossiblySkippedCommand(out)
 }
 
 // watchTrapVariables makes the variables in a trap's code keep all values that they have from now on.
 func (s *state) watchTrapVariables(code string) {
-	if f, err := parse.Shell(code); err == nil && parse.ExceededLimit(code) == "" {
-		syntax.Walk(f, s.watchNodeVariable)
+	if f, err := parse.Shell(code); err == nil && parse.ExceededLimitReason(code) == "" {
+		syntax.Walk(f, s.trackTrapVariableOfNode)
 	}
 }
 
-func (s *state) watchNodeVariable(n syntax.Node) bool {
+func (s *state) trackTrapVariableOfNode(n syntax.Node) bool {
 	name := ""
 	switch n := n.(type) {
 	case *syntax.ParamExp:
@@ -490,13 +490,13 @@ func (s *state) runTraps() {
 	s.traps = nil
 	for _, code := range list {
 		mark := len(s.effects)
-		s.walkPossibly(func() { s.walkNested(code.Text, code.From) })
+		s.walkCodeThatMayRun(func() { s.walkNested(code.Text, code.SourceSpan) })
 		if len(s.frames) > 0 { // some shells have returned from the function before the trap runs
-			s.walkPossibly(func() {
-				s.setAnyPositional()
-				s.walkNested(code.Text, code.From)
+			s.walkCodeThatMayRun(func() {
+				s.setUnknownPositional()
+				s.walkNested(code.Text, code.SourceSpan)
 			})
 		}
-		s.dropRepeated(mark)
+		s.dropRepeatedEffects(mark)
 	}
 }

@@ -15,9 +15,9 @@ func (s *state) walkCodeBuiltin(name string, argv []abstract.Value, io abstract.
 	switch name {
 	case "history":
 		if len(argv) > 1 && strings.HasPrefix(argv[1].Text, "-") && strings.ContainsAny(argv[1].Text, "cwad") {
-			s.emit(effect.Effect{Kind: effect.Destroy, Program: "history", Cause: effect.CauseCommandHistory, Reason: "changes the command history", Span: wordsSpan(argv)})
+			s.emit(effect.Effect{Kind: effect.DestroyData, Program: "history", Cause: effect.CauseCommandHistory, Reason: "changes the command history", Span: wordsSpan(argv)})
 		}
-		return abstract.UnknownOutput(name, abstract.Local)
+		return abstract.UnknownOutput(name, abstract.TaintLocalMachineData)
 	case "enable":
 		// enable -f loads a shared library into the shell.
 		for i, v := range argv {
@@ -39,7 +39,7 @@ func (s *state) walkCodeBuiltin(name string, argv []abstract.Value, io abstract.
 		for i, v := range argv {
 			if v.Text == "-x" && i+1 < len(argv) {
 				_, code, _ := strings.Cut(argv[i+1].Text, ":")
-				s.walkNested(code, argv[i+1].From)
+				s.walkNested(code, argv[i+1].SourceSpan)
 			}
 		}
 	case "complete", "compgen":
@@ -60,7 +60,7 @@ func (s *state) walkCodeBuiltin(name string, argv []abstract.Value, io abstract.
 		}
 	case "disable", "unfunction", "unhash": // zsh only
 		for _, v := range argv[1:] {
-			if v.IsPattern || strings.ContainsAny(v.Text, "*?[") {
+			if v.IsGlobPattern || strings.ContainsAny(v.Text, "*?[") {
 				v = abstract.Unknown("…", 0)
 			}
 			s.removeFunction(v, false)
@@ -76,7 +76,7 @@ func (s *state) walkCodeBuiltin(name string, argv []abstract.Value, io abstract.
 func (s *state) walkCompletion(argv []abstract.Value) {
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
-		if !v.Known() || len(v.Text) < 2 || v.Text[0] != '-' {
+		if !v.IsLiteral() || len(v.Text) < 2 || v.Text[0] != '-' {
 			continue
 		}
 		at := strings.IndexAny(v.Text, "ACFGPSVWXo")
@@ -90,18 +90,18 @@ func (s *state) walkCompletion(argv []abstract.Value) {
 			}
 			value = argv[i]
 		}
-		words := []abstract.Value{uncomputed("$1"), uncomputed("$2"), uncomputed("$3")}
+		words := []abstract.Value{unknownFromOperands("$1"), unknownFromOperands("$2"), unknownFromOperands("$3")}
 		switch letter {
 		case 'C':
-			if value.Known() {
-				value.Text += " ${" + abstract.UnsetName + "}"
+			if value.IsLiteral() {
+				value.Text += " ${" + abstract.UnknownPlaceholderVariable + "}"
 			}
-			s.walkAtAnyTime(func() { s.runText("shell", value, argv[0].Text, v.From, nil) })
+			s.walkCodeRunAnytime(func() { s.walkExecutedText("shell", value, argv[0].Text, v.SourceSpan, nil) })
 		case 'F':
-			s.walkAtAnyTime(func() { s.invoke(append([]abstract.Value{value}, words...), abstract.Streams{}) })
+			s.walkCodeRunAnytime(func() { s.invoke(append([]abstract.Value{value}, words...), abstract.Streams{}) })
 		case 'W':
-			if value.Known() {
-				s.walkAtAnyTime(func() { s.walkTextExpansions(value.Text, value.From) })
+			if value.IsLiteral() {
+				s.walkCodeRunAnytime(func() { s.walkExpansionsInPlainText(value.Text, value.SourceSpan) })
 			}
 		}
 	}
@@ -125,14 +125,14 @@ func (s *state) hash(argv []abstract.Value) {
 			if !set || !syntax.ValidName(name) {
 				continue
 			}
-			if v.Text = text; v.IsPattern {
-				v = uncomputed("$(hash)", v)
+			if v.Text = text; v.IsGlobPattern {
+				v = unknownFromOperands("$(hash)", v)
 			}
 			if folders { // ~NAME in zsh
 				s.recordDialectDifference("hash -d", wordsSpan(argv))
 				continue
 			}
-			s.setHashedCommands([]abstract.Value{{Text: name, From: v.From}}, v)
+			s.setHashedCommands([]abstract.Value{{Text: name, SourceSpan: v.SourceSpan}}, v)
 		}
 	}
 }
@@ -140,9 +140,9 @@ func (s *state) hash(argv []abstract.Value) {
 // setHashedCommands records that command names run a file.
 func (s *state) setHashedCommands(names []abstract.Value, file abstract.Value) {
 	for _, name := range names {
-		s.checkShadowing(name.Text, name.From)
-		if !file.Known() {
-			s.emitDynamic(file.Cause(), "unknown command: "+abstract.Clip(file.String()), file.From)
+		s.recordShieldShadowing(name.Text, name.SourceSpan)
+		if !file.IsLiteral() {
+			s.emitDynamic(file.UnknownCause(), "unknown command: "+abstract.ClipForMessage(file.String()), file.SourceSpan)
 		} else if len(s.aliases) < 256 {
 			s.aliases = append(slices.Clip(s.aliases), alias{name.Text, true})
 		}
@@ -170,7 +170,7 @@ func comparesFiles(words []abstract.Value) bool {
 	files := 0
 	for _, w := range words {
 		switch {
-		case !w.Known() || w.Text == "":
+		case !w.IsLiteral() || w.Text == "":
 			return false
 		case w.Text[0] == '/' && files == 0 && hasWindowsSwitch(w.Text):
 		case strings.IndexByte("-./~", w.Text[0]) >= 0 || !strings.Contains(w.Text, "."):
@@ -186,7 +186,7 @@ func comparesFiles(words []abstract.Value) bool {
 func listsHistory(words []abstract.Value) bool {
 	list := false
 	for _, w := range words {
-		if !w.Known() {
+		if !w.IsLiteral() {
 			return false
 		}
 		if strings.HasPrefix(w.Text, "-") && strings.Trim(w.Text[1:], "0123456789") != "" {
@@ -199,12 +199,12 @@ func listsHistory(words []abstract.Value) bool {
 	return list
 }
 
-// dollarQuotes records that eval gets $'x', which shells without this quoting, such as dash, read as $x.
-func (s *state) dollarQuotes(at effect.Span) {
-	if s.dialect.isKnown && !s.dialect.mayBePOSIX || len(s.currentWords) == 0 || s.currentWords[0].Lit() != "eval" {
+// recordEvalDollarQuotes records that eval gets $'x', which shells without this quoting, such as dash, read as $x.
+func (s *state) recordEvalDollarQuotes(at effect.Span) {
+	if s.dialect.isKnown && !s.dialect.mayBePOSIX || len(s.currentCommandWords) == 0 || s.currentCommandWords[0].Lit() != "eval" {
 		return
 	}
-	for _, w := range s.currentWords[1:] {
+	for _, w := range s.currentCommandWords[1:] {
 		for _, part := range w.Parts {
 			single, ok := part.(*syntax.SglQuoted)
 			double, also := part.(*syntax.DblQuoted)

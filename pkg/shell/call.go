@@ -15,7 +15,7 @@ import (
 // walkCall walks a simple command, once for each combination of values that its variables may have.
 func (s *state) walkCall(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) abstract.Value {
 	var outs []abstract.Value
-	s.walkEachValue(st, func() { outs = append(outs, s.walkCallOnce(c, st, in)) })
+	s.walkEachVariableValue(st, func() { outs = append(outs, s.walkCallOnce(c, st, in)) })
 	return commonOutput(outs)
 }
 
@@ -24,7 +24,7 @@ func (s *state) expandArguments(c *syntax.CallExpr) []abstract.Value {
 	argv := make([]abstract.Value, 0, len(c.Args)+1)
 	for _, w := range c.Args {
 		if text, ok := literalWord(w); ok && s.spendSteps(1) {
-			argv = append(argv, abstract.Value{Text: text, From: s.spanOf(w)})
+			argv = append(argv, abstract.Value{Text: text, SourceSpan: s.spanOf(w)})
 			continue
 		}
 		argv = append(argv, s.expandFields(w)...)
@@ -37,7 +37,7 @@ func (s *state) expandArguments(c *syntax.CallExpr) []abstract.Value {
 }
 
 func (s *state) walkCallOnce(c *syntax.CallExpr, st *syntax.Stmt, in abstract.Value) (out abstract.Value) {
-	s.walkInScope(func() { out = s.walkCallUnscoped(c, st, in) })
+	s.walkInNestedTextScope(func() { out = s.walkCallUnscoped(c, st, in) })
 	return out
 }
 
@@ -48,8 +48,8 @@ func (s *state) walkCallUnscoped(c *syntax.CallExpr, st *syntax.Stmt, in abstrac
 		s.pendingAssignments = c.Assigns
 	}
 	argv := s.expandArguments(c)
-	s.pendingAssignments, s.currentWords = nil, c.Args
-	fails := s.possibleExits.shell
+	s.pendingAssignments, s.currentCommandWords = nil, c.Args
+	fails := s.possibleExits.mayHaveExitedShell
 	expanded := s.Fork()
 	io := s.walkRedirects(st.Redirs, in)
 	fds := s.fds
@@ -59,7 +59,7 @@ func (s *state) walkCallUnscoped(c *syntax.CallExpr, st *syntax.Stmt, in abstrac
 			s.walkAssignment(a)
 		}
 		if !s.inputsExist(st.Redirs) { // an input file may be missing: the command may not have run
-			s.joinSkippedState(expanded, opened)
+			s.joinStateWithoutCommand(expanded, opened)
 		}
 		if len(c.Args) == 0 && len(st.Redirs) > 0 && len(c.Assigns) == 0 {
 			return s.deliverOutput(io, s.walkBareRedirect(io))
@@ -68,9 +68,9 @@ func (s *state) walkCallUnscoped(c *syntax.CallExpr, st *syntax.Stmt, in abstrac
 		return s.deliverOutput(io, abstract.Value{})
 	}
 	prefix := s.bindAssignmentPrefixes(c)
-	s.input = io.In
+	s.input = io.Stdin
 	if io.InputRedirected {
-		s.sharedInput = &sharedInput{val: io.In}
+		s.sharedInput = &sharedInput{val: io.Stdin}
 	}
 	from, effects, written := s.Fork(), len(s.effects), len(s.files)
 	fed := s.inputsExist(st.Redirs)
@@ -78,20 +78,20 @@ func (s *state) walkCallUnscoped(c *syntax.CallExpr, st *syntax.Stmt, in abstrac
 	if io.Out != nil && io.Out.Append && slices.ContainsFunc(s.effects[min(effects, len(s.effects)):], func(e effect.Effect) bool {
 		return e.Kind == effect.ReadFile && e.Path == io.Out.Path
 	}) {
-		out = possibleOutput(out) // the program may refuse to read its own output file
+		out = outputOfPossiblySkippedCommand(out) // the program may refuse to read its own output file
 	}
-	if exec := argv[0].Text == "exec"; !exec && (!fed || s.possibleExits.shell && !fails) { // the command may not have run
-		s.joinSkippedState(from, written)
+	if exec := argv[0].Text == "exec"; !exec && (!fed || s.possibleExits.mayHaveExitedShell && !fails) { // the command may not have run
+		s.joinStateWithoutCommand(from, written)
 	}
 	s.restoreAssignmentPrefixes(prefix, argv[0])
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") {
 		s.closeDescriptors(before, fds)
 	}
 	if len(s.files) > opened {
-		s.feedConsumers(opened, abstract.Concat(io.In, out))
+		s.feedInputToOpenedSubstitutions(opened, abstract.Concat(io.Stdin, out))
 	}
-	if s.possibleExits.shell && !fails {
-		out = possibleOutput(out)
+	if s.possibleExits.mayHaveExitedShell && !fails {
+		out = outputOfPossiblySkippedCommand(out)
 	}
 	out = s.deliverOutput(io, out)
 	s.recordShownCredentials(out, argv[0].String(), wordsSpan(argv))
@@ -115,7 +115,7 @@ func (s *state) bindAssignmentPrefixes(c *syntax.CallExpr) (out []assignmentPref
 		if v, ok := s.vars.byName[a.Name.Value]; ok {
 			v.isExported = true
 			s.Shell.setVariable(a.Name.Value, v)
-			s.checkExported(a.Name.Value, s.spanOf(a))
+			s.checkExportedVariableForAutostart(a.Name.Value, s.spanOf(a))
 		}
 	}
 	return out
@@ -133,7 +133,7 @@ var temporaryAssignmentBuiltins = map[string]bool{
 // them the command's own assignments to these variables.
 func (s *state) restoreAssignmentPrefixes(list []assignmentPrefix, command abstract.Value) {
 	_, own := builtinWalker(command.Text)
-	_, function := s.funcs[command.Text]
+	_, function := s.possibleFunctionsByName[command.Text]
 	aliased := slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == command.Text })
 	lasts := function || aliased || own && !temporaryAssignmentBuiltins[command.Text]
 	for _, p := range slices.Backward(list) {
@@ -147,61 +147,61 @@ func (s *state) restoreAssignmentPrefixes(list []assignmentPrefix, command abstr
 
 // invoke runs a command given as its argument vector.
 func (s *state) invoke(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	return s.run(argv, io, s.runNamed)
+	return s.walkArgv(argv, io, s.walkAliasFunctionOrProgram)
 }
 
-// run runs a command given as its argument vector; named runs the resolved command name.
-func (s *state) run(argv []abstract.Value, io abstract.Streams, named func(string, []abstract.Value, abstract.Streams) abstract.Value) abstract.Value {
-	if len(argv) == 0 || !s.spendSteps(1+len(argv)/8) || !s.enterNesting(argv[0].From) {
+// walkArgv runs a command given as its argument vector; named runs the resolved command name.
+func (s *state) walkArgv(argv []abstract.Value, io abstract.Streams, walkNamedCommand func(string, []abstract.Value, abstract.Streams) abstract.Value) abstract.Value {
+	if len(argv) == 0 || !s.spendSteps(1+len(argv)/8) || !s.enterNesting(argv[0].SourceSpan) {
 		return abstract.Value{}
 	}
 	defer s.leaveNesting()
-	if !argv[0].Known() {
+	if !argv[0].IsLiteral() {
 		return s.runUnknownProgram(argv, io)
 	}
 	name := argv[0].Text
 	if name == "" || name == "--" { // time -- CMD
 		if len(argv) > 1 {
-			return s.run(argv[1:], io, named)
+			return s.walkArgv(argv[1:], io, walkNamedCommand)
 		}
 		return abstract.Value{}
 	}
-	return named(name, argv, io)
+	return walkNamedCommand(name, argv, io)
 }
 
-// runNamed runs what a command name resolves to: an alias, which a shell may or may not expand, a function, which
+// walkAliasFunctionOrProgram runs what a command name resolves to: an alias, which a shell may or may not expand, a function, which
 // may not be defined, a builtin, or a program.
-func (s *state) runNamed(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) walkAliasFunctionOrProgram(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	var outs []abstract.Value
 	var walks []func()
 	if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name }) {
 		walks = append(walks, func() { outs = append(outs, s.callAlias(argv)) })
 	}
-	d, ok := s.funcs[name]
-	if len(d.functions) > maxAlternatives {
+	d, ok := s.possibleFunctionsByName[name]
+	if len(d.functions) > maxPossibleVariableValues {
 		s.giveUp("too many functions of one name")
 		return abstract.Value{}
 	}
 	for _, f := range d.functions {
 		walks = append(walks, func() {
-			s.checkRecursion(f, argv[0].From)
-			outs = append(outs, s.callFunction(f, argv[1:], io.In, argv[0]))
+			s.checkRecursion(f, argv[0].SourceSpan)
+			outs = append(outs, s.callFunction(f, argv[1:], io.Stdin, argv[0]))
 		})
 	}
-	if !ok || d.mayNotBeFunction {
+	if !ok || d.mayAlsoBeNonFunction {
 		walks = append(walks, func() { outs = append(outs, s.runBuiltinOrProgram(name, argv, io)) })
 	}
 	if len(walks) == 1 {
 		walks[0]()
 		return outs[0]
 	}
-	s.walkAlternatives(false, walks...)
-	return possibleOutput(abstract.Concat(outs...))
+	s.walkAlternativeBranches(false, walks...)
+	return outputOfPossiblySkippedCommand(abstract.Concat(outs...))
 }
 
 func (s *state) runBuiltinOrProgram(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if b, ok := builtinWalker(name); ok {
-		s.execute(argv, name, effect.ReadOnly)
+		s.recordExecuteEffect(argv, name, effect.ReadOnly)
 		if name != "echo" && name != "print" && name != "eval" && name != "trap" && name != "alias" {
 			for _, v := range argv[1:] {
 				s.walkSubscripts(v, false)
@@ -209,11 +209,11 @@ func (s *state) runBuiltinOrProgram(name string, argv []abstract.Value, io abstr
 		}
 		return b(s, argv, io)
 	}
-	if io.In.Text != "" && s.sharedInput != nil {
+	if io.Stdin.Text != "" && s.sharedInput != nil {
 		s.sharedInput.isPartlyRead = true
 	}
 	if number, _, ok := strings.Cut(name, "="); ok && number != "" && strings.Trim(number, "0123456789") == "" && s.readsAsZsh() {
-		s.setAnyPositional(argv...) // zsh: N=VALUE assigns a positional parameter
+		s.setUnknownPositional(argv...) // zsh: N=VALUE assigns a positional parameter
 	}
 	if plain, ok := strings.CutPrefix(name, "zf_"); ok { // zsh's module zsh/files: zf_rm is rm
 		argv = slices.Clone(argv)
@@ -224,9 +224,9 @@ func (s *state) runBuiltinOrProgram(name string, argv []abstract.Value, io abstr
 
 // callAlias handles a command whose name is an alias that is not expanded: the command is unknown.
 func (s *state) callAlias(argv []abstract.Value) abstract.Value {
-	s.emitDynamic(effect.CauseUnresolved, "an alias replaces this command: "+abstract.Clip(argv[0].Text), argv[0].From)
+	s.emitDynamic(effect.CauseUnresolvedText, "an alias replaces this command: "+abstract.ClipForMessage(argv[0].Text), argv[0].SourceSpan)
 	s.forgetVariables()
-	return abstract.Unknown("$("+abstract.Clip(argv[0].Text)+")", abstract.UnknownText).WithOrigin(abstract.FromCommand)
+	return abstract.Unknown("$("+abstract.ClipForMessage(argv[0].Text)+")", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput)
 }
 
 // hasExpansion reports whether a word contains a parameter or arithmetic expansion, or a command or process
@@ -246,24 +246,24 @@ func hasExpansion(w *syntax.Word) bool {
 // walkNestedWithInput walks text that a part of the command runs as shell code, with the standard
 // input of io. It ignores the output of io.
 func (s *state) walkNestedWithInput(text string, at effect.Span, io abstract.Streams) abstract.Value {
-	if why := parse.ExceededLimit(text); why != "" {
-		s.emitDynamic(effect.CauseLimit, why, at)
-		return abstract.Unknown("…", abstract.UnknownText)
+	if why := parse.ExceededLimitReason(text); why != "" {
+		s.emitDynamic(effect.CauseAnalysisLimitExceeded, why, at)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	f, err := parse.Shell(text)
 	if err != nil {
 		s.emitDynamic(effect.CauseSyntax, "the shell text cannot be parsed: "+parse.ShortError(err), at)
-		return abstract.Unknown("…", abstract.UnknownText)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	if !s.enterNesting(at) {
-		return abstract.Unknown("…", abstract.UnknownText)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	var out abstract.Value
-	s.walkInScope(func() {
-		s.nestedSpan = &at
-		in := io.In
+	s.walkInNestedTextScope(func() {
+		s.spanOfNestedText = &at
+		in := io.Stdin
 		if io.HasSocket {
-			in.Taint |= abstract.Socket
+			in.Taint |= abstract.TaintSocket
 		}
 		out = s.walkStmts(f.Stmts, in)
 	})
@@ -271,9 +271,9 @@ func (s *state) walkNestedWithInput(text string, at effect.Span, io abstract.Str
 	return out
 }
 
-// execute records that a program runs and adds a line to the list of commands.
-func (s *state) execute(argv []abstract.Value, program string, class effect.Class, harms ...effect.Harm) {
-	if s.suppressedDepth > 0 {
+// recordExecuteEffect records that a program runs and adds a line to the list of commands.
+func (s *state) recordExecuteEffect(argv []abstract.Value, program string, class effect.ProgramClass, harms ...effect.Harm) {
+	if s.effectSuppressionDepth > 0 {
 		return
 	}
 	e := effect.Effect{Kind: effect.Execute, Program: program, Class: class, Harms: harms, Span: wordsSpan(argv)}
@@ -284,7 +284,7 @@ func (s *state) execute(argv []abstract.Value, program string, class effect.Clas
 		}
 	}
 	s.emit(e)
-	if s.commandLines.Len() > parse.MaxText {
+	if s.commandLines.Len() > parse.MaxCommandBytes {
 		return
 	}
 	s.commandLines.WriteString(program)
@@ -299,9 +299,9 @@ func (s *state) execute(argv []abstract.Value, program string, class effect.Clas
 //
 //go:noinline
 func wordsSpan(argv []abstract.Value) effect.Span {
-	at := argv[0].From
+	at := argv[0].SourceSpan
 	for _, v := range argv[1:] {
-		at.End = max(at.End, v.From.End)
+		at.End = max(at.End, v.SourceSpan.End)
 	}
 	return at
 }
@@ -309,35 +309,35 @@ func wordsSpan(argv []abstract.Value) effect.Span {
 // runUnknownProgram handles a command whose name could not be resolved.
 func (s *state) runUnknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	v := argv[0]
-	if base, ok := s.namedProgram(argv); ok && !io.HasSocket {
+	if base, ok := s.programNameInUnknownFolder(argv); ok && !io.HasSocket {
 		return s.runProgramInUnknownFolder(base, argv, io)
 	}
-	if s.remoteDepth > 0 && !io.HasSocket && v.HasHarmlessTaint() && v.Cause() == effect.CauseUnresolved && command.FileLanguage(v.Text) != "" {
+	if s.remoteOrContainerDepth > 0 && !io.HasSocket && v.HasHarmlessTaint() && v.UnknownCause() == effect.CauseUnresolvedText && command.FileLanguage(v.Text) != "" {
 		return s.runLocalProgram(argv, io) // "docker run shellcheck *.sh": the program in the container reads these scripts
 	}
 	switch {
-	case v.Taint&abstract.Socket != 0 || io.HasSocket:
-		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", Span: v.From})
-	case v.Taint&abstract.Network != 0:
-		s.recordCodeRun(effect.LabelNetwork, "runs code straight from the network", v.From)
-	case v.Taint&abstract.Decoded != 0:
-		s.recordCodeRun(effect.LabelDecoded, "runs decoded text", v.From)
+	case v.Taint&abstract.TaintSocket != 0 || io.HasSocket:
+		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", Span: v.SourceSpan})
+	case v.Taint&abstract.TaintNetwork != 0:
+		s.recordCodeRun(effect.LabelNetwork, "runs code straight from the network", v.SourceSpan)
+	case v.Taint&abstract.TaintDecoded != 0:
+		s.recordCodeRun(effect.LabelDecoded, "runs decoded text", v.SourceSpan)
 	}
-	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !isEnvironmentOnly(v) && strings.Contains(name, "*") {
-		s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: v.Cause(), Reason: "the name of the program is the output of another command", Span: v.From})
+	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !hasOnlyEnvironmentUnknowns(v) && strings.Contains(name, "*") {
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelSameCommandLineOutput}, Cause: v.UnknownCause(), Reason: "the name of the program is the output of another command", Span: v.SourceSpan})
 	}
 	s.recordGuardRun(argv)
-	cause := s.nameCause(v)
-	if v.Hidden() {
-		cause = effect.CauseUnresolved
+	cause := s.unknownProgramNameCause(v)
+	if v.HasUnknownPartWithinFileName() {
+		cause = effect.CauseUnresolvedText
 	}
-	s.emitDynamic(cause, "cannot tell which program runs: "+abstract.Clip(v.String()), v.From)
+	s.emitDynamic(cause, "cannot tell which program runs: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 	for _, a := range argv[1:] {
 		s.recordSuspectWord(a)
 	}
-	s.walkWrappedCommand(argv[1:], io)
-	s.recordPossibleUpload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), v.String(), v.From)
-	return abstract.UnknownOutput(abstract.Clip(v.String()), io.In.Taint|abstract.UnknownText)
+	s.walkCommandOfUnknownWrapper(argv[1:], io)
+	s.recordPossibleUpload(abstract.Concat(append([]abstract.Value{io.Stdin}, argv[1:]...)...), v.String(), v.SourceSpan)
+	return abstract.UnknownOutput(abstract.ClipForMessage(v.String()), io.Stdin.Taint|abstract.TaintUnknownText)
 }
 
 // recordSuspectWords records the paths and addresses in text that could not be parsed, so that rules can match
@@ -348,7 +348,7 @@ func (s *state) recordSuspectWords(text string) {
 		if n++; n > 256 {
 			return
 		}
-		s.recordSuspectWord(abstract.Value{Text: word, From: s.span(0, len(s.text))})
+		s.recordSuspectWord(abstract.Value{Text: word, SourceSpan: s.span(0, len(s.text))})
 	}
 }
 
@@ -375,8 +375,8 @@ func (s *state) recordSuspectWord(v abstract.Value) abstract.Taint {
 		return 0
 	}
 	p, pattern := s.emitPath(effect.ReadFile, v, false)
-	if p != "" && effect.SecretPath(p, pattern) {
-		return abstract.Secret
+	if p != "" && effect.IsSecretPath(p, pattern) {
+		return abstract.TaintReadCredentials
 	}
 	return 0
 }

@@ -19,74 +19,74 @@ import (
 // standard input.
 func (s *state) walkArgumentCode(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
 	blind := s.unanalyzedTextCount
-	if len(use.Nested) > 0 || use.Stdin == command.Code {
+	if len(use.NestedCommandsAndCode) > 0 || use.Stdin == command.StreamExecutedCode {
 		var out abstract.Value
 		s.walkChildProcess(base, argv, func() {
-			s.bindSettings(base, argv, use)
+			s.setEnvironmentFromArguments(base, argv, use)
 			s.walkStartupFiles(base, argv)
-			out = s.walkNestedUses(base, argv, use, io, f)
+			out = s.walkCommandAndCodeArguments(base, argv, use, io, f)
 		})
 		s.recordRemoteSQL(base, argv, use, blind)
 		return out
 	}
-	out := s.walkNestedUses(base, argv, use, io, f)
+	out := s.walkCommandAndCodeArguments(base, argv, use, io, f)
 	s.recordRemoteSQL(base, argv, use, blind)
 	return out
 }
 
-// walkNestedUses walks the commands and code in a program's arguments, or in its standard input.
-func (s *state) walkNestedUses(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
+// walkCommandAndCodeArguments walks the commands and code in a program's arguments, or in its standard input.
+func (s *state) walkCommandAndCodeArguments(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
 	var b abstract.Builder
 	attached, given := io.HasSocket, io
 	if command.Feeders[base] {
-		io.In = f.readContent
-		if f.readCount == 0 {
-			io.In = abstract.UnknownOutput(base, abstract.Local)
+		io.Stdin = f.readContent
+		if f.readFileCount == 0 {
+			io.Stdin = abstract.UnknownOutput(base, abstract.TaintLocalMachineData)
 		}
 	}
-	if len(use.Nested) == 0 && command.Relays[base] {
+	if len(use.NestedCommandsAndCode) == 0 && command.Relays[base] {
 		s.walkSocatProgram(base, argv)
 	}
-	if f.opensConnection && command.Relays[base] && len(use.Nested) > 0 {
+	if f.opensConnection && command.Relays[base] && len(use.NestedCommandsAndCode) > 0 {
 		attached = true
 		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", Span: wordsSpan(argv)})
 	}
-	for _, n := range use.Nested {
-		if s.gaveUp || len(n.Words) == 0 {
+	for _, n := range use.NestedCommandsAndCode {
+		if s.isAnalysisAborted || len(n.Words) == 0 {
 			break
 		}
 		inner := io
 		inner.HasSocket = attached
-		if base == "env" && n.Language == "shell" && n.Variable == "" {
+		if base == "env" && n.Language == "shell" && n.VariableHoldingCode == "" {
 			b.Add(s.walkEnvSplitString(wordValue(n.Words[0], argv), argv, inner))
 			continue
 		}
 		if n.Remote && !runsLocally(base, argv, use) {
-			b.Add(s.walkRemotely(base, argv, func() abstract.Value { return s.walkNestedUse(base, argv, n, inner, f) }))
+			b.Add(s.walkRemotely(base, argv, func() abstract.Value { return s.walkCommandOrCodeArgument(base, argv, n, inner, f) }))
 			continue
 		}
-		b.Add(s.walkNestedUse(base, argv, n, inner, f))
+		b.Add(s.walkCommandOrCodeArgument(base, argv, n, inner, f))
 	}
 	switch {
-	case use.Stdin == command.Code && use.RunsStdinRemotely && !runsLocally(base, argv, use):
+	case use.Stdin == command.StreamExecutedCode && use.RunsStdinRemotely && !runsLocally(base, argv, use):
 		b.Add(s.walkRemotely(base, argv, func() abstract.Value { return s.runStdin(base, argv, "shell", given) }))
-	case use.Stdin == command.Code:
+	case use.Stdin == command.StreamExecutedCode:
 		b.Add(s.runStdin(base, argv, use.Language, given))
-	case !use.StdinKnown && len(use.Nested) == 0 && s.remoteDepth == 0:
-		s.checkUnreadInput(base, io.In, wordsSpan(argv))
+	case !use.StdinKnown && len(use.NestedCommandsAndCode) == 0 && s.remoteOrContainerDepth == 0:
+		s.checkUnreadInput(base, io.Stdin, wordsSpan(argv))
 	}
 	return b.Value()
 }
 
 // walkRemotely walks commands that run on another machine or in a container.
 func (s *state) walkRemotely(base string, argv []abstract.Value, walk func() abstract.Value) (out abstract.Value) {
-	s.walkInScope(func() {
+	s.walkInNestedTextScope(func() {
 		if command.Machines[base] {
-			s.remoteHostDepth++
+			s.remoteMachineDepth++
 		} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return command.Entering[v.Text] }) || mountsNamedVolume(argv) || runsComposeService(base, argv) {
 			s.persistentContainerDepth++
 		}
-		s.remoteDepth++
+		s.remoteOrContainerDepth++
 		s.bindMounts = parseBindMounts(argv)
 		out = walk()
 	})
@@ -192,10 +192,10 @@ func (s *state) walkSocatProgram(base string, argv []abstract.Value) {
 		case ok && (kind == "exec" || kind == "system" || kind == "shell"):
 			s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects a program to the network", Span: wordsSpan(argv)})
 			code, _, _ := strings.Cut(strings.Trim(rest, `"'`), ",")
-			s.walkNested(code, v.From)
+			s.walkNested(code, v.SourceSpan)
 		case ok && strings.HasPrefix(kind, "tcp") && !strings.Contains(kind, "listen"):
 			host, _, _ := strings.Cut(rest, ":")
-			s.emitOnce(effect.Effect{Kind: effect.Connect, Host: effect.Host(host), Span: v.From})
+			s.emitOnce(effect.Effect{Kind: effect.Connect, Host: effect.CanonicalHost(host), Span: v.SourceSpan})
 		}
 	}
 }
@@ -207,7 +207,7 @@ func runsLocally(base string, argv []abstract.Value, use command.Interpretation)
 		return false
 	}
 	return slices.ContainsFunc(use.OperandEffects, func(t command.OperandEffect) bool {
-		return t.Kind == effect.Connect && effect.ThisMachine(effect.Host(t.Word.Text))
+		return t.Kind == effect.Connect && effect.ThisMachine(effect.CanonicalHost(t.Word.Text))
 	}) || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return namesThisMachine(v.Text) })
 }
 
@@ -219,17 +219,17 @@ func namesThisMachine(word string) bool {
 		host = host[strings.LastIndexAny(host, "= ")+1:]
 	}
 	for host := range strings.SplitSeq(host, ",") {
-		if strings.Trim(host, "0123456789") != "" && effect.ThisMachine(effect.Host(host)) {
+		if strings.Trim(host, "0123456789") != "" && effect.ThisMachine(effect.CanonicalHost(host)) {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *state) walkNestedUse(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f programIO) abstract.Value {
+func (s *state) walkCommandOrCodeArgument(base string, argv []abstract.Value, n command.NestedCommandOrCode, io abstract.Streams, f programIO) abstract.Value {
 	first := wordValue(n.Words[0], argv)
-	if n.Variable != "" {
-		if first.Known() {
+	if n.VariableHoldingCode != "" {
+		if first.IsLiteral() {
 			s.walkVariableCode(n, first)
 		} else {
 			s.walkUnknownVariable(n, first)
@@ -238,17 +238,17 @@ func (s *state) walkNestedUse(base string, argv []abstract.Value, n command.Nest
 	}
 	switch n.Language {
 	case "encoded":
-		if !first.Known() && first.HasHarmlessTaint() {
-			s.emitDynamic(effect.CauseUnanalysedCode, base+" runs an encoded command that cannot be decoded", first.From)
-			return abstract.Unknown("…", abstract.UnknownText)
+		if !first.IsLiteral() && first.HasHarmlessTaint() {
+			s.emitDynamic(effect.CauseUnanalysedCode, base+" runs an encoded command that cannot be decoded", first.SourceSpan)
+			return abstract.Unknown("…", abstract.TaintUnknownText)
 		}
 	case "powershell", "cmd":
 		var words []abstract.Value
 		for _, w := range n.Words {
 			words = append(words, wordValue(w, argv))
 		}
-		first = abstract.JoinValues(words)
-		return s.runText(n.Language, first, base, wordsSpan(words), nil)
+		first = abstract.JoinWithSpaces(words)
+		return s.walkExecutedText(n.Language, first, base, wordsSpan(words), nil)
 	case "argv":
 		return s.walkNestedArgv(base, argv, n, io, f)
 	case "file":
@@ -260,14 +260,14 @@ func (s *state) walkNestedUse(base string, argv []abstract.Value, n command.Nest
 		if len(rest) == 0 {
 			rest = argumentsAfter(argv, first)
 		}
-		return s.runFile(first, language, rest, io, first.From)
+		return s.runFile(first, language, rest, io, first.SourceSpan)
 	}
-	if lines := substitutedLines(base, argv, io.In, f); len(lines) > 1 && n.Language == "shell" {
+	if lines := substitutedLines(base, argv, io.Stdin, f); len(lines) > 1 && n.Language == "shell" {
 		var b abstract.Builder
 		for _, line := range lines {
 			one := io
-			one.In = line
-			b.Add(s.walkNestedUse(base, argv, n, one, f))
+			one.Stdin = line
+			b.Add(s.walkCommandOrCodeArgument(base, argv, n, one, f))
 		}
 		return b.Value()
 	}
@@ -278,31 +278,31 @@ func (s *state) walkNestedUse(base string, argv []abstract.Value, n command.Nest
 	if command.Placers[base] {
 		for i, v := range args {
 			if v.Text == "{}" {
-				args[i] = s.fillPlaceholder(base, v, io.In, f)
+				args[i] = s.fillPlaceholder(base, v, io.Stdin, f)
 			}
 		}
 	}
 	if n.Language == "shell" && len(args) > 0 { // the first argument is $0
 		s.setVariableContent(zeroName, variableContent{val: args[0]})
-		if !args[0].IsPattern || args[0].IsSingleWord { // an unknown word without quotes may become several words
+		if !args[0].IsGlobPattern || args[0].IsSingleWord { // an unknown word without quotes may become several words
 			args = args[1:]
 		}
 	}
-	if !first.Known() || first.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) != 0 {
+	if !first.IsLiteral() || first.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) != 0 {
 		if strings.Contains(first.Text, "{}") {
-			first.Taint |= io.In.Taint
+			first.Taint |= io.Stdin.Taint
 		}
-		return s.runText(n.Language, first, base, first.From, args)
+		return s.walkExecutedText(n.Language, first, base, first.SourceSpan, args)
 	}
 	if strings.Contains(first.Text, "{}") && command.Placers[base] {
-		v := s.fillPlaceholder(base, first, io.In, f)
-		return s.runText(n.Language, v, base, first.From, args)
+		v := s.fillPlaceholder(base, first, io.Stdin, f)
+		return s.walkExecutedText(n.Language, v, base, first.SourceSpan, args)
 	}
 	if n.Language == "shell" {
 		s.setPositional(args)
-		return s.walkTranslated(first.Text, first.From, func(text string) abstract.Value { return s.walkNestedWithInput(text, first.From, io) })
+		return s.translateFishAndWalk(first.Text, first.SourceSpan, func(text string) abstract.Value { return s.walkNestedWithInput(text, first.SourceSpan, io) })
 	}
-	return s.walkCode(n.Language, first.Text, first.From, args)
+	return s.walkCode(n.Language, first.Text, first.SourceSpan, args)
 }
 
 // maxPatchFiles is the maximum number of files that are checked for patches if an earlier filter in
@@ -315,7 +315,7 @@ const maxSubstitutedLines = 16
 // substitutedLines returns the input lines that a program such as xargs -I substitutes into its command one after
 // another; nil if they are unknown or more than maxSubstitutedLines.
 func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f programIO) []abstract.Value {
-	if !command.Placers[base] || command.Finders[base] || len(f.listedFolders) > 0 || !in.Known() || strings.ContainsAny(in.Text, "\"'\\") ||
+	if !command.Placers[base] || command.Finders[base] || len(f.listedFolders) > 0 || !in.IsLiteral() || strings.ContainsAny(in.Text, "\"'\\") ||
 		!slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "{}") }) {
 		return nil
 	}
@@ -334,37 +334,37 @@ func substitutedLines(base string, argv []abstract.Value, in abstract.Value, f p
 }
 
 // walkNestedArgv runs the argument vector that a program such as env or xargs executes.
-func (s *state) walkNestedArgv(base string, argv []abstract.Value, n command.Nested, io abstract.Streams, f programIO) abstract.Value {
-	if lines := substitutedLines(base, argv, io.In, f); len(lines) > 1 {
+func (s *state) walkNestedArgv(base string, argv []abstract.Value, n command.NestedCommandOrCode, io abstract.Streams, f programIO) abstract.Value {
+	if lines := substitutedLines(base, argv, io.Stdin, f); len(lines) > 1 {
 		var b abstract.Builder
 		for _, line := range lines {
 			one := io
-			one.In = line
+			one.Stdin = line
 			b.Add(s.walkNestedArgv(base, argv, n, one, f))
 		}
 		return b.Value()
 	}
 	first := wordValue(n.Words[0], argv)
-	if len(n.Words) == 1 && first.Known() && isCommandLine(first.Text) {
+	if len(n.Words) == 1 && first.IsLiteral() && isCommandLine(first.Text) {
 		if command.Placers[base] && strings.Contains(first.Text, "{}") {
-			first = s.fillPlaceholder(base, first, io.In, f)
+			first = s.fillPlaceholder(base, first, io.Stdin, f)
 		}
-		return s.runText("shell", first, base, first.From, nil)
+		return s.walkExecutedText("shell", first, base, first.SourceSpan, nil)
 	}
 	words := make([]abstract.Value, 0, len(n.Words)+1)
 	replaced := false
 	for _, w := range n.Words {
 		v := wordValue(w, argv)
-		v.IsPathList = v.IsPathList || v.IsPattern && command.Finders[base]
-		if strings.Contains(v.Text, "{}") && v.Known() {
-			v = s.fillPlaceholder(base, v, io.In, f)
+		v.HasPathPerLine = v.HasPathPerLine || v.IsGlobPattern && command.Finders[base]
+		if strings.Contains(v.Text, "{}") && v.IsLiteral() {
+			v = s.fillPlaceholder(base, v, io.Stdin, f)
 			replaced = true
 		}
 		words = append(words, v)
 	}
 	if n.ArgsFromStdin && !replaced {
 		words = append(words, s.stdinWords(io, argv)...)
-		io.In = abstract.Value{}
+		io.Stdin = abstract.Value{}
 	}
 	return s.invoke(words, io)
 }
@@ -379,7 +379,7 @@ func isCommandLine(word string) bool {
 // argumentsAfter returns the arguments after the argument that holds the code: they are the code's own arguments.
 func argumentsAfter(argv []abstract.Value, code abstract.Value) []abstract.Value {
 	for i, v := range argv {
-		if i > 0 && v.Text == code.Text && v.From == code.From {
+		if i > 0 && v.Text == code.Text && v.SourceSpan == code.SourceSpan {
 			return slices.Clone(argv[i+1:])
 		}
 	}
@@ -388,17 +388,17 @@ func argumentsAfter(argv []abstract.Value, code abstract.Value) []abstract.Value
 
 // fillPlaceholder replaces {} in a word: with a path below the folders that find searches, or with a line of the input.
 func (s *state) fillPlaceholder(base string, v, in abstract.Value, f programIO) abstract.Value {
-	fill := abstract.Unknown("{}", in.Taint|abstract.UnknownText).WithOrigin(abstract.FromInput)
+	fill := abstract.Unknown("{}", in.Taint|abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin)
 	switch {
 	case len(f.listedFolders) > 1: // a path in any of the folders
 	case command.Finders[base]:
-		fill = abstract.Value{Text: "./**", Display: "{}", IsPattern: true, IsPathList: true}
+		fill = abstract.Value{Text: "./**", Display: "{}", IsGlobPattern: true, HasPathPerLine: true}
 		if len(f.listedFolders) > 0 && !f.listedFolders[0].FullyUnknown {
 			fill.Text = strings.TrimSuffix(f.listedFolders[0].AsPattern(), "/") + "/**"
 		}
-	case in.Known() && strings.TrimSpace(in.Text) != "" && !strings.ContainsAny(strings.TrimSuffix(in.Text, "\n"), "\n\"'\\"):
+	case in.IsLiteral() && strings.TrimSpace(in.Text) != "" && !strings.ContainsAny(strings.TrimSuffix(in.Text, "\n"), "\n\"'\\"):
 		fill = abstract.Value{Text: strings.TrimLeft(strings.TrimSuffix(in.Text, "\n"), " \t"), Taint: in.Taint}
-	case !in.Known() && !in.FullyUnknown:
+	case !in.IsLiteral() && !in.FullyUnknown:
 		fill = in
 	}
 	var b abstract.Builder
@@ -409,35 +409,35 @@ func (s *state) fillPlaceholder(base string, v, in abstract.Value, f programIO) 
 		b.AddLiteral(part)
 	}
 	out := b.Value()
-	out.From = v.From
+	out.SourceSpan = v.SourceSpan
 	return out
 }
 
 // runStdin walks the program text that an interpreter reads from standard input.
 func (s *state) runStdin(base string, argv []abstract.Value, language string, io abstract.Streams) abstract.Value {
 	at := wordsSpan(argv)
-	in := io.In
+	in := io.Stdin
 	switch {
 	case io.HasSocket:
 		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "connects " + base + " to the network", Span: at})
-		return abstract.Unknown("…", abstract.Network|abstract.Socket)
+		return abstract.Unknown("…", abstract.TaintNetwork|abstract.TaintSocket)
 	case base == "sed": // sed may also read a file
-		return s.runText("shell", abstract.Unknown("sed's output", in.Taint|abstract.UnknownText).WithOrigin(abstract.FromInput), base, at, nil)
-	case in.Known() && in.Text == "" && in.HasHarmlessTaint():
+		return s.walkExecutedText("shell", abstract.Unknown("sed's output", in.Taint|abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin), base, at, nil)
+	case in.IsLiteral() && in.Text == "" && in.HasHarmlessTaint():
 		return abstract.Value{} // standard input is the terminal: there is no text to walk
 	}
-	if text, ok := s.fileInput(io, at); ok {
+	if text, ok := s.stdinFileText(io, at); ok {
 		in = abstract.Lit(text)
 	}
-	if command.OnlyWritesFiles(language) && !in.Known() && io.ExistingInputFile == "" {
+	if command.OnlyWritesFiles(language) && !in.IsLiteral() && io.ExistingInputFile == "" {
 		read := 0
 		for i := len(s.effects) - 1; i >= 0; i-- { // the files that an earlier filter in the pipe read
 			e := s.effects[i]
-			if e.Kind != effect.ReadFile || e.Pattern || e.Recursive || !s.spendSteps(1) {
+			if e.Kind != effect.ReadFile || e.PathIsPattern || e.Recursive || !s.spendSteps(1) {
 				continue
 			}
 			if read++; read > maxPatchFiles {
-				s.emitDynamic(effect.CauseLimit, base+" applies more files than shield reads", at)
+				s.emitDynamic(effect.CauseAnalysisLimitExceeded, base+" applies more files than shield reads", at)
 				break
 			}
 			if text, ok := s.scriptText(e.Path, at); ok && len(patch.Files(text)) > 0 {
@@ -445,11 +445,11 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 			}
 		}
 	}
-	if command.OnlyWritesFiles(language) && !in.Known() && in.Taint&(abstract.Network|abstract.Socket) != 0 {
+	if command.OnlyWritesFiles(language) && !in.IsLiteral() && in.Taint&(abstract.TaintNetwork|abstract.TaintSocket) != 0 {
 		s.emitDynamic(effect.CauseDownload, base+" applies a patch from another machine, which can change any file; instead: save the patch, and read it first", at)
 	}
-	if command.IsQuery(language) && !in.Known() && !command.RunsCommands(language) {
-		if in.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 || command.OnlyWritesFiles(language) || s.recordImportedSQL(base, at) {
+	if command.IsQueryLanguage(language) && !in.IsLiteral() && !command.RunsCommands(language) {
+		if in.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) == 0 || command.OnlyWritesFiles(language) || s.recordImportedSQL(base, at) {
 			s.unanalyzedTextCount++
 			return abstract.Value{} // the input is rows or statements from a file or another database
 		}
@@ -460,10 +460,10 @@ func (s *state) runStdin(base string, argv []abstract.Value, language string, io
 			args = args[1:]
 		}
 	}
-	if io.IsHeredoc && in.Known() {
-		return s.walkCode(language, in.Text, in.From, args)
+	if io.IsHeredoc && in.IsLiteral() {
+		return s.walkCode(language, in.Text, in.SourceSpan, args)
 	}
-	return s.runText(language, in, base, at, args)
+	return s.walkExecutedText(language, in, base, at, args)
 }
 
 // runLocalProgram runs a program given by a path outside the system folders: only the file's content shows what it
@@ -473,131 +473,131 @@ func (s *state) runLocalProgram(argv []abstract.Value, io abstract.Streams) abst
 	at, read := len(s.effects), s.walkedScriptCount
 	words := commandWords(argv)
 	words[0].Text = base
-	s.execute(argv, base, effect.UnknownClass, command.Interpret(words).Harms...)
+	s.recordExecuteEffect(argv, base, effect.UnknownClass, command.Interpret(words).Harms...)
 	s.recordGuardRun(argv)
 	for _, v := range argv[1:] {
 		s.recordSuspectWord(v)
 	}
-	s.walkWrappedCommand(argv[1:], io)
+	s.walkCommandOfUnknownWrapper(argv[1:], io)
 	var out abstract.Value
-	s.walkChildProcess(base, argv, func() { out = s.runFile(argv[0], "", argv[1:], io, argv[0].From) })
+	s.walkChildProcess(base, argv, func() { out = s.runFile(argv[0], "", argv[1:], io, argv[0].SourceSpan) })
 	if s.walkedScriptCount > read && at < len(s.effects) {
 		s.effects[at].Class = effect.LocalWrite // the effects of the script itself are recorded separately
 	} else {
-		s.recordPossibleUpload(abstract.JoinValues(argv[1:]), base, wordsSpan(argv))
+		s.recordPossibleUpload(abstract.JoinWithSpaces(argv[1:]), base, wordsSpan(argv))
 	}
-	out.Taint |= io.In.Taint
+	out.Taint |= io.Stdin.Taint
 	return out
 }
 
 // runFile walks a script that is executed: with the content that the command wrote, or the content on disk.
 func (s *state) runFile(f abstract.Value, language string, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
-	s.recordFrameworkEffects(f, args)
-	if !f.Known() && f.FullyUnknown {
-		if s.nameCause(f) == effect.CauseVariable && isEnvironmentOnly(f) && !f.OriginIncomplete {
+	s.recordWebFrameworkScriptEffects(f, args)
+	if !f.IsLiteral() && f.FullyUnknown {
+		if s.unknownProgramNameCause(f) == effect.CauseVariable && hasOnlyEnvironmentUnknowns(f) && !f.OriginIncomplete {
 			s.unknownCodeCount++
-			s.emitDynamic(effect.CauseVariable, "runs a script whose path is in a variable: "+abstract.Clip(f.String()), at)
-			return abstract.Unknown("…", abstract.UnknownText)
+			s.emitDynamic(effect.CauseVariable, "runs a script whose path is in a variable: "+abstract.ClipForMessage(f.String()), at)
+			return abstract.Unknown("…", abstract.TaintUnknownText)
 		}
-		return s.runText(languageOrShell(language), f, "a script", at, args)
+		return s.walkExecutedText(languageOrShell(language), f, "a script", at, args)
 	}
-	if f.Known() && (isStreamDevice(f.Text) || f.Text == "") {
-		return s.runText(languageOrShell(language), io.In, f.Text, at, args)
+	if f.IsLiteral() && (isStreamDevice(f.Text) || f.Text == "") {
+		return s.walkExecutedText(languageOrShell(language), io.Stdin, f.Text, at, args)
 	}
-	if f.Known() && strings.HasPrefix(f.Text, "/dev/fd/") {
-		if vals := s.fileValues(f.Text, false); len(vals) > 0 {
-			return s.runText(languageOrShell(language), vals[0], "a process substitution", at, args)
+	if f.IsLiteral() && strings.HasPrefix(f.Text, "/dev/fd/") {
+		if vals := s.writtenFileContents(f.Text, false); len(vals) > 0 {
+			return s.walkExecutedText(languageOrShell(language), vals[0], "a process substitution", at, args)
 		}
 	}
 	if _, _, ok := s.openNetworkDevice(f); ok {
 		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: "runs code from a network connection", Span: at})
-		return abstract.Unknown("…", abstract.Network|abstract.Socket)
+		return abstract.Unknown("…", abstract.TaintNetwork|abstract.TaintSocket)
 	}
-	if data, ok := f.DataURL(); ok && f.Known() {
-		data.From = at
-		return s.runText(languageOrShell(language), data, "a data: address", at, args)
+	if data, ok := f.DataURL(); ok && f.IsLiteral() {
+		data.SourceSpan = at
+		return s.walkExecutedText(languageOrShell(language), data, "a data: address", at, args)
 	}
 	if plain.IsURL(f.Text) {
 		s.emitURL(effect.HTTPRequest, f)
-		s.recordCodeRun(effect.LabelNetwork, "runs code straight from "+abstract.Clip(f.String()), at)
-		return abstract.Unknown("…", abstract.Network)
+		s.recordCodeRun(effect.LabelNetwork, "runs code straight from "+abstract.ClipForMessage(f.String()), at)
+		return abstract.Unknown("…", abstract.TaintNetwork)
 	}
 	p, pattern := s.emitPath(effect.ReadFile, f, false)
-	if s.remoteDepth > 0 {
+	if s.remoteOrContainerDepth > 0 {
 		s.recordMountedScriptRun(f, at)
 		return abstract.Unknown("…", 0)
 	}
 	if !pattern && language == "" && s.recordBuiltProgramRun(programName(p), p, at) {
-		return abstract.Unknown("…", abstract.UnknownText)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	run := func(v abstract.Value) abstract.Value {
 		return s.runFileText(language, v, f, args, io, at)
 	}
 	earlier := s.earlierContents(f)
-	if vals := s.fileValues(p, pattern); len(vals) > 0 {
+	if vals := s.writtenFileContents(p, pattern); len(vals) > 0 {
 		if language == "" && s.isCompilerOutput(p) {
 			language = "code"
 		}
-		if languageOrShell(language) == "shell" && vals[0].Known() {
+		if languageOrShell(language) == "shell" && vals[0].IsLiteral() {
 			s.walkedScriptCount++
 		}
-		s.noteReadBack(p)
-		sure := s.isContentCertain(p, pattern) && len(earlier) == 0 && !s.mayBeOtherFile(p, f) && !slices.Contains(s.enclosingOutputs, p)
+		s.recordReadAfterWrite(p)
+		sure := s.isWrittenContentCertain(p, pattern) && len(earlier) == 0 && !s.mayNotBeWrittenFile(p, f) && !slices.Contains(s.enclosingOutputPaths, p)
 		written := len(s.files)
-		out := s.runFileVersions(append(vals, earlier...), sure, run)
-		return s.rewalkIfInputChanged(abstract.Streams{WrittenInputFile: p}, written, out, func(io abstract.Streams) abstract.Value { return run(io.In) })
+		out := s.walkWrittenFileVersions(append(vals, earlier...), sure, run)
+		return s.rewalkIfInputChanged(abstract.Streams{WrittenInputFile: p}, written, out, func(io abstract.Streams) abstract.Value { return run(io.Stdin) })
 	}
-	s.runFileVersions(earlier, len(earlier) == 0, run)
-	if f.Taint&abstract.Network != 0 {
+	s.walkWrittenFileVersions(earlier, len(earlier) == 0, run)
+	if f.Taint&abstract.TaintNetwork != 0 {
 		s.recordCodeRun(effect.LabelNetwork, "runs a downloaded file", at)
 	}
 	if !pattern {
 		s.recordDownloadedScriptRun(f, p, at)
-		if name := programName(p); len(command.Loaders(name, nil)) > 0 { // a project's own wrapper, such as ./gradlew
-			s.checkLoadedFiles(name, append([]abstract.Value{f}, args...), command.Loaders(name, nil), s.place().CWD, nil)
+		if name := programName(p); len(command.CodeFileLoaders(name, nil)) > 0 { // a project's own wrapper, such as ./gradlew
+			s.checkLoadedFiles(name, append([]abstract.Value{f}, args...), command.CodeFileLoaders(name, nil), s.workingFolderContext().CWD, nil)
 		}
 	}
-	if command.IsQuery(language) && (pattern || s.startPlace.ReadScript == nil) {
+	if command.IsQueryLanguage(language) && (pattern || s.initialPathContext.ReadScript == nil) {
 		s.unanalyzedTextCount++
 		return abstract.Value{}
 	}
 	if !pattern && (strings.HasPrefix(p, "/dev/") || strings.HasPrefix(p, "/proc/")) { // a path that exists only in the new process
-		s.emitDynamic(effect.CauseUnreadScript, "the script "+abstract.Clip(f.String())+" is a file descriptor of the new process; instead: run the commands of the script directly", at)
-		return abstract.Unknown("…", abstract.UnknownText)
+		s.emitDynamic(effect.CauseUnreadScript, "the script "+abstract.ClipForMessage(f.String())+" is a file descriptor of the new process; instead: run the commands of the script directly", at)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
-	if pattern || s.startPlace.ReadScript == nil {
+	if pattern || s.initialPathContext.ReadScript == nil {
 		cause := effect.CauseUnreadScript
-		if !f.Known() {
-			cause = f.Cause()
+		if !f.IsLiteral() {
+			cause = f.UnknownCause()
 		}
-		s.emitDynamic(cause, "unknown script "+abstract.Clip(f.String()), at)
-		return abstract.Unknown("…", abstract.UnknownText)
+		s.emitDynamic(cause, "unknown script "+abstract.ClipForMessage(f.String()), at)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	return s.runScript(f, p, language, args, at)
 }
 
 // runScript reads the script at a canonical path and walks it.
 func (s *state) runScript(f abstract.Value, p, language string, args []abstract.Value, at effect.Span) abstract.Value {
-	data, err := s.startPlace.ReadScript(p)
+	data, err := s.initialPathContext.ReadScript(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.isShellSetupScript(p):
 		return abstract.Value{} // a setup script (.env, bin/activate) that does not exist has no effect
-	case err != nil && command.IsQuery(language):
+	case err != nil && command.IsQueryLanguage(language):
 		s.unanalyzedTextCount++
 		return abstract.Value{}
-	case errors.Is(err, fs.ErrNotExist) && (s.isAwaited(f) || isTemporaryPath(p) || language == "shell" && s.isInUserHome(p)):
-		s.emitDynamic(effect.CauseUnreadScript, "the script "+abstract.Clip(f.String())+" does not exist yet, and another command may write the script first; instead: write the script in a separate command", at)
-		return abstract.Unknown("…", abstract.UnknownText)
+	case errors.Is(err, fs.ErrNotExist) && (s.mayBeCreatedBeforeRun(f) || isTemporaryPath(p) || language == "shell" && s.isInUserHome(p)):
+		s.emitDynamic(effect.CauseUnreadScript, "the script "+abstract.ClipForMessage(f.String())+" does not exist yet, and another command may write the script first; instead: write the script in a separate command", at)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	case errors.Is(err, fs.ErrNotExist):
-		s.emitDynamic(effect.CauseMissingScript, "the script "+abstract.Clip(f.String())+" does not exist", at)
-		return abstract.Unknown("…", abstract.UnknownText)
+		s.emitDynamic(effect.CauseMissingScript, "the script "+abstract.ClipForMessage(f.String())+" does not exist", at)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	case err != nil:
-		s.emitDynamic(effect.CauseUnreadScript, "cannot read the script "+abstract.Clip(f.String()), at)
-		return abstract.Unknown("…", abstract.UnknownText)
+		s.emitDynamic(effect.CauseUnreadScript, "cannot read the script "+abstract.ClipForMessage(f.String()), at)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	if isBinary(data) {
 		s.unanalyzedTextCount++
-		return abstract.Unknown("…", abstract.UnknownText)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	if language == "" {
 		if words, _ := parseShebang(string(data[:min(len(data), 256)])); len(words) > 0 {

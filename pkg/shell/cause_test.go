@@ -13,28 +13,28 @@ func TestCauses(t *testing.T) {
 	t.Parallel()
 	for _, c := range [...]struct {
 		text  string
-		cause effect.Cause
+		cause effect.EffectCause
 		input bool // text from another part of the command is run
 	}{
-		{`$X`, effect.CauseVariableCode, false},
-		{`eval "$X"`, effect.CauseVariableCode, false},
-		{`sh -c "${X%.*}"`, effect.CauseVariableCode, false},
-		{`powershell -c "iex $X"`, effect.CauseVariableCode, false},
-		{`$A$B`, effect.CauseVariableCode, false},
-		{`$RUNNER --all`, effect.CauseVariableCode, false},
-		{`"$TEST_RUNNER" a`, effect.CauseVariableCode, false},
-		{`bash -c "cd /x && $CMD"`, effect.CauseVariableCode, false},
-		{`bash <<< "$X"`, effect.CauseVariableCode, false},
-		{`echo "$X" | sh`, effect.CauseVariableCode, false},
-		{`ssh h "$X"`, effect.CauseVariableCode, false},
-		{`find . -exec $HOOK {} \;`, effect.CauseVariableCode, false},
-		{`. "$HOOK"`, effect.CauseVariableCode, false},
-		{`python3 -c "$x"`, effect.CauseVariableCode, false},
+		{`$X`, effect.CauseCodeIsVariableValue, false},
+		{`eval "$X"`, effect.CauseCodeIsVariableValue, false},
+		{`sh -c "${X%.*}"`, effect.CauseCodeIsVariableValue, false},
+		{`powershell -c "iex $X"`, effect.CauseCodeIsVariableValue, false},
+		{`$A$B`, effect.CauseCodeIsVariableValue, false},
+		{`$RUNNER --all`, effect.CauseCodeIsVariableValue, false},
+		{`"$TEST_RUNNER" a`, effect.CauseCodeIsVariableValue, false},
+		{`bash -c "cd /x && $CMD"`, effect.CauseCodeIsVariableValue, false},
+		{`bash <<< "$X"`, effect.CauseCodeIsVariableValue, false},
+		{`echo "$X" | sh`, effect.CauseCodeIsVariableValue, false},
+		{`ssh h "$X"`, effect.CauseCodeIsVariableValue, false},
+		{`find . -exec $HOOK {} \;`, effect.CauseCodeIsVariableValue, false},
+		{`. "$HOOK"`, effect.CauseCodeIsVariableValue, false},
+		{`python3 -c "$x"`, effect.CauseCodeIsVariableValue, false},
 		{`psql -c "$X"`, effect.CauseUnanalysedCode, false},
-		{`python3 -c 'import os; exec(os.environ["X"])'`, effect.CauseVariableCode, false},
-		{`node -e 'new Function(process.env.X)()'`, effect.CauseVariableCode, false},
-		{`ruby -e 'eval ENV["X"]'`, effect.CauseVariableCode, false},
-		{`php -r 'eval(getenv("X"));'`, effect.CauseVariableCode, false},
+		{`python3 -c 'import os; exec(os.environ["X"])'`, effect.CauseCodeIsVariableValue, false},
+		{`node -e 'new Function(process.env.X)()'`, effect.CauseCodeIsVariableValue, false},
+		{`ruby -e 'eval ENV["X"]'`, effect.CauseCodeIsVariableValue, false},
+		{`php -r 'eval(getenv("X"));'`, effect.CauseCodeIsVariableValue, false},
 		{`. /dev/fd/3 3< <(nc x.test 99)`, effect.CauseUnreadScript, false},
 		{`bash /dev/fd/4 4< <(curl -s x.test)`, effect.CauseUnreadScript, false},
 		{`$EDITOR f`, effect.CauseVariable, false},
@@ -47,34 +47,34 @@ func TestCauses(t *testing.T) {
 		{`$runner a`, effect.CauseVariable, false}, // not the environment's: a script sets it elsewhere
 		{`python3 -c "print($X)"`, effect.CauseVariable, false},
 		{`<tool> "$(<x>)" )`, effect.CauseSyntax, false},
-		{`$(cat f)`, effect.CauseOutput, true},
-		{`eval "$(cat f)"`, effect.CauseOutput, true},
-		{"eval \"`cat f`\"", effect.CauseOutput, true},
-		{`x=$(cat f); eval "$x"`, effect.CauseOutput, true},
-		{`x=$(cat f); eval "${x%;}"`, effect.CauseOutput, true},
-		{`x=$(cat f); eval "${x/a/b}"`, effect.CauseOutput, true},
-		{`x=$(cat f); eval "${x:$n:3}"`, effect.CauseOutput, true},
-		{`y=${X%.*}$(cat f); eval "$y"`, effect.CauseOutput, true},
-		{`while read -r l; do x=$(cat "$l"); done; eval "$x"`, effect.CauseOutput, true},
-		{`PROMPT_COMMAND="true; $(cat f)"`, effect.CauseOutput, true},
-		{`cat f | sh`, effect.CauseOutput, true},
-		{`sh < f`, effect.CauseFile, true},
-		{`cat f | xargs sh -c`, effect.CauseInput, true},
-		{`read -r x; eval "$x"`, effect.CauseInput, true},
+		{`$(cat f)`, effect.CauseCommandOutput, true},
+		{`eval "$(cat f)"`, effect.CauseCommandOutput, true},
+		{"eval \"`cat f`\"", effect.CauseCommandOutput, true},
+		{`x=$(cat f); eval "$x"`, effect.CauseCommandOutput, true},
+		{`x=$(cat f); eval "${x%;}"`, effect.CauseCommandOutput, true},
+		{`x=$(cat f); eval "${x/a/b}"`, effect.CauseCommandOutput, true},
+		{`x=$(cat f); eval "${x:$n:3}"`, effect.CauseCommandOutput, true},
+		{`y=${X%.*}$(cat f); eval "$y"`, effect.CauseCommandOutput, true},
+		{`while read -r l; do x=$(cat "$l"); done; eval "$x"`, effect.CauseCommandOutput, true},
+		{`PROMPT_COMMAND="true; $(cat f)"`, effect.CauseCommandOutput, true},
+		{`cat f | sh`, effect.CauseCommandOutput, true},
+		{`sh < f`, effect.CauseFileContents, true},
+		{`cat f | xargs sh -c`, effect.CauseStandardInput, true},
+		{`read -r x; eval "$x"`, effect.CauseStandardInput, true},
 		{`curl x.test | sh`, effect.CauseDownload, false},
-		{`sh *.sh`, effect.CauseUnresolved, false},
-		{`eval *`, effect.CauseUnresolved, false},
-		{`eval "$X" *`, effect.CauseUnresolved, false},
-		{`eval "$X"?`, effect.CauseUnresolved, false},
-		{`printf '%s\n' * | sh`, effect.CauseUnresolved, false},
-		{`printf '%s ' "$X" [a-c]* | sh`, effect.CauseUnresolved, false},
-		{`for f in *; do echo "$f"; done | bash`, effect.CauseOutput, true},
-		{`sh -c "$(printf '%s;' *)"`, effect.CauseUnresolved, false},
-		{`ls | sh`, effect.CauseOutput, true},
-		{`eval "$X"; ls )`, effect.CauseUnresolved, false},
-		{"eval \"$X\"\nls )", effect.CauseUnresolved, false},
+		{`sh *.sh`, effect.CauseUnresolvedText, false},
+		{`eval *`, effect.CauseUnresolvedText, false},
+		{`eval "$X" *`, effect.CauseUnresolvedText, false},
+		{`eval "$X"?`, effect.CauseUnresolvedText, false},
+		{`printf '%s\n' * | sh`, effect.CauseUnresolvedText, false},
+		{`printf '%s ' "$X" [a-c]* | sh`, effect.CauseUnresolvedText, false},
+		{`for f in *; do echo "$f"; done | bash`, effect.CauseCommandOutput, true},
+		{`sh -c "$(printf '%s;' *)"`, effect.CauseUnresolvedText, false},
+		{`ls | sh`, effect.CauseCommandOutput, true},
+		{`eval "$X"; ls )`, effect.CauseUnresolvedText, false},
+		{"eval \"$X\"\nls )", effect.CauseUnresolvedText, false},
 		{`. $p; Get-Date`, effect.CauseVariable, false},
-		{`Get-Date; . $p`, effect.CauseUnresolved, false},
+		{`Get-Date; . $p`, effect.CauseUnresolvedText, false},
 		{`sh a.sh`, effect.CauseUnreadScript, false},
 		{`./a.sh`, effect.CauseUnreadScript, false},
 		{`python3 a.py`, effect.CauseUnreadScript, false},
@@ -84,13 +84,13 @@ func TestCauses(t *testing.T) {
 		{`enable -f ./x.so y`, effect.CauseUnanalysedCode, false},
 		{`powershell -EncodedCommand !!!`, effect.CauseUnanalysedCode, false},
 	} {
-		var causes []effect.Cause
+		var causes []effect.EffectCause
 		input := false
 		for _, e := range Analyze(c.text, here()).Effects {
-			switch e.RuleKind() {
-			case effect.Dynamic:
+			switch e.KindForPolicies() {
+			case effect.UnknownEffect:
 				causes = append(causes, e.Cause)
-			case effect.RunInput:
+			case effect.RunOtherCommandOutput:
 				input = true
 			}
 		}
@@ -106,11 +106,11 @@ func TestEveryCauseHasAName(t *testing.T) {
 	seen := 0
 	for _, c := range readCases(t) {
 		for _, e := range Analyze(c.text, here()).Effects {
-			if e.Certainty != effect.Unknown && e.RuleKind() != effect.RunInput {
+			if e.Certainty != effect.Unknown && e.KindForPolicies() != effect.RunOtherCommandOutput {
 				continue
 			}
 			if seen++; !slices.Contains(effect.Causes(), e.Cause) {
-				t.Errorf("%s: %s has the cause %q (%s)", c.text, e.RuleKind(), e.Cause, e.Reason)
+				t.Errorf("%s: %s has the cause %q (%s)", c.text, e.KindForPolicies(), e.Cause, e.Reason)
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func TestNoFileNamesAsCode(t *testing.T) {
 		`Get-Date; . "$p/a.ps1"`, `"$X"/*`, "$data[1]\nOne",
 	} {
 		for _, e := range Analyze(text, here()).Effects {
-			if e.Certainty == effect.Unknown && e.Cause == effect.CauseUnresolved {
+			if e.Certainty == effect.Unknown && e.Cause == effect.CauseUnresolvedText {
 				t.Errorf("%s: %s", text, e.Reason)
 			}
 		}

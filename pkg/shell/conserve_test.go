@@ -56,17 +56,17 @@ func TestWhatIsReadWhereItLies(t *testing.T) {
 	}
 	grave := func(text string) bool {
 		return slices.ContainsFunc(Analyze(text, place).Effects, func(e effect.Effect) bool {
-			switch e.RuleKind() {
-			case effect.RunDownload, effect.ChangeRemote:
+			switch e.KindForPolicies() {
+			case effect.RunDownload, effect.ChangeRemoteSystem:
 				return true
-			case effect.Dynamic:
+			case effect.UnknownEffect:
 				return e.Cause != effect.CauseMissingScript
 			case effect.ReadFile:
-				return effect.SecretPath(e.Path, false)
+				return effect.IsSecretPath(e.Path, false)
 			case effect.RunCode:
 				return true
 			case effect.WriteFile:
-				return !e.Pattern && !place.Inside(e.Path, false, false)
+				return !e.PathIsPattern && !place.IsInsideRoots(e.Path, false, false)
 			}
 			return false
 		})
@@ -143,7 +143,7 @@ func TestWhatIsReadWhereItLies(t *testing.T) {
 func TestListenedPort(t *testing.T) {
 	t.Parallel()
 	for _, e := range Analyze("nc -l 9999", here()).Effects {
-		if e.RuleKind() == effect.Listen && e.Host != "" {
+		if e.KindForPolicies() == effect.Listen && e.Host != "" {
 			t.Errorf("listens at %s", e.Host)
 		}
 	}
@@ -168,7 +168,7 @@ func TestCommandsAsInput(t *testing.T) {
 		"echo 'cat /etc/shadow' | md5sum":       false,
 		"echo 'rm -rf / is dangerous' | pbcopy": false,
 	} {
-		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.Dynamic })
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.UnknownEffect })
 		if got != want {
 			t.Errorf("%s: %t", text, got)
 		}
@@ -219,7 +219,9 @@ func TestUnreadIsBounded(t *testing.T) {
 func TestManyWrittenFiles(t *testing.T) {
 	t.Parallel()
 	unknown := func(text string) bool {
-		return slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Certainty == effect.Unknown || e.RuleKind() == effect.RunCode })
+		return slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool {
+			return e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunCode
+		})
 	}
 	files := func(n int, name string) string {
 		var b strings.Builder

@@ -66,7 +66,7 @@ func TestSendingCredentials(t *testing.T) {
 
 func sends(command string) bool {
 	for _, e := range Analyze(command, here()).Effects {
-		if e.RuleKind() == effect.SendSecret {
+		if e.KindForPolicies() == effect.SendSecret {
 			return true
 		}
 	}

@@ -12,34 +12,34 @@ import (
 
 // A declaration holds the attributes that declare, local, export and the like give to the names after it.
 type declaration struct {
-	local, global, export, isReadonly bool
-	transformsValues, isNameref       bool // attributes that change assigned values (-i, -u, …); nameref (-n)
-	listsVariables                    bool // the command lists variables
+	isLocal, isGlobal, isExported, isReadonly bool
+	transformsValues, isNameref               bool // attributes that change assigned values (-i, -u, …); nameref (-n)
+	listsVariables                            bool // the command lists variables
 }
 
-func declarationOf(variant string) declaration {
+func declarationOfKeyword(keyword string) declaration {
 	return declaration{
-		local: variant == "local" || variant == "declare" || variant == "typeset", export: variant == "export", isReadonly: variant == "readonly",
-		isNameref: variant == "nameref", transformsValues: variant == "integer" || variant == "float",
+		isLocal: keyword == "local" || keyword == "declare" || keyword == "typeset", isExported: keyword == "export", isReadonly: keyword == "readonly",
+		isNameref: keyword == "nameref", transformsValues: keyword == "integer" || keyword == "float",
 	}
 }
 
-// addOption adds the attributes of an option such as -gx.
-func (d *declaration) addOption(text string) {
-	set := func(letters string) bool { return strings.ContainsAny(text, letters) }
-	d.global = d.global || set("g")
-	d.isNameref = d.isNameref || set("n") && !d.export
-	d.export = d.export || set("x")
+// addDeclareFlags adds the attributes of an option such as -gx.
+func (d *declaration) addDeclareFlags(option string) {
+	set := func(letters string) bool { return strings.ContainsAny(option, letters) }
+	d.isGlobal = d.isGlobal || set("g")
+	d.isNameref = d.isNameref || set("n") && !d.isExported
+	d.isExported = d.isExported || set("x")
 	d.isReadonly = d.isReadonly || set("r")
-	d.transformsValues = d.transformsValues || text[0] == '+' || set("AEFLRTUZiluc0123456789")
+	d.transformsValues = d.transformsValues || option[0] == '+' || set("AEFLRTUZiluc0123456789")
 	d.listsVariables = d.listsVariables || set("px")
 }
 
 // walkDeclaration walks declare, local, export, readonly, typeset and nameref.
 func (s *state) walkDeclaration(c *syntax.DeclClause) abstract.Value {
 	variant := c.Variant.Value
-	d := declarationOf(variant)
-	argv := []abstract.Value{{Text: variant, From: s.spanOf(c.Variant)}}
+	d := declarationOfKeyword(variant)
+	argv := []abstract.Value{{Text: variant, SourceSpan: s.spanOf(c.Variant)}}
 	var before []string // names that this command has assigned
 	for _, a := range c.Args {
 		if a.Name == nil { // an option, or a word that is known only after expansion
@@ -47,7 +47,7 @@ func (s *state) walkDeclaration(c *syntax.DeclClause) abstract.Value {
 				argv = append(argv, v)
 				s.declareWord(v, &d)
 				if strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "f") && strings.Contains(v.Text, "u") && s.readsAsZsh() {
-					s.recordDialectDifference("typeset -fu", v.From)
+					s.recordDialectDifference("typeset -fu", v.SourceSpan)
 				}
 			}
 			continue
@@ -56,18 +56,18 @@ func (s *state) walkDeclaration(c *syntax.DeclClause) abstract.Value {
 		if a.Value != nil || a.Array != nil {
 			text += "=…"
 		}
-		argv = append(argv, abstract.Value{Text: text, From: s.spanOf(a)})
+		argv = append(argv, abstract.Value{Text: text, SourceSpan: s.spanOf(a)})
 		s.declareAssignment(a, d, before)
 		before = append(before, a.Name.Value)
 	}
-	s.execute(argv, variant, effect.ReadOnly)
+	s.recordExecuteEffect(argv, variant, effect.ReadOnly)
 	if d.listsVariables && len(argv) < 3 || len(argv) == 1 {
-		out := abstract.Unknown("the environment", abstract.EnvironmentDump)
+		out := abstract.Unknown("the environment", abstract.TaintEnvironmentDump)
 		s.recordShownCredentials(out, variant, s.spanOf(c))
 		return out
 	}
-	if d.listsVariables && !d.export {
-		return abstract.Unknown("…", 0).WithOrigin(abstract.FromCommand)
+	if d.listsVariables && !d.isExported {
+		return abstract.Unknown("…", 0).WithOrigin(abstract.OriginCommandOutput)
 	}
 	return abstract.Value{}
 }
@@ -77,10 +77,10 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 	name, text, ok := strings.Cut(v.Text, "=")
 	switch {
 	case (strings.HasPrefix(v.Text, "-") || strings.HasPrefix(v.Text, "+")) && len(v.Text) > 1:
-		if v.Known() && !strings.HasPrefix(v.Text, "--") {
-			d.addOption(v.Text)
+		if v.IsLiteral() && !strings.HasPrefix(v.Text, "--") {
+			d.addDeclareFlags(v.Text)
 		}
-	case !v.Known() && (!ok || strings.ContainsAny(name, "*?[")):
+	case !v.IsLiteral() && (!ok || strings.ContainsAny(name, "*?[")):
 		s.assignUnknownName(v)
 	case !ok && syntax.ValidName(name):
 		s.declareName(name, *d)
@@ -88,7 +88,7 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 	case !ok:
 		s.walkSubscripts(v, false)
 	case strings.HasPrefix(text, "("): // an array: parsed like NAME=(…) in the text
-		s.runText("shell", v, "declare", v.From, nil)
+		s.walkExecutedText("shell", v, "declare", v.SourceSpan, nil)
 		s.forgetVariables()
 	default:
 		val := v
@@ -102,7 +102,7 @@ func (s *state) declareWord(v abstract.Value, d *declaration) {
 		if syntax.ValidName(name) {
 			s.declareName(name, *d)
 		}
-		s.assignTo(abstract.Lit(name), val)
+		s.assignByNameWord(abstract.Lit(name), val)
 		s.setAttributes(name, *d)
 	}
 }
@@ -126,17 +126,17 @@ func (s *state) declareAssignment(a *syntax.Assign, d declaration, before []stri
 	}
 	if a.Value != nil && a.Index == nil && !a.Append {
 		v := s.expandWord(a.Value)
-		v.From = s.spanOf(a)
+		v.SourceSpan = s.spanOf(a)
 		if uses(a.Value) {
-			v = uncomputed("${…}", v)
+			v = unknownFromOperands("${…}", v)
 		}
 		s.declareName(name, d)
 		if strings.HasPrefix(v.Text, "(") { // may be parsed as an array
-			s.runText("shell", abstract.Concat(abstract.Lit(name+"="), v), "declare", s.spanOf(a), nil)
+			s.walkExecutedText("shell", abstract.Concat(abstract.Lit(name+"="), v), "declare", s.spanOf(a), nil)
 		}
 		s.assign(name, v)
 	} else {
-		if s.declareName(name, d); d.local && !d.global && len(s.frames) > 0 { // the array members may be expanded before the name becomes local
+		if s.declareName(name, d); d.isLocal && !d.isGlobal && len(s.frames) > 0 { // the array members may be expanded before the name becomes local
 			s.Shell.setVariable(name, s.frames[len(s.frames)-1].locals[name])
 		}
 		s.walkAssignment(a)
@@ -147,9 +147,9 @@ func (s *state) declareAssignment(a *syntax.Assign, d declaration, before []stri
 // declareName makes a name local and unset, or with the value of the outer scope: shells differ.
 func (s *state) declareName(name string, d declaration) {
 	switch {
-	case d.local && d.global && s.isLocal(name): // a local and a global variable have this name
+	case d.isLocal && d.isGlobal && s.isLocal(name): // a local and a global variable have this name
 		s.forgetVariables()
-	case d.local && !d.global && len(s.frames) > 0:
+	case d.isLocal && !d.isGlobal && len(s.frames) > 0:
 		old := s.vars.get(name)
 		s.makeLocal(name)
 		old.contents = slices.Clip(old.contents)
@@ -161,15 +161,15 @@ func (s *state) declareName(name string, d declaration) {
 // setAttributes gives a variable the attributes of a declaration.
 func (s *state) setAttributes(name string, d declaration) {
 	v := s.vars.get(name)
-	v.isExported, v.mayBeReadonly = v.isExported || d.export, v.mayBeReadonly || d.isReadonly
+	v.isExported, v.mayBeReadonly = v.isExported || d.isExported, v.mayBeReadonly || d.isReadonly
 	v.mayTransformValues, v.isNameref = v.mayTransformValues || d.transformsValues, v.isNameref || d.isNameref
 	if d.transformsValues || d.isNameref {
-		s.walkSubscripts(v.anyValue("$"+name), true)
+		s.walkSubscripts(v.valueCoveringPossibleContents("$"+name), true)
 	}
-	if d.export || d.isReadonly || d.transformsValues || d.isNameref {
+	if d.isExported || d.isReadonly || d.transformsValues || d.isNameref {
 		s.Shell.setVariable(name, v)
 	}
-	if d.export {
-		s.checkExported(name, s.span(0, len(s.text)))
+	if d.isExported {
+		s.checkExportedVariableForAutostart(name, s.span(0, len(s.text)))
 	}
 }

@@ -50,7 +50,7 @@ func looksPowerShell(text string) bool {
 	}
 	first, rest, _ := strings.Cut(text, " ")
 	if hasDrive(rest) && pwsh.IsCmdlet(strings.ToLower(first)) && !hasWindowsSwitch(rest) && !strings.ContainsAny(rest, "%&") &&
-		(!differsInCmd(first) || strings.Contains(rest, " -") || strings.Contains(rest, "$") || !strings.ContainsAny(rest, "|\"")) && !strings.EqualFold(first, "echo") {
+		(!isOtherProgramInCmdExe(first) || strings.Contains(rest, " -") || strings.Contains(rest, "$") || !strings.ContainsAny(rest, "|\"")) && !strings.EqualFold(first, "echo") {
 		return true
 	}
 	if command.PowerShellWords[strings.ToLower(first)] {
@@ -94,9 +94,9 @@ func startsWithPowerShellVariable(text string) bool {
 	return false
 }
 
-// differsInCmd reports whether a program's name means a different program in cmd.exe than in a POSIX shell.
-func differsInCmd(name string) bool {
-	listed, _ := command.WindowsEntryName(name)
+// isOtherProgramInCmdExe reports whether a program's name means a different program in cmd.exe than in a POSIX shell.
+func isOtherProgramInCmdExe(name string) bool {
+	listed, _ := command.WindowsProgramEntry(name)
 	return strings.HasPrefix(listed, "cmd:")
 }
 
@@ -117,8 +117,8 @@ func isCmdlet(text string) bool {
 	return verb[0] >= 'A' && verb[0] <= 'Z' && noun[0] >= 'A' && noun[0] <= 'Z' && len(verb) > 2 && len(noun) > 2
 }
 
-// looksCmd reports whether a command line is written for cmd.exe.
-func looksCmd(text string) bool {
+// looksLikeCmdExe reports whether a command line is written for cmd.exe.
+func looksLikeCmdExe(text string) bool {
 	text = strings.TrimLeft(text, " \t@(")
 	end := strings.IndexAny(text, " \t\n&|<>")
 	if end < 0 {
@@ -153,13 +153,13 @@ func looksCmd(text string) bool {
 		return hasWindowsSwitch(rest) || strings.Contains(rest, `:\`) || strings.Count(rest, "%") > 1 && !strings.ContainsAny(rest, "$'") ||
 			name == "net" && startsWithNetVerb(rest)
 	}
-	_, windows := command.WindowsEntryName(name)
-	return windows && !differsInCmd(name)
+	_, windows := command.WindowsProgramEntry(name)
+	return windows && !isOtherProgramInCmdExe(name)
 }
 
-// quotesCode reports whether text starts PowerShell and holds a single quote. cmd.exe passes the quotes to
+// isPowerShellWithSingleQuotes reports whether text starts PowerShell and holds a single quote. cmd.exe passes the quotes to
 // PowerShell, which sees a string; a POSIX shell removes them, so PowerShell sees code.
-func quotesCode(text string) bool {
+func isPowerShellWithSingleQuotes(text string) bool {
 	first, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return strings.Contains(rest, "'") && command.InterpreterLanguage(programName(strings.ReplaceAll(strings.Trim(first, `"`), "\\", "/"))) == "powershell"
 }

@@ -13,7 +13,7 @@ import (
 
 // A shellDialect says which shell's syntax is used to read a text.
 type shellDialect struct {
-	zsh               bool // read the text as zsh does
+	isReadAsZsh       bool // read the text as zsh does
 	isKnown           bool // the shell is known, because a command names it
 	mayBePOSIX        bool // the shell may be a minimal POSIX shell such as dash
 	fish              bool // the shell is fish
@@ -23,13 +23,13 @@ type shellDialect struct {
 // readsAsZsh reports whether the command is walked with the meaning that it has in zsh. If the
 // shell is not known, state.walkAgainAsZsh walks the command a second time as zsh.
 func (s *state) readsAsZsh() bool {
-	s.zshDiffers = s.zshDiffers || !s.dialect.isKnown && !s.dialect.zsh
-	return s.dialect.zsh
+	s.isReadDifferentlyByZsh = s.isReadDifferentlyByZsh || !s.dialect.isKnown && !s.dialect.isReadAsZsh
+	return s.dialect.isReadAsZsh
 }
 
 // recordDialectDifference records that shells parse a form differently and that the analysis does not follow all meanings.
-func (s *state) recordDialectDifference(form string, at effect.Span) {
-	s.emitDynamic(effect.CauseDialect, "shells parse this differently: "+form, at)
+func (s *state) recordDialectDifference(syntaxDescription string, at effect.Span) {
+	s.emitDynamic(effect.CauseShellDialectDifference, "shells parse this differently: "+syntaxDescription, at)
 }
 
 // zshOnlyCommands are commands that only zsh has and that assign variables. Where the value is true, they may also run
@@ -49,17 +49,17 @@ func (s *state) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstr
 	case "functions":
 		runs = option
 	case "zmodload":
-		runs = len(argv) > 1 && !strings.HasPrefix(first.Text, "zsh/") && !strings.HasPrefix(first.Text, "-") && !strings.Contains(first.Text, ":") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "..") || !v.Known() }) || s.mayBeAssigned("module_path") || s.mayBeAssigned("MODULE_PATH")
+		runs = len(argv) > 1 && !strings.HasPrefix(first.Text, "zsh/") && !strings.HasPrefix(first.Text, "-") && !strings.Contains(first.Text, ":") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "..") || !v.IsLiteral() }) || s.mayTextAssign("module_path") || s.mayTextAssign("MODULE_PATH")
 	case "zstyle":
 		runs = first.Text == "-e"
 	case "autoload": // without changes of $fpath, it loads only functions that the user installed
-		runs = len(s.files) > 0 || s.mayBeAssigned("fpath") || s.mayBeAssigned("FPATH") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "/") || !v.Known() })
+		runs = len(s.files) > 0 || s.mayTextAssign("fpath") || s.mayTextAssign("FPATH") || slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.Contains(v.Text, "/") || !v.IsLiteral() })
 	}
 	if argv[0].Text == "ztcp" {
-		e := effect.Effect{Kind: effect.Connect, Pattern: true, Span: wordsSpan(argv)}
+		e := effect.Effect{Kind: effect.Connect, PathIsPattern: true, Span: wordsSpan(argv)}
 		for _, v := range argv[1:] {
-			if v.Known() && !strings.HasPrefix(v.Text, "-") {
-				e.Host, e.Pattern = effect.Host(v.Text), false
+			if v.IsLiteral() && !strings.HasPrefix(v.Text, "-") {
+				e.Host, e.PathIsPattern = effect.CanonicalHost(v.Text), false
 				break
 			}
 		}
@@ -67,43 +67,43 @@ func (s *state) walkZshCommand(argv []abstract.Value, io abstract.Streams) abstr
 	}
 	if runs {
 		s.recordDialectDifference(name, wordsSpan(argv))
-		s.walkWrappedCommand(argv[1:], io)
+		s.walkCommandOfUnknownWrapper(argv[1:], io)
 	}
 	for _, v := range argv[1:] {
 		s.recordSuspectWord(v)
 		s.walkSubscripts(v, true)
 	}
 	if s.forgetVariables(); argv[0].Text == "ztcp" {
-		s.openDescriptor("ztcp", abstract.Unknown("what a connection sends", abstract.Network|abstract.Socket), &abstract.Target{Socket: true})
+		s.openDescriptor("ztcp", abstract.Unknown("what a connection sends", abstract.TaintNetwork|abstract.TaintSocket), &abstract.OutputTarget{IsSocket: true})
 		s.setVariableContent("REPLY", variableContent{val: abstract.Lit("ztcp")})
 	}
-	return abstract.Unknown("$("+argv[0].Text+")", abstract.UnknownText).WithOrigin(abstract.FromCommand)
+	return abstract.Unknown("$("+argv[0].Text+")", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput)
 }
 
 // A zshWordForm is a form of a word that zsh expands differently from other shells.
 type zshWordForm struct {
-	isGlob       bool                                                // the form is a glob
-	alsoInQuotes bool                                                // zsh expands it inside double quotes, too
-	matches      func(s *state, parts []syntax.WordPart, i int) bool // reports whether the form begins at parts[i]
-	mayRunCode   bool                                                // in zsh it may run code, or name a command to run
-	name         string
+	isGlob        bool                                                // the form is a glob
+	alsoInQuotes  bool                                                // zsh expands it inside double quotes, too
+	matchesPartAt func(s *state, parts []syntax.WordPart, i int) bool // reports whether the form begins at parts[i]
+	mayRunCode    bool                                                // in zsh it may run code, or name a command to run
+	name          string
 }
 
-// zshWordForms are the word forms that zsh expands differently. Their value in zsh is unknown.
-var zshWordForms = [...]zshWordForm{
-	{name: "$name[…]", alsoInQuotes: true, matches: func(_ *state, parts []syntax.WordPart, i int) bool {
+// wordFormsZshExpandsDifferently are the word forms that zsh expands differently. Their value in zsh is unknown.
+var wordFormsZshExpandsDifferently = [...]zshWordForm{
+	{name: "$name[…]", alsoInQuotes: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
 		p, l, ok := parameterAndLiteral(parts, i)
 		return ok && p.Index == nil && strings.HasPrefix(l.Value, "[")
 	}},
-	{name: "$#name", alsoInQuotes: true, matches: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "$#name", alsoInQuotes: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
 		p, l, ok := parameterAndLiteral(parts, i)
 		return ok && p.Param.Value == "#" && l.Value != "" && (l.Value[0] == '_' || syntax.ValidName(l.Value[:1]))
 	}},
-	{name: "$name:h", alsoInQuotes: true, matches: func(s *state, parts []syntax.WordPart, i int) bool {
+	{name: "$name:h", alsoInQuotes: true, matchesPartAt: func(s *state, parts []syntax.WordPart, i int) bool {
 		p, l, ok := parameterAndLiteral(parts, i)
 		return ok && len(l.Value) > 1 && l.Value[0] == ':' && strings.IndexByte("aAceghlpPqQrstuwWx&", l.Value[1]) >= 0 && s.modifierChangesValue(p.Param.Value)
 	}},
-	{name: "$=name", matches: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "$=name", matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
 		if i+1 == len(parts) {
 			return false
 		}
@@ -111,20 +111,20 @@ var zshWordForms = [...]zshWordForm{
 		name, also := parts[i+1].(*syntax.Lit)
 		return ok && also && sign.Value == "$" && len(name.Value) > 1 && strings.IndexByte("=~^+", name.Value[0]) >= 0
 	}},
-	{name: "${name-{…}}", alsoInQuotes: true, matches: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "${name-{…}}", alsoInQuotes: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
 		p, ok := parts[i].(*syntax.ParamExp)
 		return ok && p.Exp != nil && hasBrace(p.Exp.Word)
 	}},
-	{name: "~name", matches: func(s *state, parts []syntax.WordPart, i int) bool {
+	{name: "~name", matchesPartAt: func(s *state, parts []syntax.WordPart, i int) bool {
 		l, ok := parts[i].(*syntax.Lit)
 		if !ok || i > 0 || !strings.HasPrefix(l.Value, "~") {
 			return false
 		}
 		name, _, _ := strings.Cut(l.Value[1:], "/")
-		return syntax.ValidName(name) && s.mayBeAssigned(name)
+		return syntax.ValidName(name) && s.mayTextAssign(name)
 	}},
-	{name: "a glob that runs code", mayRunCode: true, isGlob: true, matches: func(_ *state, parts []syntax.WordPart, i int) bool { return qualifierRunsCode(globQualifier(parts[i])) }},
-	{name: "a glob with qualifiers", isGlob: true, matches: func(_ *state, parts []syntax.WordPart, i int) bool {
+	{name: "a glob that runs code", mayRunCode: true, isGlob: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool { return qualifierRunsCode(globQualifier(parts[i])) }},
+	{name: "a glob with qualifiers", isGlob: true, matchesPartAt: func(_ *state, parts []syntax.WordPart, i int) bool {
 		in := globQualifier(parts[i])
 		return in != "" && globQualifiersPattern().MatchString(in)
 	}},
@@ -160,15 +160,15 @@ func (s *state) modifierChangesValue(name string) bool {
 	case "PWD", "OLDPWD", "HOME", "SHELL", "TMPDIR", "0", "@", "*":
 		return true
 	}
-	return s.mayBeAssigned(name) || name != "" && strings.Trim(name, "0123456789") == "" && s.mayBeAssigned(positionalName)
+	return s.mayTextAssign(name) || name != "" && strings.Trim(name, "0123456789") == "" && s.mayTextAssign(positionalParametersName)
 }
 
-// partsInDialect returns the parts of a word as the current shell dialect reads them. In zsh, the
+// rewritePartsForDialect returns the parts of a word as the current shell dialect reads them. In zsh, the
 // first part that zsh expands differently from bash makes the rest of the word unknown.
-func (s *state) partsInDialect(parts []syntax.WordPart, quoted bool) []syntax.WordPart {
+func (s *state) rewritePartsForDialect(parts []syntax.WordPart, isQuoted bool) []syntax.WordPart {
 	for i := range parts {
-		for _, form := range zshWordForms {
-			if quoted && !form.alsoInQuotes || !form.matches(s, parts, i) || !s.readsAsZsh() {
+		for _, form := range wordFormsZshExpandsDifferently {
+			if isQuoted && !form.alsoInQuotes || !form.matchesPartAt(s, parts, i) || !s.readsAsZsh() {
 				continue
 			}
 			var vals []abstract.Value
@@ -181,13 +181,13 @@ func (s *state) partsInDialect(parts []syntax.WordPart, quoted bool) []syntax.Wo
 			switch {
 			case form.isGlob:
 				return append(slices.Clone(parts[:i]), &syntax.BraceExp{})
-			case isEnvironmentOnly(vals[0]): // a value from the environment is unknown anyway
+			case hasOnlyEnvironmentUnknowns(vals[0]): // a value from the environment is unknown anyway
 				return parts[:i+1]
 			}
 			return append(slices.Clone(parts[:i]), unknownPart())
 		}
 	}
-	if quoted {
+	if isQuoted {
 		return parts
 	}
 	return s.expandTilde(parts)
@@ -205,7 +205,7 @@ func (s *state) resolveZshWords(words []*syntax.Word, argv []abstract.Value) []a
 				argv[i].Text = text[1:]
 				continue
 			}
-			argv[i] = abstract.Value{Text: "*/" + effect.Quote(text[1:]), Display: text, IsPattern: true, From: argv[i].From}
+			argv[i] = abstract.Value{Text: "*/" + effect.Quote(text[1:]), Display: text, IsGlobPattern: true, SourceSpan: argv[i].SourceSpan}
 		}
 	}
 	return argv
@@ -213,7 +213,7 @@ func (s *state) resolveZshWords(words []*syntax.Word, argv []abstract.Value) []a
 
 // expandZshParameter walks an expansion that only zsh has. Its value is unknown, and some of its flags run code in the
 // value.
-func (s *state) expandZshParameter(p *syntax.ParamExp, show string) []abstract.Value {
+func (s *state) expandZshParameter(p *syntax.ParamExp, messageText string) []abstract.Value {
 	var vals []abstract.Value
 	syntax.Walk(p, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -223,7 +223,7 @@ func (s *state) expandZshParameter(p *syntax.ParamExp, show string) []abstract.V
 				return false
 			}
 			if n.Param != nil {
-				one, _ := s.parameterValue(n, show)
+				one, _ := s.parameterValue(n, messageText)
 				vals = append(vals, one...)
 			}
 		case *syntax.Word:
@@ -238,13 +238,13 @@ func (s *state) expandZshParameter(p *syntax.ParamExp, show string) []abstract.V
 	for _, v := range vals {
 		s.walkSubscripts(v, true)
 	}
-	return []abstract.Value{uncomputed(show, vals...)}
+	return []abstract.Value{unknownFromOperands(messageText, vals...)}
 }
 
 // recordZshOption records that an option of zsh is set, or may be.
 func (s *state) recordZshOption(v abstract.Value) {
-	if s.dialect.zshOptionsChanged = true; s.readsAsZsh() && (!v.Known() || strings.Contains(strings.ToLower(strings.ReplaceAll(v.Text, "_", "")), "extendedglob")) {
-		s.recordDialectDifference("extended globs", v.From)
+	if s.dialect.zshOptionsChanged = true; s.readsAsZsh() && (!v.IsLiteral() || strings.Contains(strings.ToLower(strings.ReplaceAll(v.Text, "_", "")), "extendedglob")) {
+		s.recordDialectDifference("extended globs", v.SourceSpan)
 	}
 }
 
@@ -261,7 +261,7 @@ func changesZshParsing(argv []abstract.Value) bool {
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
 		switch {
-		case !v.Known():
+		case !v.IsLiteral():
 			return true
 		case len(v.Text) < 2 || v.Text[0] != '-' && v.Text[0] != '+' || v.Text == "--":
 			return false
@@ -279,12 +279,12 @@ func changesZshParsing(argv []abstract.Value) bool {
 }
 
 // mayBeZsh reports whether zsh may read the text; used for syntax with a different meaning in zsh.
-func (s *state) mayBeZsh() bool { return s.dialect.zsh || !s.dialect.isKnown }
+func (s *state) mayBeZsh() bool { return s.dialect.isReadAsZsh || !s.dialect.isKnown }
 
-// walkZshInputs walks a statement with each input that only zsh uses: zsh reads all input redirections and the pipe
+// walkZshMultipleInputs walks a statement with each input that only zsh uses: zsh reads all input redirections and the pipe
 // before them, other shells only the last.
-func (s *state) walkZshInputs(st *syntax.Stmt, in abstract.Value, piped bool) {
-	if len(st.Redirs) == 0 || len(st.Redirs) == 1 && !piped || !s.mayBeZsh() {
+func (s *state) walkZshMultipleInputs(st *syntax.Stmt, in abstract.Value, hasPipedInput bool) {
+	if len(st.Redirs) == 0 || len(st.Redirs) == 1 && !hasPipedInput || !s.mayBeZsh() {
 		return
 	}
 	var inputs []*syntax.Redirect
@@ -293,19 +293,19 @@ func (s *state) walkZshInputs(st *syntax.Stmt, in abstract.Value, piped bool) {
 			inputs = append(inputs, r)
 		}
 	}
-	if len(inputs) == 0 || !piped && len(inputs) == 1 || len(inputs) > 16 {
+	if len(inputs) == 0 || !hasPipedInput && len(inputs) == 1 || len(inputs) > 16 {
 		return
 	}
 	others := inputs[:len(inputs)-1]
-	if piped {
+	if hasPipedInput {
 		others = append([]*syntax.Redirect{nil}, others...)
 	}
 	for _, other := range others {
 		one := *st
 		one.Redirs = slices.DeleteFunc(slices.Clone(st.Redirs), func(r *syntax.Redirect) bool { return slices.Contains(inputs, r) && r != other })
 		mark := len(s.effects)
-		s.walkPossibly(func() { s.walkStmt(&one, in) })
-		s.dropRepeated(mark)
+		s.walkCodeThatMayRun(func() { s.walkStmt(&one, in) })
+		s.dropRepeatedEffects(mark)
 	}
 }
 
@@ -334,7 +334,7 @@ func (s *state) expandTilde(parts []syntax.WordPart) []syntax.WordPart {
 	}
 	name, rest, cut := strings.Cut(l.Value[1:], "/")
 	own := map[string]string{"": "HOME", "+": "PWD", "-": "OLDPWD"}[name]
-	if own == "" || !cut && len(parts) > 1 || !s.mayBeAssigned(own) {
+	if own == "" || !cut && len(parts) > 1 || !s.mayTextAssign(own) {
 		return parts
 	}
 	if cut {

@@ -35,15 +35,15 @@
 //
 //   - Shell (fork.go): the state of one shell at one point. Fork copies it, Join
 //     merges copies; no other code copies or restores its fields. walkSubshell
-//     walks a subshell, walkAlternatives and walkPossibly walk code that may or
+//     walks a subshell, walkAlternativeBranches and walkCodeThatMayRun walk code that may or
 //     may not run, walkLoop walks a loop until an iteration changes nothing
-//     new, walkEachValue walks a command once for each combination of values
+//     new, walkEachVariableValue walks a command once for each combination of values
 //     that its variables may have, at most eight, and walkChildProcess walks the
 //     commands that another program starts.
-//   - sharedState (state.go): data that all shells of a text share, such as the
+//   - sharedShellState (state.go): data that all shells of a text share, such as the
 //     files that it wrote. It only grows; writes that may not happen are marked
 //     as uncertain.
-//   - scope (state.go): the state of the nested part that is walked; walkInScope
+//   - scope (state.go): the state of the nested part that is walked; walkInNestedTextScope
 //     restores the outer one.
 //
 // break, continue, return and errors that end a line do not end the walk: the shell's state there
@@ -68,7 +68,7 @@
 //	vars.go declare.go                                    variables
 //	redirect.go files.go                                  descriptors, here-documents, /dev/tcp; files that the text wrote
 //	builtin.go builtincode.go read.go fold.go             builtins; output that can be computed
-//	program.go                                            a program: command.Interpret, then applyProgram
+//	program.go                                            a program: command.Interpret, then recordProgramEffects
 //	packages.go unpack.go                                 packages by registry and name; members of archives
 //	listing.go guess.go                                   lists of paths; commands that an unknown program may run
 //	carrier.go                                            commands and code in a program's arguments or its input
@@ -78,13 +78,13 @@
 //
 // The transfer function of a program is not Go but an entry in command/programs/*.yaml: which
 // operands are read, written, deleted, contacted or run, and what data the streams carry.
-// command.Interpret returns a command.Interpretation, which applyProgram turns into effects and an
+// command.Interpret returns a command.Interpretation, which recordProgramEffects turns into effects and an
 // output value. A program without an entry is of class Unknown, and its arguments are checked for
 // paths and URLs (recordSuspectWord).
 //
 // The sinks are emit for every effect, emitPath for files, emitURL and emitHost for the network,
 // recordUpload for secrets that are sent, recordSentValue for other local data that is sent
-// (send.go), recordShownSecret for credentials that are printed (show.go), runText for a value that
+// (send.go), recordShownSecret for credentials that are printed (show.go), walkExecutedText for a value that
 // is run as code, and execute for a command.
 //
 // # Budget

@@ -11,7 +11,7 @@ import (
 
 // dumpsLocalDatabase reports whether a program outputs the content of a database on this machine, which is not a download.
 func (s *state) dumpsLocalDatabase(argv []abstract.Value, use command.Interpretation) bool {
-	if !use.VariableIsDatabase || use.Stdout != command.Download || strings.Contains(s.text, "HOST=") {
+	if !use.VariableArgIsDatabaseAddress || use.Stdout != command.StreamDownload || strings.Contains(s.text, "HOST=") {
 		return false
 	}
 	host, known := databaseHost(argv)
@@ -23,7 +23,7 @@ func (s *state) dumpsLocalDatabase(argv []abstract.Value, use command.Interpreta
 func databaseHost(argv []abstract.Value) (host string, known bool) {
 	args := make([]string, len(argv)-1)
 	for i, v := range argv[1:] {
-		if args[i] = v.Text; !v.Known() {
+		if args[i] = v.Text; !v.IsLiteral() {
 			return "", false
 		}
 	}
@@ -32,29 +32,29 @@ func databaseHost(argv []abstract.Value) (host string, known bool) {
 
 // recordDatabaseCopy records that a database client sends data of a local database to a database on another
 // machine.
-func (s *state) recordDatabaseCopy(base string, argv []abstract.Value, in abstract.Value) {
-	if !command.DatabaseClients[base] {
+func (s *state) recordDatabaseCopy(programBaseName string, argv []abstract.Value, in abstract.Value) {
+	if !command.DatabaseClients[programBaseName] {
 		return
 	}
 	if host, known := databaseHost(argv); known && (host == "" || effect.Loopback(host)) && !strings.Contains(s.text, "HOST=") {
 		return
-	} else if in.Taint&abstract.DatabaseRows != 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return s.holdsDatabaseRows(v) }) {
-		s.emitOnce(effect.Effect{Kind: effect.SendData, Program: base, Host: host, Pattern: host == "", Reason: "sends the content of a database", Span: wordsSpan(argv)})
+	} else if in.Taint&abstract.TaintDatabaseRows != 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return s.holdsDatabaseRows(v) }) {
+		s.emitOnce(effect.Effect{Kind: effect.SendData, Program: programBaseName, Host: host, PathIsPattern: host == "", Reason: "sends the content of a database", Span: wordsSpan(argv)})
 	}
 }
 
 // holdsDatabaseRows reports whether a word names a file that contains rows of a database.
 func (s *state) holdsDatabaseRows(v abstract.Value) bool {
-	if !v.Known() || v.Text == "" || v.Text[0] == '-' {
+	if !v.IsLiteral() || v.Text == "" || v.Text[0] == '-' {
 		return false
 	}
-	p, pattern := s.place().Path(v.Text, false)
-	for _, f := range s.fileValues(p, pattern) {
-		if f.Taint&abstract.DatabaseRows != 0 {
+	p, pattern := s.workingFolderContext().Path(v.Text, false)
+	for _, f := range s.writtenFileContents(p, pattern) {
+		if f.Taint&abstract.TaintDatabaseRows != 0 {
 			return true
 		}
 	}
-	return s.earlierTaints(p, pattern)&abstract.DatabaseRows != 0
+	return s.taintsFromEarlierActions(p, pattern)&abstract.TaintDatabaseRows != 0
 }
 
 // recordImportedSQL records that a database client runs SQL from a file that an earlier action
@@ -66,7 +66,7 @@ func (s *state) recordImportedSQL(base string, at effect.Span) bool {
 		return false
 	}
 	for i := range s.effects {
-		if e := &s.effects[i]; e.Kind == effect.ReadFile && s.recordLabelledRun(base, e.Path, s.originLabels(e.Path, e.Pattern), at) {
+		if e := &s.effects[i]; e.Kind == effect.ReadFile && s.recordUntrustedFileRun(base, e.Path, s.labelsFromEarlierActions(e.Path, e.PathIsPattern), at) {
 			return true
 		}
 	}

@@ -12,48 +12,48 @@ import (
 // sedInsertPattern matches a sed command that inserts text (a, i or c), after its address.
 var sedInsertPattern = prefilter.Lazy(`(?s)^(?:[0-9$,~]+|/(?:[^/\\]|\\.)*/)?\s*[aic](?:\\\n|\\|\s)\s*(.+)$`)
 
-// sedDeletePattern matches a sed command that deletes the lines that match a pattern.
-var sedDeletePattern = prefilter.Lazy(`^/((?:[^/\\]|\\.)*)/I?\s*d\s*$`)
+// sedLineDeletionCommandPattern matches a sed command that deletes the lines that match a pattern.
+var sedLineDeletionCommandPattern = prefilter.Lazy(`^/((?:[^/\\]|\\.)*)/I?\s*d\s*$`)
 
-// recordEdits records the effects that files which run later will have after an edit by sed or the like.
-func (s *state) recordEdits(argv []abstract.Value, use command.Interpretation) {
+// recordInPlaceFileEdits records the effects that files which run later will have after an edit by sed or the like.
+func (s *state) recordInPlaceFileEdits(argv []abstract.Value, use command.Interpretation) {
 	type edit struct {
 		in   abstract.Value
 		gone string
 	}
 	var list []edit
 	for _, v := range argv[1:] {
-		if gone, text, ok := parseSedEdit(v.Text); ok && v.Known() {
+		if gone, text, ok := parseSedEdit(v.Text); ok && v.IsLiteral() {
 			in := abstract.Lit(text)
-			in.From = v.From
+			in.SourceSpan = v.SourceSpan
 			list = append(list, edit{in, gone})
 		}
 	}
 	for _, t := range use.OperandEffects {
-		if t.Kind != effect.WriteFile || t.Word.Pattern {
+		if t.Kind != effect.WriteFile || t.Word.IsGlobPattern {
 			continue
 		}
-		p, pattern := s.place().Path(t.Word.Text, false)
+		p, pattern := s.workingFolderContext().Path(t.Word.Text, false)
 		for _, e := range list {
-			if !pattern && !s.gaveUp {
-				s.recordWrittenText(p, e.in, e.gone)
+			if !pattern && !s.isAnalysisAborted {
+				s.recordInsertedFileText(p, e.in, e.gone)
 			}
 		}
 	}
 }
 
-// insertedTextSteps is the cost, in steps of the budget, of analysing a text that is inserted into a file.
-const insertedTextSteps = 40
+// analysisStepsPerInsertedText is the cost, in steps of the budget, of analysing a text that is inserted into a file.
+const analysisStepsPerInsertedText = 40
 
-// recordWrittenText records what a text that replaces another text (gone) in a file would do if the file runs
+// recordInsertedFileText records what a text that replaces another text (gone) in a file would do if the file runs
 // later.
-func (s *state) recordWrittenText(p string, v abstract.Value, gone string) {
-	s.recordFileText(p, v, gone, false)
-	if format, _ := command.Recipe(p); format == "" && !hasSettings(p) || !s.spendSteps(insertedTextSteps+len(v.Text)/64) {
+func (s *state) recordInsertedFileText(filePath string, v abstract.Value, replacedText string) {
+	s.recordWrittenContent(filePath, v, replacedText, false)
+	if format, _ := command.RecipeFormat(filePath); format == "" && !isCodeRunningSettingsFile(filePath) || !s.spendSteps(analysisStepsPerInsertedText+len(v.Text)/64) {
 		return
 	}
-	for _, e := range AnalyzeWrittenFile(p, v.Text, s.startPlace) {
-		e.Span = v.From
+	for _, e := range AnalyzeWrittenFile(filePath, v.Text, s.initialPathContext) {
+		e.Span = v.SourceSpan
 		s.emitOnce(e)
 	}
 }
@@ -61,11 +61,11 @@ func (s *state) recordWrittenText(p string, v abstract.Value, gone string) {
 // parseSedEdit parses a substitution of sed or perl (s/OLD/NEW/), or a sed command that inserts or
 // deletes lines. gone is the removed text and text the inserted text; ok is false for other
 // scripts.
-func parseSedEdit(script string) (gone, text string, ok bool) {
+func parseSedEdit(script string) (replacedText, insertedText string, ok bool) {
 	if m := sedInsertPattern().FindStringSubmatch(script); m != nil {
 		return "", m[1], true
 	}
-	if m := sedDeletePattern().FindStringSubmatch(script); m != nil {
+	if m := sedLineDeletionCommandPattern().FindStringSubmatch(script); m != nil {
 		return m[1], "", true
 	}
 	i := strings.IndexByte(script, 's')

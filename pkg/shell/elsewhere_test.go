@@ -10,31 +10,31 @@ import (
 // TestPathsElsewhere looks at what others depend on, on other machines and in containers.
 func TestPathsElsewhere(t *testing.T) {
 	for command, want := range map[string]string{
-		"ssh web rm -rf /srv/www":                              string(effect.Destroys),
+		"ssh web rm -rf /srv/www":                              string(effect.DestroysResources),
 		"ssh web rm -rf /tmp/x":                                "",
-		"ssh web 'dd if=a.img of=/dev/sdb'":                    string(effect.Destroys),
+		"ssh web 'dd if=a.img of=/dev/sdb'":                    string(effect.DestroysResources),
 		"ssh web 'echo x > /dev/null'":                         "",
 		"ssh web 'sed -i s/a/b/ /etc/ssh/sshd_config'":         string(effect.GrantsAccess),
 		"ssh web 'sed -i s/a/b/ /etc/motd'":                    "",
-		"docker exec db rm -rf /var/lib/postgresql/data":       string(effect.Destroys),
-		"docker exec db sh -c 'rm -rf /var/lib/mysql/*'":       string(effect.Destroys),
-		"docker compose exec -T db sh -c 'rm -rf /data/*'":     string(effect.Destroys),
-		"docker exec db rm -rf ~/Documents":                    string(effect.Destroys),
+		"docker exec db rm -rf /var/lib/postgresql/data":       string(effect.DestroysResources),
+		"docker exec db sh -c 'rm -rf /var/lib/mysql/*'":       string(effect.DestroysResources),
+		"docker compose exec -T db sh -c 'rm -rf /data/*'":     string(effect.DestroysResources),
+		"docker exec db rm -rf ~/Documents":                    string(effect.DestroysResources),
 		"docker exec web rm -rf /app/node_modules":             "",
 		"docker exec web rm -rf /tmp/x":                        "",
 		"docker exec web rm /data/x":                           "",
 		"docker exec web rm -rf dist":                          "",
 		"docker run --rm alpine rm -rf /data":                  "",
-		"ssh web docker exec db rm -rf /var/lib/mysql/a":       string(effect.Destroys),
+		"ssh web docker exec db rm -rf /var/lib/mysql/a":       string(effect.DestroysResources),
 		"docker run --rm alpine sh -c 'echo x >/etc/passwd'":   "",
 		"docker exec web sh -c 'rm -rf /var/lib/apt/lists/*'":  "",
-		"docker exec web sh -c 'rm -rf /var/lib/apt-cacher/x'": string(effect.Destroys),
+		"docker exec web sh -c 'rm -rf /var/lib/apt-cacher/x'": string(effect.DestroysResources),
 	} {
 		effects := Analyze(command, here()).Effects
-		i := slices.IndexFunc(effects, func(e effect.Effect) bool { return e.RuleKind() == effect.ChangeRemote })
+		i := slices.IndexFunc(effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.ChangeRemoteSystem })
 		var got string
 		if i >= 0 {
-			got = effects[i].Variant()
+			got = effects[i].CauseOrFirstHarm()
 		}
 		if got != want {
 			t.Errorf("%s: cause %q, want %q", command, got, want)

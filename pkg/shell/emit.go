@@ -12,7 +12,7 @@ import (
 
 // emit records an effect.
 func (s *state) emit(e effect.Effect) {
-	if s.suppressedDepth > 0 {
+	if s.effectSuppressionDepth > 0 {
 		return
 	}
 	if e.Certainty == effect.Unknown && e.Cause == "" {
@@ -29,7 +29,7 @@ func (s *state) emit(e effect.Effect) {
 // copies of such helpers, which have many callers, made up a tenth of the package's code.
 //
 //go:noinline
-func (s *state) emitDynamic(cause effect.Cause, why string, at effect.Span) {
+func (s *state) emitDynamic(cause effect.EffectCause, why string, at effect.Span) {
 	s.emitOnce(effect.Effect{Certainty: effect.Unknown, Cause: cause, Reason: why, Span: at})
 }
 
@@ -44,21 +44,21 @@ func (s *state) emitOnce(e effect.Effect) {
 }
 
 func sameEffect(a, b *effect.Effect) bool {
-	return a.RuleKind() == b.RuleKind() && a.Path == b.Path && a.Pattern == b.Pattern && a.Tree == b.Tree && a.Recursive == b.Recursive &&
-		a.Service == b.Service && a.Verb == b.Verb && a.Target == b.Target && a.URL == b.URL && a.Host == b.Host && a.Program == b.Program && a.Class == b.Class &&
-		a.Variant() == b.Variant() && a.Reason == b.Reason && a.Span == b.Span && slices.Equal(a.Args, b.Args)
+	return a.KindForPolicies() == b.KindForPolicies() && a.Path == b.Path && a.PathIsPattern == b.PathIsPattern && a.DoubleStarExcludesDotDot == b.DoubleStarExcludesDotDot && a.Recursive == b.Recursive &&
+		a.RemoteServiceName == b.RemoteServiceName && a.Verb == b.Verb && a.RemoteTargetName == b.RemoteTargetName && a.URL == b.URL && a.Host == b.Host && a.Program == b.Program && a.Class == b.Class &&
+		a.CauseOrFirstHarm() == b.CauseOrFirstHarm() && a.Reason == b.Reason && a.Span == b.Span && slices.Equal(a.Args, b.Args)
 }
 
-// dropRepeated removes effects from index mark on that repeat one of the 64 effects before mark, as in another
+// dropRepeatedEffects removes effects from index mark on that repeat one of the 64 effects before mark, as in another
 // turn of a loop.
-func (s *state) dropRepeated(mark int) {
-	if mark > len(s.effects) {
+func (s *state) dropRepeatedEffects(firstEffect int) {
+	if firstEffect > len(s.effects) {
 		return
 	}
-	first := max(0, mark-64)
-	kept := s.effects[:mark]
-	for _, e := range s.effects[mark:] {
-		if !slices.ContainsFunc(s.effects[first:mark], func(o effect.Effect) bool { return sameEffect(&o, &e) }) {
+	first := max(0, firstEffect-64)
+	kept := s.effects[:firstEffect]
+	for _, e := range s.effects[firstEffect:] {
+		if !slices.ContainsFunc(s.effects[first:firstEffect], func(o effect.Effect) bool { return sameEffect(&o, &e) }) {
 			kept = append(kept, e)
 		}
 	}
@@ -81,28 +81,28 @@ func isInOrBelow(p string, list map[string]bool) bool {
 	return false
 }
 
-// isDataFolder reports whether the name of a folder in a container suggests that it stores data.
-func isDataFolder(p string) bool {
-	return command.StoredFolders[path.Base(strings.TrimRight(p, "/*."))]
+// isLikelyDataFolderInContainer reports whether the name of a folder in a container suggests that it stores data.
+func isLikelyDataFolderInContainer(containerPath string) bool {
+	return command.StoredFolders[path.Base(strings.TrimRight(containerPath, "/*."))]
 }
 
 // recordRemotePath records effects on another machine or in a container that others depend on: deleted data, changed
 // login files, files that run later, and credentials that are read.
 func (s *state) recordRemotePath(kind effect.Kind, v abstract.Value, recursive bool) {
-	e := effect.Effect{Kind: effect.ChangeRemote, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Target: v.String(), Span: v.From}
+	e := effect.Effect{Kind: effect.ChangeRemoteSystem, Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, RemoteTargetName: v.String(), Span: v.SourceSpan}
 	switch {
-	case kind == effect.WriteFile && s.remoteHostDepth > 0 && isInOrBelow(v.Text, command.LoginFiles):
+	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && isInOrBelow(v.Text, command.LoginFiles):
 		e.Verb, e.Harms = "grant", []effect.Harm{effect.GrantsAccess}
-	case kind == effect.WriteFile && s.remoteHostDepth > 0 && isDisk(v.Text):
-	case kind == effect.WriteFile && s.remoteHostDepth > 0 && autostartClasses[effect.PersistenceClass(v.Text, v.IsPattern, false)]:
+	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && isDisk(v.Text):
+	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && autostartClasses[effect.PersistenceClassName(v.Text, v.IsGlobPattern, false)]:
 		e.Verb, e.Harms = "run", []effect.Harm{effect.RunsRemotely}
-	case kind == effect.ReadFile && s.remoteHostDepth > 0 && isPersistentRemotePath(v.Text) && effect.SecretPath(v.Text, v.IsPattern):
-		e = effect.Effect{Kind: effect.ReadSecret, Target: v.String(), Span: v.From, Reason: "reads credentials on another machine: " + abstract.Clip(v.String())}
-	case kind != effect.DeleteFile && kind != effect.DeleteDirectory || !recursive && !v.IsPattern:
+	case kind == effect.ReadFile && s.remoteMachineDepth > 0 && isPersistentRemotePath(v.Text) && effect.IsSecretPath(v.Text, v.IsGlobPattern):
+		e = effect.Effect{Kind: effect.ReadSecret, RemoteTargetName: v.String(), Span: v.SourceSpan, Reason: "reads credentials on another machine: " + abstract.ClipForMessage(v.String())}
+	case kind != effect.DeleteFile && kind != effect.DeleteDirectory || !recursive && !v.IsGlobPattern:
 		return
-	case s.remoteHostDepth > 0 && !isPersistentRemotePath(v.Text):
+	case s.remoteMachineDepth > 0 && !isPersistentRemotePath(v.Text):
 		return
-	case s.remoteHostDepth == 0 && (s.persistentContainerDepth == 0 || !isPersistentRemotePath(v.Text) || isInOrBelow(v.Text, command.MadeFolders) && !isDataFolder(v.Text)):
+	case s.remoteMachineDepth == 0 && (s.persistentContainerDepth == 0 || !isPersistentRemotePath(v.Text) || isInOrBelow(v.Text, command.MadeFolders) && !isLikelyDataFolderInContainer(v.Text)):
 		return
 	}
 	s.emitOnce(e)
@@ -117,40 +117,40 @@ func isDisk(p string) bool {
 // emitPath records an effect on the path that a word names. It returns the canonical path, and whether that is a
 // pattern.
 func (s *state) emitPath(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
-	if v.Known() && v.Text == "" {
+	if v.IsLiteral() && v.Text == "" {
 		return "", false
 	}
-	e := effect.Effect{Kind: kind, Recursive: recursive, Span: v.From}
-	if v.FullyUnknown || v.IsPattern && !hasLiteralName(v.Text) {
-		e.Pattern = true
+	e := effect.Effect{Kind: kind, Recursive: recursive, Span: v.SourceSpan}
+	if v.FullyUnknown || v.IsGlobPattern && !hasLiteralName(v.Text) {
+		e.PathIsPattern = true
 		switch s.emitOnce(e); {
-		case v.Origin&(abstract.FromText|abstract.FromUnknownAssignment) != 0 && changesPath(kind):
-			s.emitDynamic(effect.CauseUnresolved, "the target of the change is unknown: "+abstract.Clip(v.String()), v.From)
+		case v.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginUnknownAssignment) != 0 && changesPath(kind):
+			s.emitDynamic(effect.CauseUnresolvedText, "the target of the change is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 		case v.IsComputed() && kind == effect.ReadFile: // a computed path may hide the name of a secret file
-			s.emitDynamic(effect.CauseUnresolved, "the file that is read is unknown: "+abstract.Clip(v.String()), v.From)
+			s.emitDynamic(effect.CauseUnresolvedText, "the file that is read is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 		}
 		return "", true
 	}
-	if s.remoteDepth > 0 {
+	if s.remoteOrContainerDepth > 0 {
 		here, ok := hostPathOf(s.bindMounts, v.Text)
 		if !ok || kind != effect.DeleteFile && kind != effect.DeleteDirectory {
 			s.recordRemotePath(kind, v, recursive)
-			return v.Text, v.IsPattern
+			return v.Text, v.IsGlobPattern
 		}
 		v.Text = here
 	}
-	e.Path, e.Pattern = s.place().Path(v.Text, v.IsPattern)
-	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && (!e.Pattern && s.isCreatedByText(e.Path) || s.isBackup(e.Path)) {
+	e.Path, e.PathIsPattern = s.workingFolderContext().Path(v.Text, v.IsGlobPattern)
+	if (kind == effect.DeleteFile || kind == effect.DeleteDirectory) && (!e.PathIsPattern && s.isCreatedByAnalyzedText(e.Path) || s.isBackupOfEditedFile(e.Path)) {
 		return e.Path, false
 	}
 	// If the path has another unknown part, it is not known which folders were searched.
-	e.Tree = v.IsSearchedTree && e.Pattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
+	e.DoubleStarExcludesDotDot = v.DoubleStarExcludesDotDot && e.PathIsPattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.emitOnce(e)
 	s.emitThroughLinks(e)
 	if kind == effect.DeleteFile || kind == effect.DeleteDirectory {
 		s.recordMovedFileLoss(e)
 	}
-	return e.Path, e.Pattern
+	return e.Path, e.PathIsPattern
 }
 
 // hasLiteralName reports whether a pattern that starts with an unknown part contains a name that a rule could match:

@@ -9,7 +9,7 @@ import (
 
 // loads reports whether some effect says that a variable makes programs load
 // something.
-func loads(a effect.Result) bool {
+func loads(a effect.CommandAnalysis) bool {
 	for i := range a.Effects {
 		if e := &a.Effects[i]; e.Certainty == effect.Unknown && e.Cause == effect.CauseLoadedFile {
 			return true
@@ -85,7 +85,7 @@ func TestVariablesThatWrite(t *testing.T) {
 	} {
 		got := ""
 		for _, e := range Analyze(text, here()).Effects {
-			if e.RuleKind() == effect.WriteFile {
+			if e.KindForPolicies() == effect.WriteFile {
 				got = e.Path
 			}
 		}
@@ -117,7 +117,7 @@ func TestLoadedDownload(t *testing.T) {
 	} {
 		found := false
 		for _, e := range Analyze(text, here()).Effects {
-			found = found || e.RuleKind() == effect.RunDownload
+			found = found || e.KindForPolicies() == effect.RunDownload
 		}
 		if !found {
 			t.Errorf("%s: no run_download", text)
@@ -144,8 +144,8 @@ func TestPlacesOf(t *testing.T) {
 		"[ -n \"$A\" ] && export DATABASE_URL=postgres://localhost/app_test; prisma migrate reset -f": true,
 	} {
 		got := false
-		for _, e := range Analyze(text, &effect.Place{CWD: "/home/me/app", Home: "/home/me"}).Effects {
-			got = got || e.Destroys()
+		for _, e := range Analyze(text, &effect.PathContext{CWD: "/home/me/app", Home: "/home/me"}).Effects {
+			got = got || e.DestroysRemoteResource()
 		}
 		if got != destroys {
 			t.Errorf("%s: destroys %v; want %v", text, got, destroys)
@@ -196,7 +196,7 @@ func TestUnknownValuesThatRun(t *testing.T) {
 		}
 	}
 	for _, text := range []string{`read -r X; PAGER=$X git log`, `PAGER="$PAGER"; read -r PAGER; PAGER=$PAGER git log`, `env LD_PRELOAD=$LIB ls`} {
-		if !has(Analyze(text, here()), effect.Dynamic) {
+		if !has(Analyze(text, here()), effect.UnknownEffect) {
 			t.Errorf("%s: nothing is unknown", text)
 		}
 	}
@@ -236,7 +236,7 @@ func TestHomeAnywhere(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{"FROB=~/.bashrc frob": true, "FROB=$HOME/.zshrc ls": true, "FROB=~/x ls": false, "FROB=.bashrc ls": false} {
 		got := false
-		for _, e := range Analyze(text, &effect.Place{CWD: "/data/users/me/app", Home: "/data/users/me"}).Effects {
+		for _, e := range Analyze(text, &effect.PathContext{CWD: "/data/users/me/app", Home: "/data/users/me"}).Effects {
 			got = got || e.Kind == effect.WriteFile
 		}
 		if got != want {

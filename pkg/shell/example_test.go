@@ -8,9 +8,9 @@ import (
 )
 
 func ExampleAnalyze() {
-	at := &effect.Place{CWD: "/home/me/app", Home: "/home/me"}
+	at := &effect.PathContext{CWD: "/home/me/app", Home: "/home/me"}
 	for _, e := range shell.Analyze("X=rm; $X -rf ~/.ssh", at).Effects {
-		fmt.Println(e.RuleKind(), e.Program, e.Args, e.Path, e.Recursive)
+		fmt.Println(e.KindForPolicies(), e.Program, e.Args, e.Path, e.Recursive)
 	}
 	// Output:
 	// execute rm [-rf ~/.ssh]  false

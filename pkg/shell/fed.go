@@ -12,11 +12,11 @@ import (
 // walkInputFile walks a downloaded file in the arguments of a program that reads code of its own language, such as
 // SQL. Any argument that is not known to be data may be such a file.
 func (s *state) walkInputFile(base string, argv []abstract.Value, use command.Interpretation) {
-	if !command.IsQuery(use.Language) || s.remoteDepth > 0 || command.OnlyWritesFiles(use.Language) && use.Stdin != command.Code {
+	if !command.IsQueryLanguage(use.Language) || s.remoteOrContainerDepth > 0 || command.OnlyWritesFiles(use.Language) && use.Stdin != command.StreamExecutedCode {
 		return
 	}
 	for _, v := range argv[1:] {
-		if !v.Known() || isFileOrCode(v, use) {
+		if !v.IsLiteral() || isFileOperandOrNestedCode(v, use) {
 			continue
 		}
 		name := v.Text
@@ -25,10 +25,10 @@ func (s *state) walkInputFile(base string, argv []abstract.Value, use command.In
 		}
 		p, pattern := name, false
 		if !strings.HasPrefix(name, "/dev/fd/") {
-			p, pattern = s.place().Path(name, false)
+			p, pattern = s.workingFolderContext().Path(name, false)
 		}
-		if vals := s.fileValues(p, false); !pattern && len(vals) > 0 && vals[0].Taint&foreignCodeTaints != 0 {
-			s.runText(use.Language, vals[0], base, v.From, nil)
+		if vals := s.writtenFileContents(p, false); !pattern && len(vals) > 0 && vals[0].Taint&downloadedOrDecodedTaints != 0 {
+			s.walkExecutedText(use.Language, vals[0], base, v.SourceSpan, nil)
 		}
 	}
 }
@@ -36,16 +36,16 @@ func (s *state) walkInputFile(base string, argv []abstract.Value, use command.In
 // recordRemoteSQL records that a database client runs SQL statements on a remote database, if
 // shield could not analyze the statements. blind is the value of unanalyzedTextCount before the
 // client was walked.
-func (s *state) recordRemoteSQL(base string, argv []abstract.Value, use command.Interpretation, blind int) {
-	if s.unanalyzedTextCount > blind && use.RemoteDatabase != "" {
-		s.emitOnce(effect.Effect{Kind: effect.ChangeRemote, Service: "database", Verb: "run", Harms: []effect.Harm{effect.RunsRemotely}, Target: use.RemoteDatabase, Span: wordsSpan(argv),
+func (s *state) recordRemoteSQL(base string, argv []abstract.Value, use command.Interpretation, unanalyzedBefore int) {
+	if s.unanalyzedTextCount > unanalyzedBefore && use.RemoteDatabaseHostOrURL != "" {
+		s.emitOnce(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "database", Verb: "run", Harms: []effect.Harm{effect.RunsRemotely}, RemoteTargetName: use.RemoteDatabaseHostOrURL, Span: wordsSpan(argv),
 			Reason: base + " runs unread SQL statements on a database of another machine"})
 	}
 }
 
-// isFileOrCode reports whether an argument is known to be a file that the program reads or writes, or code.
-func isFileOrCode(v abstract.Value, use command.Interpretation) bool {
+// isFileOperandOrNestedCode reports whether an argument is known to be a file that the program reads or writes, or code.
+func isFileOperandOrNestedCode(v abstract.Value, use command.Interpretation) bool {
 	return slices.ContainsFunc(use.OperandEffects, func(t command.OperandEffect) bool {
-		return (t.Kind == effect.ReadFile || t.Kind == effect.WriteFile) && t.Word.Span == v.From
-	}) || slices.ContainsFunc(use.Nested, func(n command.Nested) bool { return n.Words[0].Span == v.From })
+		return (t.Kind == effect.ReadFile || t.Kind == effect.WriteFile) && t.Word.Span == v.SourceSpan
+	}) || slices.ContainsFunc(use.NestedCommandsAndCode, func(n command.NestedCommandOrCode) bool { return n.Words[0].Span == v.SourceSpan })
 }

@@ -14,34 +14,34 @@ import (
 // A writtenFile is content that a command of the analysed text writes to a path. Later commands
 // that read or run the path use it.
 type writtenFile struct {
-	path              string
-	pattern           bool
-	val               abstract.Value
-	appends           bool
-	keepsOldContent   bool          // the write appends to the content that the file had before the command
-	isFolder          bool          // the path is a folder, and the content is that of a file in it
-	isFromCodeHost    bool          // a tree that was cloned from one of [command.CodeHosts]
-	isUncertain       bool          // the write may not have happened
-	hasSeveralWriters bool          // written through several descriptors at once
-	place             *effect.Place // base of relative paths at the time of the write
-	folderUncertain   bool          // it may have been written to another folder
+	path                        string
+	isPathPattern               bool
+	val                         abstract.Value
+	appends                     bool
+	keepsOldContent             bool                // the write appends to the content that the file had before the command
+	isFolder                    bool                // the path is a folder, and the content is that of a file in it
+	isFromCodeHost              bool                // a tree that was cloned from one of [command.CodeHosts]
+	isUncertain                 bool                // the write may not have happened
+	hasSeveralWriters           bool                // written through several descriptors at once
+	workingFolderContextAtWrite *effect.PathContext // base of relative paths at the time of the write
+	isParentFolderUncertain     bool                // it may have been written to another folder
 
 	compiledFromWorkspace bool // a program compiled from files of the workspace
 	isCompilerOutput      bool // a compiled program: val is its source code
 
-	consumer       *syntax.ProcSubst // >(…): what is written is the input of these commands
-	consumerSpan   *effect.Span
-	consumerOffset int
-	consumerRan    bool
+	consumingSubstitution           *syntax.ProcSubst // >(…): what is written is the input of these commands
+	consumerNestedTextSpan          *effect.Span
+	consumingSubstitutionTextOffset int
+	hasConsumingSubstitutionRun     bool
 }
 
-const maxFiles = 512
+const maxTrackedWrittenFiles = 512
 
 func (s *state) addFile(f writtenFile) {
 	if f.path == "" {
 		return
 	}
-	if len(s.files) >= maxFiles {
+	if len(s.files) >= maxTrackedWrittenFiles {
 		s.giveUp("the command writes too many files")
 		return
 	}
@@ -52,43 +52,43 @@ func (s *state) addFile(f writtenFile) {
 			continue
 		}
 		f.keepsOldContent = f.appends && old.keepsOldContent
-		if old.consumer != nil {
+		if old.consumingSubstitution != nil {
 			s.walkConsumer(i, f.val)
 			return
 		}
 		if f.hasSeveralWriters = f.hasSeveralWriters || old.hasSeveralWriters; f.hasSeveralWriters {
-			f.val = abstract.Unknown("what "+path.Base(f.path)+" holds", f.val.Taint|old.val.Taint).WithOrigin(abstract.FromFile)
+			f.val = abstract.Unknown("what "+path.Base(f.path)+" holds", f.val.Taint|old.val.Taint).WithOrigin(abstract.OriginFileContent)
 			break
 		}
 		if f.appends {
 			was := old.val
 			if old.isUncertain {
-				was = possibleOutput(abstract.Concat(s.fileValues(f.path, f.pattern)...))
+				was = outputOfPossiblySkippedCommand(abstract.Concat(s.writtenFileContents(f.path, f.isPathPattern)...))
 			}
 			f.val = abstract.Concat(was, f.val)
 		}
 		break
 	}
 	if slices.Contains(s.concurrentReads, f.path) {
-		s.emitDynamic(effect.CauseUnresolved, "writes "+abstract.Clip(f.path)+" while another part of the command reads this file (race); instead: run the parts one after the other", f.val.From)
+		s.emitDynamic(effect.CauseUnresolvedText, "writes "+abstract.ClipForMessage(f.path)+" while another part of the command reads this file (race); instead: run the parts one after the other", f.val.SourceSpan)
 	}
-	f.place, f.folderUncertain = s.place(), s.folderUncertain
-	f.isUncertain = f.isUncertain || s.possibleExits.any() || slices.Contains(s.concurrentWrites, f.path)
+	f.workingFolderContextAtWrite, f.isParentFolderUncertain = s.workingFolderContext(), s.folderUncertain
+	f.isUncertain = f.isUncertain || s.possibleExits.isExitPossible() || slices.Contains(s.concurrentWrites, f.path)
 	s.files = append(s.files, f)
-	if !f.pattern && f.consumer == nil {
-		s.recordFileText(f.path, f.val, "", f.appends)
-		s.noteOnlyContent(&f)
+	if !f.isPathPattern && f.consumingSubstitution == nil {
+		s.recordWrittenContent(f.path, f.val, "", f.appends)
+		s.recordWhetherWholeContent(&f)
 	}
 }
 
-// mayBeOtherFile reports whether a relative path may refer to a different file from the one that the text wrote.
-func (s *state) mayBeOtherFile(p string, w abstract.Value) bool {
-	if strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, "~") {
+// mayNotBeWrittenFile reports whether a relative path may refer to a different file from the one that the text wrote.
+func (s *state) mayNotBeWrittenFile(filePath string, pathWord abstract.Value) bool {
+	if strings.HasPrefix(pathWord.Text, "/") || strings.HasPrefix(pathWord.Text, "~") {
 		return false
 	}
 	for i := len(s.files) - 1; i >= 0; i-- {
-		if f := &s.files[i]; f.path == p {
-			return f.place != s.place() && (f.folderUncertain || s.folderUncertain)
+		if f := &s.files[i]; f.path == filePath {
+			return f.workingFolderContextAtWrite != s.workingFolderContext() && (f.isParentFolderUncertain || s.folderUncertain)
 		}
 	}
 	return false
@@ -97,46 +97,46 @@ func (s *state) mayBeOtherFile(p string, w abstract.Value) bool {
 // walkConsumer walks the commands of >(…) with the content written to it.
 func (s *state) walkConsumer(i int, in abstract.Value) {
 	f := s.files[i]
-	s.files[i].consumerRan = true
-	s.walkInScope(func() {
-		s.nestedSpan, s.textOffset = f.consumerSpan, f.consumerOffset
-		s.walkConcurrent(func() { s.walkSubshellStmts(f.consumer.Stmts, in) })
+	s.files[i].hasConsumingSubstitutionRun = true
+	s.walkInNestedTextScope(func() {
+		s.spanOfNestedText, s.offsetInAnalyzedText = f.consumerNestedTextSpan, f.consumingSubstitutionTextOffset
+		s.walkConcurrent(func() { s.walkSubshellStmts(f.consumingSubstitution.Stmts, in) })
 	})
 }
 
-// feedConsumers gives the command's input to each >(…) that was opened since mark and has no input yet: a program such as
+// feedInputToOpenedSubstitutions gives the command's input to each >(…) that was opened since mark and has no input yet: a program such as
 // tee writes to it.
-func (s *state) feedConsumers(mark int, in abstract.Value) {
-	for i := mark; i < len(s.files); i++ {
-		if s.files[i].consumer != nil && !s.files[i].consumerRan {
-			in.Taint |= abstract.UnknownText
-			s.walkConsumer(i, in)
+func (s *state) feedInputToOpenedSubstitutions(firstNewFile int, commandInput abstract.Value) {
+	for i := firstNewFile; i < len(s.files); i++ {
+		if s.files[i].consumingSubstitution != nil && !s.files[i].hasConsumingSubstitutionRun {
+			commandInput.Taint |= abstract.TaintUnknownText
+			s.walkConsumer(i, commandInput)
 		}
 	}
 }
 
-// fileValues returns the contents that the commands walked so far write to a path, newest first, at
+// writtenFileContents returns the contents that the commands walked so far write to a path, newest first, at
 // most 8. Every version is returned, because the newest may be in a branch that does not run.
-func (s *state) fileValues(p string, pattern bool) []abstract.Value {
+func (s *state) writtenFileContents(filePath string, isPattern bool) []abstract.Value {
 	var out []abstract.Value
 	for i := len(s.files) - 1; i >= 0 && len(out) < 8; i-- {
 		f := &s.files[i]
-		if f.path == p && f.pattern == pattern || (pattern || f.pattern) && effect.Overlap(asPattern(p, pattern), asPattern(f.path, f.pattern), s.startPlace.FoldCase) {
+		if f.path == filePath && f.isPathPattern == isPattern || (isPattern || f.isPathPattern) && effect.Overlap(quoteUnlessPattern(filePath, isPattern), quoteUnlessPattern(f.path, f.isPathPattern), s.initialPathContext.FoldCase) {
 			out = append(out, f.val)
 		}
 	}
 	return out
 }
 
-// isContentCertain reports whether the newest version that fileValues returns is certainly the file's content; true if
+// isWrittenContentCertain reports whether the newest version that writtenFileContents returns is certainly the file's content; true if
 // there is none.
-func (s *state) isContentCertain(p string, pattern bool) bool {
+func (s *state) isWrittenContentCertain(filePath string, isPattern bool) bool {
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
-		if f.path == p && !f.pattern && !pattern {
+		if f.path == filePath && !f.isPathPattern && !isPattern {
 			return !f.isUncertain
 		}
-		if (pattern || f.pattern) && effect.Overlap(asPattern(p, pattern), asPattern(f.path, f.pattern), s.startPlace.FoldCase) {
+		if (isPattern || f.isPathPattern) && effect.Overlap(quoteUnlessPattern(filePath, isPattern), quoteUnlessPattern(f.path, f.isPathPattern), s.initialPathContext.FoldCase) {
 			return false
 		}
 	}
@@ -146,44 +146,44 @@ func (s *state) isContentCertain(p string, pattern bool) bool {
 // earlierContents returns the contents that the text wrote to a relative path in earlier working folders, since cd may
 // fail.
 func (s *state) earlierContents(w abstract.Value) []abstract.Value {
-	if !w.Known() || strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, "~") || len(s.files) == 0 {
+	if !w.IsLiteral() || strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, "~") || len(s.files) == 0 {
 		return nil
 	}
-	now := s.place().CWD
+	now := s.workingFolderContext().CWD
 	var out []abstract.Value
-	for _, seen := range append([]*effect.Place{s.startPlace}, s.workingFolders...) {
+	for _, seen := range append([]*effect.PathContext{s.initialPathContext}, s.visitedWorkingFolders...) {
 		if p, pattern := seen.Path(w.Text, false); seen.CWD != now {
-			out = append(out, s.fileValues(p, pattern)...)
+			out = append(out, s.writtenFileContents(p, pattern)...)
 		}
 	}
-	return out[:min(len(out), maxAlternatives)]
+	return out[:min(len(out), maxPossibleVariableValues)]
 }
 
-// runFileVersions runs the versions of a file that the analysed text wrote, newest first. If sure
+// walkWrittenFileVersions runs the versions of a file that the analysed text wrote, newest first. If sure
 // is set, only the newest version runs; the others are walked as code that does not run, so that
 // rules see their known effects.
-func (s *state) runFileVersions(vals []abstract.Value, sure bool, run func(abstract.Value) abstract.Value) abstract.Value {
+func (s *state) walkWrittenFileVersions(contents []abstract.Value, isNewestCertain bool, run func(abstract.Value) abstract.Value) abstract.Value {
 	var outs []abstract.Value
 	var walks []func()
-	for i, v := range vals {
-		if i > 0 && sure {
-			s.walkSubshell(func() { s.walkUnexecuted(func() { run(v) }) })
+	for i, v := range contents {
+		if i > 0 && isNewestCertain {
+			s.walkSubshell(func() { s.walkUnreachableCode(func() { run(v) }) })
 			continue
 		}
 		walks = append(walks, func() { outs = append(outs, run(v)) })
 	}
 	switch {
 	case len(walks) == 0:
-	case sure:
+	case isNewestCertain:
 		walks[0]()
 	default:
-		s.walkAlternatives(true, walks...)
+		s.walkAlternativeBranches(true, walks...)
 	}
 	return abstract.Concat(outs...)
 }
 
-func asPattern(p string, pattern bool) string {
-	if pattern {
+func quoteUnlessPattern(p string, isPattern bool) string {
+	if isPattern {
 		return p
 	}
 	return effect.Quote(p)
@@ -191,12 +191,12 @@ func asPattern(p string, pattern bool) string {
 
 // readFile records that a file is read and returns its content.
 func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
-	if w.Known() && strings.HasPrefix(w.Text, "/dev/fd/") {
-		if vals := s.fileValues(w.Text, false); len(vals) > 0 {
+	if w.IsLiteral() && strings.HasPrefix(w.Text, "/dev/fd/") {
+		if vals := s.writtenFileContents(w.Text, false); len(vals) > 0 {
 			return vals[0]
 		}
 	}
-	if w.Known() && isStreamDevice(w.Text) {
+	if w.IsLiteral() && isStreamDevice(w.Text) {
 		return abstract.Value{}
 	}
 	p, pattern := s.emitPath(kind, w, false)
@@ -206,26 +206,26 @@ func (s *state) readFile(kind effect.Kind, w abstract.Value) abstract.Value {
 // fileContent returns the content of a path, as far as it is known from earlier commands. Otherwise
 // it returns an unknown value, whose taint depends on the path.
 func (s *state) fileContent(p string, pattern bool, w abstract.Value) abstract.Value {
-	if vals := s.fileValues(p, pattern); len(vals) > 0 {
-		s.noteReadBack(p)
+	if vals := s.writtenFileContents(p, pattern); len(vals) > 0 {
+		s.recordReadAfterWrite(p)
 		v, earlier := vals[0], s.earlierContents(w)
 		vals = append(vals, earlier...)
 		for _, o := range vals[1:] {
 			v.Taint |= o.Taint
 		}
-		if !s.isContentCertain(p, pattern) || len(earlier) > 0 || s.mayBeOtherFile(p, w) || slices.Contains(s.enclosingOutputs, p) {
-			return possibleOutput(abstract.Concat(vals...))
+		if !s.isWrittenContentCertain(p, pattern) || len(earlier) > 0 || s.mayNotBeWrittenFile(p, w) || slices.Contains(s.enclosingOutputPaths, p) {
+			return outputOfPossiblySkippedCommand(abstract.Concat(vals...))
 		}
 		return v
 	}
-	if text, ok := s.protectedListText(p, pattern); ok {
-		return abstract.Value{Text: text, Taint: w.Taint | abstract.Local | s.earlierTaints(p, pattern), From: w.From}
+	if text, ok := s.protectedPathListFileText(p, pattern); ok {
+		return abstract.Value{Text: text, Taint: w.Taint | abstract.TaintLocalMachineData | s.taintsFromEarlierActions(p, pattern), SourceSpan: w.SourceSpan}
 	}
-	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.Network|abstract.Secret)|abstract.Local).WithOrigin(abstract.FromFile)
-	if p != "" && (effect.SecretPath(p, pattern) || s.linksToSecret(p)) {
-		v.Taint |= abstract.Secret
+	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.TaintNetwork|abstract.TaintReadCredentials)|abstract.TaintLocalMachineData).WithOrigin(abstract.OriginFileContent)
+	if p != "" && (effect.IsSecretPath(p, pattern) || s.linksToSecret(p)) {
+		v.Taint |= abstract.TaintReadCredentials
 		v.SecretDescription = w.String()
 	}
-	v.Taint |= s.earlierTaints(p, pattern)
+	v.Taint |= s.taintsFromEarlierActions(p, pattern)
 	return v
 }

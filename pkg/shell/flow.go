@@ -19,15 +19,15 @@ func (s *state) recordPossibleUpload(v abstract.Value, program string, at effect
 
 func (s *state) recordSecretUpload(v abstract.Value, e effect.Effect) {
 	switch {
-	case v.Taint&(abstract.Secret|abstract.Credential|abstract.EnvironmentDump) != 0:
+	case v.Taint&(abstract.TaintReadCredentials|abstract.TaintCredentialVariable|abstract.TaintEnvironmentDump) != 0:
 		e.Reason = "sends " + v.SecretName() + " to the network"
-	case v.Taint&abstract.Private != 0:
+	case v.Taint&abstract.TaintClipboardOrScreen != 0:
 		e.Reason = "sends the clipboard or screen to the network"
 		e.Certainty = effect.Possible // the current content may be anything
 	default:
 		return
 	}
-	e.Kind, e.Harms, e.Labels = effect.SendData, []effect.Harm{effect.LeaksSecrets}, labelsOf(v.Taint&localTaints)
+	e.Kind, e.Harms, e.Labels = effect.SendData, []effect.Harm{effect.LeaksSecrets}, labelsOf(v.Taint&thisMachineTaints)
 	s.emitOnce(e)
 }
 
@@ -37,57 +37,57 @@ func (s *state) recordCodeRun(from effect.Label, why string, at effect.Span) {
 	s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{from}, Reason: why, Span: at})
 }
 
-// runText records that a value is executed as code of a language, and walks it if it is known.
-func (s *state) runText(language string, v abstract.Value, how string, at effect.Span, args []abstract.Value) abstract.Value {
+// walkExecutedText records that a value is executed as code of a language, and walks it if it is known.
+func (s *state) walkExecutedText(language string, v abstract.Value, runnerName string, at effect.Span, args []abstract.Value) abstract.Value {
 	switch {
-	case v.Taint&abstract.Socket != 0:
-		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: how + " runs code from a network connection", Span: at})
-	case v.Taint&abstract.Network != 0:
-		s.recordCodeRun(effect.LabelNetwork, how+" runs code straight from the network", at)
-	case v.Taint&abstract.Decoded != 0:
-		s.recordCodeRun(effect.LabelDecoded, how+" runs decoded text", at)
-	case v.Taint&abstract.Untrusted != 0:
-		s.recordCodeRun(effect.LabelUntrusted, how+" runs code from a fresh clone", at)
+	case v.Taint&abstract.TaintSocket != 0:
+		s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Reason: runnerName + " runs code from a network connection", Span: at})
+	case v.Taint&abstract.TaintNetwork != 0:
+		s.recordCodeRun(effect.LabelNetwork, runnerName+" runs code straight from the network", at)
+	case v.Taint&abstract.TaintDecoded != 0:
+		s.recordCodeRun(effect.LabelDecoded, runnerName+" runs decoded text", at)
+	case v.Taint&abstract.TaintUntrustedText != 0:
+		s.recordCodeRun(effect.LabelUntrusted, runnerName+" runs code from a fresh clone", at)
 	}
-	cause := s.codeCause(v)
-	if (cause == effect.CauseVariable || cause == effect.CauseVariableCode) && v.OriginIncomplete {
-		cause = effect.CauseUnresolved // a file name is chosen by the creator of the file
+	cause := s.unknownCodeCause(v)
+	if (cause == effect.CauseVariable || cause == effect.CauseCodeIsVariableValue) && v.OriginIncomplete {
+		cause = effect.CauseUnresolvedText // a file name is chosen by the creator of the file
 	}
-	if v.Known() {
+	if v.IsLiteral() {
 		return s.walkCode(language, v.Text, at, args)
 	}
-	if v.IsNumber() && !s.numberMayBeCommand() {
+	if v.IsNumber() && !s.mayAnyNumberNameCommand() {
 		return abstract.Value{}
 	}
 	partly := language == "shell" || language == "powershell"
 	if v.HasHarmlessTaint() && partly && (!strings.Contains(v.Text, "**") || onlyFoldersUnknown(v)) {
 		// Only numbers, names such as $? and $USER, folders and file names are unknown.
-		if s.remoteDepth == 0 && (v.OriginIncomplete || cause == effect.CauseUnresolved) {
-			s.emitDynamic(effect.CauseUnresolved, how+" runs file names as code: "+abstract.Clip(v.String()), at)
+		if s.remoteOrContainerDepth == 0 && (v.OriginIncomplete || cause == effect.CauseUnresolvedText) {
+			s.emitDynamic(effect.CauseUnresolvedText, runnerName+" runs file names as code: "+abstract.ClipForMessage(v.String()), at)
 		}
-		return s.walkPartlyUnknown(language, v, at)
+		return s.walkPartlyUnknownCode(language, v, at)
 	}
-	if v.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) == 0 && !isEnvironmentOnly(v) {
-		s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelInput}, Cause: cause, Reason: how + " runs the output of another command as code", Span: at})
+	if v.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) == 0 && !hasOnlyEnvironmentUnknowns(v) {
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, Labels: []effect.Label{effect.LabelSameCommandLineOutput}, Cause: cause, Reason: runnerName + " runs the output of another command as code", Span: at})
 	}
 	s.unknownCodeCount++
-	s.emitDynamic(cause, how+" runs unknown code: "+abstract.Clip(v.String()), at)
-	if partly && v.IsPattern {
-		s.walkPartlyUnknown(language, v, at)
+	s.emitDynamic(cause, runnerName+" runs unknown code: "+abstract.ClipForMessage(v.String()), at)
+	if partly && v.IsGlobPattern {
+		s.walkPartlyUnknownCode(language, v, at)
 	}
-	return abstract.Unknown("…", abstract.UnknownText|v.Taint&(abstract.Network|abstract.Secret))
+	return abstract.Unknown("…", abstract.TaintUnknownText|v.Taint&(abstract.TaintNetwork|abstract.TaintReadCredentials))
 }
 
-// isEnvironmentOnly reports whether the only unknown parts of a value are variables that the command does not set.
-func isEnvironmentOnly(v abstract.Value) bool {
-	return v.HasHarmlessTaint() && v.Origin == abstract.FromVariable
+// hasOnlyEnvironmentUnknowns reports whether the only unknown parts of a value are variables that the command does not set.
+func hasOnlyEnvironmentUnknowns(v abstract.Value) bool {
+	return v.HasHarmlessTaint() && v.Origin == abstract.OriginUnsetVariable
 }
 
-// walkPartlyUnknown walks code with an unknown part, which is treated as a variable: `eval "rm -rf $X"` runs rm
+// walkPartlyUnknownCode walks code with an unknown part, which is treated as a variable: `eval "rm -rf $X"` runs rm
 // whatever X holds.
-func (s *state) walkPartlyUnknown(language string, v abstract.Value, at effect.Span) abstract.Value {
+func (s *state) walkPartlyUnknownCode(language string, v abstract.Value, at effect.Span) abstract.Value {
 	if v.FullyUnknown || v.Text == "" {
-		return abstract.Unknown("…", abstract.UnknownText)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	if language == "powershell" {
 		return s.walkCode(language, patternAsShellText(v.Text), at, nil)
@@ -107,7 +107,7 @@ func patternAsShellText(p string) string {
 			for i+1 < len(p) && p[i+1] == '*' {
 				i++
 			}
-			b = append(b, "${"+abstract.UnsetName+"}"...)
+			b = append(b, "${"+abstract.UnknownPlaceholderVariable+"}"...)
 		default:
 			b = append(b, p[i])
 		}

@@ -12,43 +12,43 @@ import (
 // printf computes the output of the shell's printf.
 func (s *state) printf(argv []abstract.Value, _ abstract.Streams) abstract.Value {
 	words := argv[1:]
-	if len(words) > 0 && words[0].Known() && len(words[0].Text) > 2 && strings.HasPrefix(words[0].Text, "-v") {
+	if len(words) > 0 && words[0].IsLiteral() && len(words[0].Text) > 2 && strings.HasPrefix(words[0].Text, "-v") {
 		name := words[0]
 		name.Text = name.Text[2:]
 		words = append([]abstract.Value{abstract.Lit("-v"), name}, words[1:]...)
 	}
 	if len(words) > 1 && words[0].Text == "-v" {
-		v := s.format(words[2:])
-		s.assignTo(words[1], v)
+		v := s.formatPrintf(words[2:])
+		s.assignByNameWord(words[1], v)
 		return abstract.Value{}
 	}
 	if len(words) > 0 && words[0].Text == "--" {
 		words = words[1:]
 	}
-	return s.format(words)
+	return s.formatPrintf(words)
 }
 
-// format returns the output of printf.
-func (s *state) format(words []abstract.Value) abstract.Value {
+// formatPrintf returns the output of printf.
+func (s *state) formatPrintf(words []abstract.Value) abstract.Value {
 	if len(words) == 0 {
 		return abstract.Value{}
 	}
-	if !words[0].Known() {
-		return abstract.JoinValues(words)
+	if !words[0].IsLiteral() {
+		return abstract.JoinWithSpaces(words)
 	}
 	form, args := words[0].Text, words[1:]
-	if len(args) == 1 && args[0].IsPattern && args[0].Origin == 0 && !args[0].FullyUnknown && onePerLineFormats[form] { // paths that a glob matches
-		args[0].IsPathList = true
+	if len(args) == 1 && args[0].IsGlobPattern && args[0].Origin == 0 && !args[0].FullyUnknown && onePerLineFormats[form] { // paths that a glob matches
+		args[0].HasPathPerLine = true
 		return args[0]
 	}
 	var b abstract.Builder
 	b.Taint = words[0].Taint
-	for range abstract.MaxFields {
+	for range abstract.MaxExpandedWords {
 		used := 0
 		for i := 0; i < len(form); i++ {
 			switch {
 			case form[i] == '\\' && i+1 < len(form):
-				n := escapeLength(form[i:])
+				n := leadingEscapeSequenceLen(form[i:])
 				b.AddLiteral(plain.UnescapeANSIC(form[i : i+n]))
 				i += n - 1
 			case form[i] != '%':
@@ -88,36 +88,36 @@ func (s *state) format(words []abstract.Value) abstract.Value {
 	return b.Value()
 }
 
-// escapeLength returns the length in bytes of the escape sequence at the start of s.
-func escapeLength(s string) int {
+// leadingEscapeSequenceLen returns the length in bytes of the escape sequence at the start of s.
+func leadingEscapeSequenceLen(s string) int {
 	if len(s) < 2 {
 		return len(s)
 	}
 	switch c := s[1]; {
 	case c >= '0' && c <= '7':
-		return 1 + plain.CountDigits(s[1:], 8, 3)
+		return 1 + plain.CountLeadingDigits(s[1:], 8, 3)
 	case c == 'x':
-		return 2 + plain.CountDigits(s[2:], 16, 2)
+		return 2 + plain.CountLeadingDigits(s[2:], 16, 2)
 	case c == 'u':
-		return 2 + plain.CountDigits(s[2:], 16, 4)
+		return 2 + plain.CountLeadingDigits(s[2:], 16, 4)
 	case c == 'U':
-		return 2 + plain.CountDigits(s[2:], 16, 8)
+		return 2 + plain.CountLeadingDigits(s[2:], 16, 8)
 	}
 	return 2
 }
 
-// unquotedCharacters are the characters that printf %q does not quote.
-const unquotedCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:./-"
+// printfUnquotedCharacters are the characters that printf %q does not quote.
+const printfUnquotedCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:./-"
 
 // formatVerb formats one argument of printf.
 func formatVerb(c byte, flags string, arg abstract.Value) abstract.Value {
-	if !arg.Known() {
+	if !arg.IsLiteral() {
 		return arg
 	}
 	switch c {
 	case 'q':
-		if arg.Text == "" || strings.Trim(arg.Text, unquotedCharacters) != "" {
-			return uncomputed("%q", arg)
+		if arg.Text == "" || strings.Trim(arg.Text, printfUnquotedCharacters) != "" {
+			return unknownFromOperands("%q", arg)
 		}
 		return arg
 	case 's':
@@ -143,7 +143,7 @@ func formatVerb(c byte, flags string, arg abstract.Value) abstract.Value {
 		n, err = int64([]rune(arg.Text[1:])[0]), nil
 	}
 	if err != nil && arg.Text != "" {
-		return abstract.Value{Text: "*", Display: arg.Text, IsPattern: true, Taint: arg.Taint}
+		return abstract.Value{Text: "*", Display: arg.Text, IsGlobPattern: true, Taint: arg.Taint}
 	}
 	switch c {
 	case 'd', 'i', 'u':
@@ -155,7 +155,7 @@ func formatVerb(c byte, flags string, arg abstract.Value) abstract.Value {
 	case 'o':
 		arg.Text = strconv.FormatInt(n, 8)
 	default:
-		return abstract.Value{Text: "*", Display: arg.Text, IsPattern: true, Taint: arg.Taint}
+		return abstract.Value{Text: "*", Display: arg.Text, IsGlobPattern: true, Taint: arg.Taint}
 	}
 	width := strings.TrimLeft(flags, "-+ #'")
 	if w, err := strconv.Atoi(width); err == nil && w < 64 && len(arg.Text) < w && strings.HasPrefix(width, "0") {
@@ -164,21 +164,21 @@ func formatVerb(c byte, flags string, arg abstract.Value) abstract.Value {
 	return arg
 }
 
-// computeOutput returns a program's output if it can be computed: filters and decoders of known text. For a filter of
+// computeProgramOutput returns a program's output if it can be computed: filters and decoders of known text. For a filter of
 // textFilters whose output it cannot compute, it returns an unknown value and true; otherwise the result is false.
-func (s *state) computeOutput(base string, argv []abstract.Value, in abstract.Value, f programIO) (abstract.Value, bool) {
-	if (base == "dirname" || base == "basename") && len(argv) > 1 && argv[1].IsPattern {
-		return computeGlobName(base, argv[1:])
+func (s *state) computeProgramOutput(programBaseName string, argv []abstract.Value, stdin abstract.Value, f programIO) (abstract.Value, bool) {
+	if (programBaseName == "dirname" || programBaseName == "basename") && len(argv) > 1 && argv[1].IsGlobPattern {
+		return computeGlobName(programBaseName, argv[1:])
 	}
-	if pathListers[base] {
-		if v, ok := s.listedPaths(base, argv, f); ok || base == "git" {
+	if pathListingPrograms[programBaseName] {
+		if v, ok := s.pathsListedByProgram(programBaseName, argv, f); ok || programBaseName == "git" {
 			return v, ok
 		}
 	}
 	var flags []string
 	var operands []abstract.Value
 	for _, v := range argv[1:] {
-		if !v.Known() {
+		if !v.IsLiteral() {
 			return abstract.Value{}, false
 		}
 		if strings.HasPrefix(v.Text, "-") && len(v.Text) > 1 {
@@ -187,41 +187,41 @@ func (s *state) computeOutput(base string, argv []abstract.Value, in abstract.Va
 			operands = append(operands, v)
 		}
 	}
-	switch base {
+	switch programBaseName {
 	case "echo":
 		return s.echo(argv, abstract.Streams{}), true
 	case "printf":
-		return s.format(argv[1:]), true
+		return s.formatPrintf(argv[1:]), true
 	case "basename", "dirname", "seq":
-		return computeNameOrSeq(base, flags, operands)
+		return computeBasenameDirnameOrSeq(programBaseName, flags, operands)
 	case "mktemp":
-		return abstract.Value{Text: "/tmp/tmp.*", Display: "$(mktemp)", IsPattern: true}.WithOrigin(abstract.FromCommand), true
+		return abstract.Value{Text: "/tmp/tmp.*", Display: "$(mktemp)", IsGlobPattern: true}.WithOrigin(abstract.OriginCommandOutput), true
 	case "date", "nproc", "whoami", "id", "uname", "hostname", "arch", "tty", "wc", "uuidgen", "logname":
-		return abstract.UnknownWithoutSlash("$("+base+")", abstract.FromCommand), true
+		return abstract.UnknownTextWithoutSlash("$("+programBaseName+")", abstract.OriginCommandOutput), true
 	case "which":
 		if len(operands) == 1 {
-			return whichOutput(operands[0]), true
+			return computeWhichOutput(operands[0]), true
 		}
 	case "cat", "tee", "tac", "sort", "uniq", "head", "tail", "rev", "tr", "sed", "cut", "xxd", "base64", "gbase64", "base32", "openssl", "gzip", "gunzip", "zcat", "uudecode", "hexdump", "od", "nl", "fold", "paste", "dd", "pv", "sponge", "perl", "awk", "python3", "grep", "egrep", "fgrep", "rg", "shuf":
 	default:
 		return abstract.Value{}, false
 	}
-	text := in
-	if f.readCount > 0 {
+	text := stdin
+	if f.readFileCount > 0 {
 		text = f.readContent
 	}
-	if text.IsPathList && selectsInputLines(base, flags, operands, f) {
+	if text.HasPathPerLine && selectsInputLines(programBaseName, flags, operands, f) {
 		return text, true
 	}
-	if !text.Known() || len(text.Text) > abstract.MaxValue || !s.spendSteps(1+len(text.Text)/512) {
+	if !text.IsLiteral() || len(text.Text) > abstract.MaxValueBytes || !s.spendSteps(1+len(text.Text)/512) {
 		return abstract.Value{}, false
 	}
-	if decodes(base, flags) {
-		text.Taint |= abstract.Decoded
+	if isDecoderCommand(programBaseName, flags) {
+		text.Taint |= abstract.TaintDecoded
 	}
-	out, ok := plain.Filter(base, flags, valueTexts(operands), text.Text)
+	out, ok := plain.ComputeFilterOutput(programBaseName, flags, literalOrPatternTexts(operands), text.Text)
 	if !ok {
-		return uncomputed("$("+base+")", text).WithOrigin(abstract.FromText | abstract.FromCommand), textFilters[base]
+		return unknownFromOperands("$("+programBaseName+")", text).WithOrigin(abstract.OriginUnanalysedComputation | abstract.OriginCommandOutput), textFilters[programBaseName]
 	}
 	text.Text = out
 	return text, true
@@ -232,7 +232,7 @@ var textFilters = map[string]bool{"tac": true, "sort": true, "uniq": true, "head
 
 // printsShellSetup reports whether a program outputs shell settings that are meant for eval, as in eval "$(ssh-agent
 // -s)": variables, aliases and completions. listed says that the program is known.
-func printsShellSetup(base string, argv []abstract.Value, listed bool) bool {
+func printsShellSetup(base string, argv []abstract.Value, isProgramKnown bool) bool {
 	first := ""
 	if len(argv) > 1 {
 		first = argv[1].Text
@@ -240,11 +240,11 @@ func printsShellSetup(base string, argv []abstract.Value, listed bool) bool {
 	if command.ShellSetup[base+"/"+first] {
 		return true
 	}
-	return listed && len(argv) > 2 && (first == "completion" || first == "completions") &&
+	return isProgramKnown && len(argv) > 2 && (first == "completion" || first == "completions") &&
 		(argv[2].Text == "bash" || argv[2].Text == "zsh" || argv[2].Text == "fish")
 }
 
-func decodes(base string, flags []string) bool {
+func isDecoderCommand(base string, flags []string) bool {
 	switch base {
 	case "base64", "gbase64", "base32", "xxd", "openssl", "gunzip", "zcat", "gzip", "rev", "uudecode":
 		return len(flags) > 0 || base == "rev" || base == "zcat" || base == "gunzip"
@@ -254,13 +254,13 @@ func decodes(base string, flags []string) bool {
 	return false
 }
 
-// computeNameOrSeq computes basename, dirname and seq.
-func computeNameOrSeq(base string, flags []string, operands []abstract.Value) (abstract.Value, bool) {
+// computeBasenameDirnameOrSeq computes basename, dirname and seq.
+func computeBasenameDirnameOrSeq(base string, flags []string, operands []abstract.Value) (abstract.Value, bool) {
 	if len(operands) == 0 || len(flags) > 0 {
 		return abstract.Value{}, false
 	}
 	v := operands[0]
-	v.From.Start, v.From.End = 0, 0
+	v.SourceSpan.Start, v.SourceSpan.End = 0, 0
 	i := strings.LastIndexByte(strings.TrimRight(v.Text, "/"), '/')
 	switch base {
 	case "basename":
@@ -295,8 +295,8 @@ func computeSeq(operands []abstract.Value) (abstract.Value, bool) {
 			return abstract.Value{}, false
 		}
 	}
-	if to-from > abstract.MaxFields/2 {
-		return abstract.UnknownWithoutSlash("$(seq)", abstract.FromCommand), true
+	if to-from > abstract.MaxExpandedWords/2 {
+		return abstract.UnknownTextWithoutSlash("$(seq)", abstract.OriginCommandOutput), true
 	}
 	var b strings.Builder
 	for i := from; i <= to; i++ {
@@ -305,7 +305,7 @@ func computeSeq(operands []abstract.Value) (abstract.Value, bool) {
 	return abstract.Lit(b.String()), true
 }
 
-func valueTexts(values []abstract.Value) []string {
+func literalOrPatternTexts(values []abstract.Value) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		out[i] = v.Text

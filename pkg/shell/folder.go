@@ -10,24 +10,24 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// namedProgram returns the name of a program whose folder is unknown because it is in a variable,
+// programNameInUnknownFolder returns the name of a program whose folder is unknown because it is in a variable,
 // as in $JAVA_HOME/bin/java. ok is false if the program is not listed and the folder is not a bin
 // folder, or if the analysed text wrote to the path.
 //
 // An unknown number, or a text with spaces that only zsh leaves unsplit, is returned as a name too:
 // no program has such a name.
-func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
+func (s *state) programNameInUnknownFolder(argv []abstract.Value) (base string, ok bool) {
 	v := argv[0]
-	if v.IsNumber() && !s.numberMayBeCommand() || s.dialect.zsh && !s.dialect.isKnown && hasInnerBlank(v.Text) {
+	if v.IsNumber() && !s.mayAnyNumberNameCommand() || s.dialect.isReadAsZsh && !s.dialect.isKnown && hasInnerBlank(v.Text) {
 		return v.String(), true
 	}
 	slash := strings.LastIndexByte(v.Text, '/')
-	if slash < 0 || !isEnvironmentOnly(v) || strings.ContainsAny(v.Text[slash+1:], `*?[\\`) {
+	if slash < 0 || !hasOnlyEnvironmentUnknowns(v) || strings.ContainsAny(v.Text[slash+1:], `*?[\\`) {
 		return "", false
 	}
 	base = programName(v.Text)
 	words := commandWords(argv)
-	words[0].Text, words[0].Pattern = base, false
+	words[0].Text, words[0].IsGlobPattern = base, false
 	switch path.Base(v.Text[:slash]) {
 	case "bin", "sbin", "Scripts":
 	default:
@@ -35,8 +35,8 @@ func (s *state) namedProgram(argv []abstract.Value) (base string, ok bool) {
 			return "", false
 		}
 	}
-	p, pattern := s.place().Path(v.Text, true)
-	return base, base != "" && len(s.fileValues(p, pattern)) == 0
+	p, pattern := s.workingFolderContext().Path(v.Text, true)
+	return base, base != "" && len(s.writtenFileContents(p, pattern)) == 0
 }
 
 // hasInnerBlank reports whether a name begins with a word and a space, as an unsplit variable does in zsh. No
@@ -46,14 +46,14 @@ func hasInnerBlank(name string) bool {
 	return blank && first != "" && !strings.ContainsAny(first, `/*?[{\\`)
 }
 
-// numberMayBeCommand reports whether a number may be the name of a command: of an alias, a function, or a program in a
+// mayAnyNumberNameCommand reports whether a number may be the name of a command: of an alias, a function, or a program in a
 // changed $PATH. No system program has such a name.
-func (s *state) numberMayBeCommand() bool {
+func (s *state) mayAnyNumberNameCommand() bool {
 	number := func(name string) bool { return name != "" && strings.Trim(name, "-0123456789") == "" }
-	if s.mayBeAssigned(changedPathName) || slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) }) {
+	if s.mayTextAssign(nonSystemPATHMarkerVariable) || slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) }) {
 		return true
 	}
-	for name := range s.funcs {
+	for name := range s.possibleFunctionsByName {
 		if number(name) {
 			return true
 		}
@@ -65,19 +65,19 @@ func (s *state) numberMayBeCommand() bool {
 // is the real program.
 func (s *state) runProgramInUnknownFolder(base string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	words := commandWords(argv)
-	words[0].Text, words[0].Pattern = base, false
+	words[0].Text, words[0].IsGlobPattern = base, false
 	use := command.Interpret(words)
-	s.execute(argv, base, effect.UnknownClass, use.Harms...)
+	s.recordExecuteEffect(argv, base, effect.UnknownClass, use.Harms...)
 	if use.Class == effect.UnknownClass {
-		s.recordPossibleUpload(abstract.Concat(append([]abstract.Value{io.In}, argv[1:]...)...), base, wordsSpan(argv))
+		s.recordPossibleUpload(abstract.Concat(append([]abstract.Value{io.Stdin}, argv[1:]...)...), base, wordsSpan(argv))
 	}
-	return s.applyProgram(base, argv, use, io)
+	return s.recordProgramEffects(base, argv, use, io)
 }
 
 // onlyFoldersUnknown reports whether all unknown parts of a text are folders at the start of words, taken from the user's
 // variables.
 func onlyFoldersUnknown(v abstract.Value) bool {
-	if !isEnvironmentOnly(v) || v.FullyUnknown {
+	if !hasOnlyEnvironmentUnknowns(v) || v.FullyUnknown {
 		return false
 	}
 	for word := range strings.FieldsSeq(v.Text) {

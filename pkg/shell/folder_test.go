@@ -32,8 +32,8 @@ func TestProgramInUnknownFolder(t *testing.T) {
 		{"TMPDIR=/opt $TMPDIR/bin/tool", "tool"},
 	}
 	for _, tt := range tests {
-		res := Analyze(tt.text, &effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
-		at := slices.IndexFunc(res.Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.Execute && e.Program == tt.program })
+		res := Analyze(tt.text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
+		at := slices.IndexFunc(res.Effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.Execute && e.Program == tt.program })
 		unknown := slices.ContainsFunc(res.Effects, func(e effect.Effect) bool {
 			return e.Certainty == effect.Unknown && e.Cause != effect.CauseUnreadScript
 		})
@@ -47,8 +47,8 @@ func TestProgramInUnknownFolder(t *testing.T) {
 			t.Errorf("%s: want a program %s of unknown class: %+v", tt.text, tt.program, res.Effects)
 		}
 	}
-	res := Analyze("$X/bin/rm -rf /etc", &effect.Place{CWD: "/work/app"})
-	if !slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.DeleteFile && e.Path == "/etc" }) {
+	res := Analyze("$X/bin/rm -rf /etc", &effect.PathContext{CWD: "/work/app"})
+	if !slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.DeleteFile && e.Path == "/etc" }) {
 		t.Errorf("what rm deletes is not seen: %+v", res.Effects)
 	}
 }

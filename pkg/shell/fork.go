@@ -17,21 +17,21 @@ import (
 //
 // The tables and lists that a Shell points to are copied before a change if two Shells share them.
 type Shell struct {
-	vars            *variableTable
-	funcs           map[string]functionCandidates
-	aliases         []alias
-	fds             []descriptor
-	traps           []abstract.Value
-	trapVariables   []string    // variables that a trap reads or sets: their earlier values count too
-	frames          []callFrame // call stack of the functions being walked
-	stdin           *abstract.Value
-	place           *effect.Place // the working folder; nil for the initial one
-	folderUncertain bool          // cd may have failed, and later commands run all the same
-	possibleExits   possibleExits // the loop, function or shell may have ended here, so later commands possibly do not run
-	loadedSettings  []effect.Effect
-	dialect         shellDialect
-	nounset         bool // set -u: expanding an unset parameter ends the shell
-	hasGlobalAlias  bool // a global alias of zsh may replace words that are not commands
+	vars                    *variableTable
+	possibleFunctionsByName map[string]possibleFunctions
+	aliases                 []alias
+	fds                     []descriptor
+	traps                   []abstract.Value
+	trapVariables           []string    // variables that a trap reads or sets: their earlier values count too
+	frames                  []callFrame // call stack of the functions being walked
+	stdin                   *abstract.Value
+	workingFolder           *effect.PathContext // the working folder; nil for the initial one
+	folderUncertain         bool                // cd may have failed, and later commands run all the same
+	possibleExits           possibleExits       // the loop, function or shell may have ended here, so later commands possibly do not run
+	loadedEnvFileReads      []effect.Effect
+	dialect                 shellDialect
+	nounset                 bool // set -u: expanding an unset parameter ends the shell
+	hasGlobalAlias          bool // a global alias of zsh may replace words that are not commands
 }
 
 // A variableTable holds the variables that the text has set.
@@ -43,25 +43,27 @@ type variableTable struct {
 }
 
 // A possibleExits says which parts of the text may have ended: the loop, the function call or the shell.
-type possibleExits struct{ loop, function, shell bool }
+type possibleExits struct{ mayHaveExitedLoop, mayHaveExitedFunction, mayHaveExitedShell bool }
 
-func (e possibleExits) any() bool { return e.loop || e.function || e.shell }
+func (e possibleExits) isExitPossible() bool {
+	return e.mayHaveExitedLoop || e.mayHaveExitedFunction || e.mayHaveExitedShell
+}
 
 // A function is a function that the text defines.
 type function struct {
-	name       string
-	body       *syntax.Stmt
-	isCalled   bool
-	nestedSpan *effect.Span
-	textOffset int
+	name                 string
+	body                 *syntax.Stmt
+	hasBeenCalled        bool
+	spanOfNestedText     *effect.Span
+	offsetInAnalyzedText int
 
-	deepestCalls []deepestCall // walks whose result is used for all deeper calls
+	deepestCalls []recursionLimitCallContext // walks whose result is used for all deeper calls
 }
 
-// A functionCandidates holds the functions that a name may refer to.
-type functionCandidates struct {
-	functions        []*function
-	mayNotBeFunction bool // the name may also refer to a builtin or a program
+// A possibleFunctions holds the functions that a name may refer to.
+type possibleFunctions struct {
+	functions            []*function
+	mayAlsoBeNonFunction bool // the name may also refer to a builtin or a program
 }
 
 // An alias is an alias that the text defines.
@@ -73,13 +75,13 @@ type alias struct {
 // A descriptor is a file descriptor that the text opens. Shells that share it share the stream, too.
 type descriptor struct {
 	id string
-	*stream
+	*openFile
 }
 
 // A stream is an open file.
-type stream struct {
+type openFile struct {
 	val abstract.Value // the value that a read returns
-	out *abstract.Target
+	out *abstract.OutputTarget
 }
 
 // A callFrame is a function being walked, with the outer values of its local variables.
@@ -94,7 +96,7 @@ func newShell() Shell { return Shell{vars: &variableTable{}} }
 func (sh *Shell) Fork() Shell {
 	sh.vars.isShared = true
 	sh.aliases, sh.fds, sh.traps = slices.Clip(sh.aliases), slices.Clip(sh.fds), slices.Clip(sh.traps)
-	sh.frames, sh.trapVariables, sh.loadedSettings = slices.Clip(sh.frames), slices.Clip(sh.trapVariables), slices.Clip(sh.loadedSettings)
+	sh.frames, sh.trapVariables, sh.loadedEnvFileReads = slices.Clip(sh.frames), slices.Clip(sh.trapVariables), slices.Clip(sh.loadedEnvFileReads)
 	return *sh
 }
 
@@ -102,53 +104,53 @@ func (sh *Shell) Fork() Shell {
 func Join(shells ...Shell) Shell {
 	out := shells[0].Fork()
 	for i := range shells[1:] {
-		out.mergeFrom(&shells[i+1])
+		out.joinAlternative(&shells[i+1])
 	}
 	return out
 }
 
-// mergeFrom merges o into the shell: the result may be either.
-func (sh *Shell) mergeFrom(o *Shell) {
-	sh.joinVars(o)
-	sh.joinFuncs(o)
-	for _, a := range o.aliases {
+// joinAlternative merges o into the shell: the result may be either.
+func (sh *Shell) joinAlternative(other *Shell) {
+	sh.joinVars(other)
+	sh.joinFuncs(other)
+	for _, a := range other.aliases {
 		if !slices.Contains(sh.aliases, a) {
 			sh.aliases = append(slices.Clip(sh.aliases), a)
 		}
 	}
-	sh.joinStreams(o)
-	for _, t := range o.traps {
+	sh.joinStreams(other)
+	for _, t := range other.traps {
 		if !slices.ContainsFunc(sh.traps, func(have abstract.Value) bool { return have.Text == t.Text }) {
 			sh.traps = append(slices.Clip(sh.traps), t)
 		}
 	}
-	for _, name := range o.trapVariables {
+	for _, name := range other.trapVariables {
 		if !slices.Contains(sh.trapVariables, name) {
 			sh.trapVariables = append(slices.Clip(sh.trapVariables), name)
 		}
 	}
-	for i := range min(len(sh.frames), len(o.frames)) {
-		sh.joinLocals(i, o.frames[i].locals)
+	for i := range min(len(sh.frames), len(other.frames)) {
+		sh.joinLocals(i, other.frames[i].locals)
 	}
-	if len(o.frames) < len(sh.frames) {
-		sh.frames = sh.frames[:len(o.frames)]
+	if len(other.frames) < len(sh.frames) {
+		sh.frames = sh.frames[:len(other.frames)]
 	}
-	if sh.stdin != o.stdin {
-		v := abstract.Unknown("…", abstract.UnknownText).WithOrigin(abstract.FromInput)
-		for _, in := range []*abstract.Value{sh.stdin, o.stdin} {
+	if sh.stdin != other.stdin {
+		v := abstract.Unknown("…", abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin)
+		for _, in := range []*abstract.Value{sh.stdin, other.stdin} {
 			if in != nil {
 				v.Taint |= in.Taint
 			}
 		}
 		sh.stdin = &v
 	}
-	if len(o.loadedSettings) > len(sh.loadedSettings) {
-		sh.loadedSettings = o.loadedSettings
+	if len(other.loadedEnvFileReads) > len(sh.loadedEnvFileReads) {
+		sh.loadedEnvFileReads = other.loadedEnvFileReads
 	}
-	sh.possibleExits.loop, sh.possibleExits.function, sh.possibleExits.shell = sh.possibleExits.loop || o.possibleExits.loop, sh.possibleExits.function || o.possibleExits.function, sh.possibleExits.shell || o.possibleExits.shell
-	sh.folderUncertain, sh.nounset, sh.hasGlobalAlias = sh.folderUncertain || o.folderUncertain, sh.nounset || o.nounset, sh.hasGlobalAlias || o.hasGlobalAlias
-	sh.dialect.zshOptionsChanged = sh.dialect.zshOptionsChanged || o.dialect.zshOptionsChanged
-	sh.dialect.zsh = sh.dialect.zsh && o.dialect.zsh // the second walk as zsh (walkAgainAsZsh) covers only one command
+	sh.possibleExits.mayHaveExitedLoop, sh.possibleExits.mayHaveExitedFunction, sh.possibleExits.mayHaveExitedShell = sh.possibleExits.mayHaveExitedLoop || other.possibleExits.mayHaveExitedLoop, sh.possibleExits.mayHaveExitedFunction || other.possibleExits.mayHaveExitedFunction, sh.possibleExits.mayHaveExitedShell || other.possibleExits.mayHaveExitedShell
+	sh.folderUncertain, sh.nounset, sh.hasGlobalAlias = sh.folderUncertain || other.folderUncertain, sh.nounset || other.nounset, sh.hasGlobalAlias || other.hasGlobalAlias
+	sh.dialect.zshOptionsChanged = sh.dialect.zshOptionsChanged || other.dialect.zshOptionsChanged
+	sh.dialect.isReadAsZsh = sh.dialect.isReadAsZsh && other.dialect.isReadAsZsh // the second walk as zsh (walkAgainAsZsh) covers only one command
 }
 
 func (sh *Shell) joinVars(o *Shell) {
@@ -171,32 +173,32 @@ func (sh *Shell) joinVars(o *Shell) {
 }
 
 func (sh *Shell) joinFuncs(o *Shell) {
-	for name, d := range o.funcs {
-		have, ok := sh.funcs[name]
-		next := functionCandidates{functions: slices.Clip(have.functions), mayNotBeFunction: have.mayNotBeFunction || d.mayNotBeFunction || !ok}
+	for name, d := range o.possibleFunctionsByName {
+		have, ok := sh.possibleFunctionsByName[name]
+		next := possibleFunctions{functions: slices.Clip(have.functions), mayAlsoBeNonFunction: have.mayAlsoBeNonFunction || d.mayAlsoBeNonFunction || !ok}
 		for _, f := range d.functions {
 			if !slices.Contains(next.functions, f) {
 				next.functions = append(next.functions, f)
 			}
 		}
-		if !ok || next.mayNotBeFunction != have.mayNotBeFunction || len(next.functions) != len(have.functions) {
+		if !ok || next.mayAlsoBeNonFunction != have.mayAlsoBeNonFunction || len(next.functions) != len(have.functions) {
 			sh.setFunction(name, next)
 		}
 	}
-	for name, d := range sh.funcs {
-		if _, ok := o.funcs[name]; !ok && !d.mayNotBeFunction {
-			sh.setFunction(name, functionCandidates{functions: d.functions, mayNotBeFunction: true})
+	for name, d := range sh.possibleFunctionsByName {
+		if _, ok := o.possibleFunctionsByName[name]; !ok && !d.mayAlsoBeNonFunction {
+			sh.setFunction(name, possibleFunctions{functions: d.functions, mayAlsoBeNonFunction: true})
 		}
 	}
 }
 
 // setFunction sets the functions that a name may refer to.
-func (sh *Shell) setFunction(name string, d functionCandidates) {
-	sh.funcs = maps.Clone(sh.funcs)
-	if sh.funcs == nil {
-		sh.funcs = map[string]functionCandidates{}
+func (sh *Shell) setFunction(name string, d possibleFunctions) {
+	sh.possibleFunctionsByName = maps.Clone(sh.possibleFunctionsByName)
+	if sh.possibleFunctionsByName == nil {
+		sh.possibleFunctionsByName = map[string]possibleFunctions{}
 	}
-	sh.funcs[name] = d
+	sh.possibleFunctionsByName[name] = d
 }
 
 // joinStreams merges the file descriptors of two shells, only one of which is the real state. A
@@ -213,7 +215,7 @@ func (sh *Shell) joinStreams(o *Shell) {
 	}
 	for i, d := range list {
 		if !slices.Contains(sh.fds, d) || !slices.Contains(o.fds, d) {
-			list[i].stream = &stream{val: uncomputed("…", d.val), out: d.out}
+			list[i].openFile = &openFile{val: unknownFromOperands("…", d.val), out: d.out}
 		}
 	}
 	sh.fds = list
@@ -257,7 +259,7 @@ func (t *variableTable) get(name string) variable {
 		return v
 	}
 	if t.hasUnknownAssignment && name[0] != 0 {
-		return variable{contents: []variableContent{{val: abstract.Variable(name, abstract.UnknownText).WithOrigin(abstract.FromUnknownAssignment), mayBeUnset: true}}}
+		return variable{contents: []variableContent{{val: abstract.UnsetVariableValue(name, abstract.TaintUnknownText).WithOrigin(abstract.OriginUnknownAssignment), mayBeUnset: true}}}
 	}
 	return variable{contents: []variableContent{{isInherited: true}}}
 }
@@ -277,9 +279,9 @@ func (sh *Shell) hasSameVariables(o *Shell) bool {
 	return sh.vars == o.vars || sh.vars.hasUnknownAssignment == o.vars.hasUnknownAssignment && maps.EqualFunc(sh.vars.byName, o.vars.byName, variable.equal)
 }
 
-// An earlyExits collects the states at the points where a loop iteration, a function call or a line
+// An earlyExitStates collects the states at the points where a loop iteration, a function call or a line
 // can end early, because of break, return or an error.
-type earlyExits struct {
+type earlyExitStates struct {
 	kind        blockKind
 	callDepth   int // depth of the call stack at the start
 	exitsBefore possibleExits
@@ -295,13 +297,13 @@ const (
 )
 
 // newEarlyExits starts a part of the text that break, return or an error may leave early.
-func (s *state) newEarlyExits(of blockKind) *earlyExits {
-	return &earlyExits{kind: of, callDepth: len(s.frames), exitsBefore: s.possibleExits}
+func (s *state) newEarlyExits(of blockKind) *earlyExitStates {
+	return &earlyExitStates{kind: of, callDepth: len(s.frames), exitsBefore: s.possibleExits}
 }
 
 // addEarlyExit records that the part of the text may be left at this point.
-func (s *state) addEarlyExit(from *earlyExits) {
-	if from == nil || len(from.exitStates) == maxAlternatives*4 {
+func (s *state) addEarlyExit(from *earlyExitStates) {
+	if from == nil || len(from.exitStates) == maxPossibleVariableValues*4 {
 		return
 	}
 	out := s.Fork()
@@ -312,34 +314,34 @@ func (s *state) addEarlyExit(from *earlyExits) {
 }
 
 // joinEarlyExits joins the states in which a part of the text was left early with the state at its end.
-func (s *state) joinEarlyExits(from *earlyExits) {
+func (s *state) joinEarlyExits(from *earlyExitStates) {
 	for _, o := range from.exitStates {
-		s.joinSkippedState(o, len(s.files))
+		s.joinStateWithoutCommand(o, len(s.files))
 	}
 	if from.kind != lineBlock {
-		s.possibleExits.loop = from.exitsBefore.loop
+		s.possibleExits.mayHaveExitedLoop = from.exitsBefore.mayHaveExitedLoop
 	}
 	if from.kind == callBlock {
-		s.possibleExits.function = from.exitsBefore.function
+		s.possibleExits.mayHaveExitedFunction = from.exitsBefore.mayHaveExitedFunction
 	}
 	from.exitStates = nil
 }
 
-// joinSkippedState joins the current state with o, the state if a command has not run. The files written since mark become
+// joinStateWithoutCommand joins the current state with o, the state if a command has not run. The files written since mark become
 // uncertain. The working folder stays the current one: people write `cd x && make` and mean x from there on.
-func (s *state) joinSkippedState(o Shell, mark int) {
-	place := s.Shell.place
-	s.Shell = Join(o, s.Shell)
-	s.Shell.place = place
-	s.markFilesUncertain(mark)
+func (s *state) joinStateWithoutCommand(skipped Shell, firstNewFile int) {
+	place := s.Shell.workingFolder
+	s.Shell = Join(skipped, s.Shell)
+	s.Shell.workingFolder = place
+	s.markFilesUncertain(firstNewFile)
 }
 
-// walkAlternatives walks branches of which exactly one runs. If the parameter none is true,
+// walkAlternativeBranches walks branches of which exactly one runs. If the parameter none is true,
 // possibly no branch runs.
-func (s *state) walkAlternatives(none bool, walks ...func()) {
+func (s *state) walkAlternativeBranches(mayRunNone bool, walks ...func()) {
 	from, mark := s.Fork(), len(s.files)
 	var ends []Shell
-	if none {
+	if mayRunNone {
 		ends = append(ends, from)
 	}
 	for _, walk := range walks {
@@ -349,8 +351,8 @@ func (s *state) walkAlternatives(none bool, walks ...func()) {
 	}
 	s.Shell = Join(ends...)
 	for i := len(ends) - 1; i >= 0; i-- { // keep the changed folder: people write `test -d x && cd x` and mean x from there on
-		if ends[i].place != from.place {
-			s.Shell.place = ends[i].place
+		if ends[i].workingFolder != from.workingFolder {
+			s.Shell.workingFolder = ends[i].workingFolder
 			break
 		}
 	}
@@ -358,27 +360,27 @@ func (s *state) walkAlternatives(none bool, walks ...func()) {
 	s.markDivergedFiles(from.fds)
 }
 
-// walkPossibly walks a part of the text that may or may not run.
-func (s *state) walkPossibly(walk func()) { s.walkAlternatives(true, walk) }
+// walkCodeThatMayRun walks a part of the text that may or may not run.
+func (s *state) walkCodeThatMayRun(walk func()) { s.walkAlternativeBranches(true, walk) }
 
 // walkSubshell walks a subshell: its state is dropped at the end, its effects and written files stay.
 func (s *state) walkSubshell(walk func()) {
 	from := s.Shell
 	s.Shell = s.Fork()
-	s.walkInScope(func() {
+	s.walkInNestedTextScope(func() {
 		s.possibleExits, s.traps = possibleExits{}, nil
-		s.functionExits, s.lineExits, s.loopExits = nil, nil, nil
+		s.functionExits, s.currentLineExitStates, s.loopExits = nil, nil, nil
 		walk()
 		s.runTraps()
 	})
 	s.Shell = from
 }
 
-// walkAtAnyTime walks code that may run at any time from now on, any number of times, in this shell or in parallel.
-func (s *state) walkAtAnyTime(walk func()) {
+// walkCodeRunAnytime walks code that may run at any time from now on, any number of times, in this shell or in parallel.
+func (s *state) walkCodeRunAnytime(walk func()) {
 	mark := len(s.effects)
 	s.walkLoop(walk)
-	s.dropRepeated(mark)
+	s.dropRepeatedEffects(mark)
 }
 
 // walkLoop walks code that runs any number of times, until an iteration changes no variable. The
@@ -387,9 +389,9 @@ func (s *state) walkAtAnyTime(walk func()) {
 func (s *state) walkLoop(walk func()) {
 	for turn := range maxLoopIterations {
 		from, mark := s.Fork(), len(s.effects)
-		s.walkPossibly(walk)
-		s.dropRepeated(mark)
-		if s.gaveUp || s.hasSameVariables(&from) {
+		s.walkCodeThatMayRun(walk)
+		s.dropRepeatedEffects(mark)
+		if s.isAnalysisAborted || s.hasSameVariables(&from) {
 			return
 		}
 		switch turn {
@@ -415,8 +417,8 @@ func (s *state) forgetChangedVariables(from *Shell) {
 }
 
 // markFilesUncertain marks the files written since mark as uncertain: the writes may not have happened.
-func (s *state) markFilesUncertain(mark int) {
-	for i := min(mark, len(s.files)); i < len(s.files); i++ {
+func (s *state) markFilesUncertain(firstNewFile int) {
+	for i := min(firstNewFile, len(s.files)); i < len(s.files); i++ {
 		s.files[i].isUncertain = true
 	}
 }
@@ -433,19 +435,19 @@ func (s *state) markDivergedFiles(from []descriptor) {
 			return o.id == d.id && !(slices.Contains(from, o) && slices.Contains(s.fds, o))
 		}
 		if d.out != nil && d.out.Path != "" && slices.ContainsFunc(both, changed) {
-			s.addFile(writtenFile{path: d.out.Path, pattern: d.out.Pattern, hasSeveralWriters: true})
+			s.addFile(writtenFile{path: d.out.Path, isPathPattern: d.out.PathIsGlobPattern, hasSeveralWriters: true})
 		}
 	}
 }
 
-// walkEachValue walks code once for each combination of values of the variables in node. If there are too many, the
+// walkEachVariableValue walks code once for each combination of values of the variables in node. If there are too many, the
 // variables are unknown. If the shell is not known and zsh reads the code differently, it is walked again as zsh.
 // The resulting states are joined.
-func (s *state) walkEachValue(node syntax.Node, walk func()) {
+func (s *state) walkEachVariableValue(node syntax.Node, walk func()) {
 	picks, n := s.ambiguousVariables(node)
 	from, mark := s.Fork(), len(s.files)
 	var ends []Shell
-	for round := 0; round < n && !s.gaveUp; round++ {
+	for round := 0; round < n && !s.isAnalysisAborted; round++ {
 		s.Shell = from.Fork()
 		for k, rest := 0, round; k < len(picks); k++ {
 			v, may := s.vars.get(picks[k].name), picks[k].contents
@@ -456,11 +458,11 @@ func (s *state) walkEachValue(node syntax.Node, walk func()) {
 		effects := len(s.effects)
 		ends = append(ends, s.walkAgainAsZsh(walk)...)
 		if round > 0 {
-			s.dropRepeated(effects)
+			s.dropRepeatedEffects(effects)
 		}
 	}
 	if s.Shell = Join(ends...); len(ends) > 1 {
-		s.Shell.place = ends[0].place
+		s.Shell.workingFolder = ends[0].workingFolder
 		s.markFilesUncertain(mark)
 		s.markDivergedFiles(from.fds)
 	}
@@ -468,20 +470,20 @@ func (s *state) walkEachValue(node syntax.Node, walk func()) {
 
 // walkAgainAsZsh walks code, and again as zsh if zsh reads it differently and the shell is not known.
 func (s *state) walkAgainAsZsh(walk func()) []Shell {
-	from, differs := s.Fork(), s.zshDiffers
-	s.zshDiffers = false
+	from, differs := s.Fork(), s.isReadDifferentlyByZsh
+	s.isReadDifferentlyByZsh = false
 	walk()
 	ends := []Shell{s.Shell}
-	if s.zshDiffers && !s.gaveUp {
+	if s.isReadDifferentlyByZsh && !s.isAnalysisAborted {
 		mark := len(s.effects)
 		s.Shell = from
-		s.dialect.zsh = true
+		s.dialect.isReadAsZsh = true
 		walk()
-		s.dialect.zsh = false
-		s.dropRepeated(mark)
+		s.dialect.isReadAsZsh = false
+		s.dropRepeatedEffects(mark)
 		ends = append(ends, s.Shell)
 	}
-	s.zshDiffers = differs
+	s.isReadDifferentlyByZsh = differs
 	return ends
 }
 
@@ -493,10 +495,10 @@ type ambiguousVariable struct {
 
 // ambiguousVariables returns the variables in node that have several possible values, as long as there are few
 // combinations, and the number of combinations. A variable tested by ${x+word} may be set or unset.
-func (s *state) ambiguousVariables(node syntax.Node) (picks []ambiguousVariable, n int) {
-	n = 1
-	if !s.vars.hasAlternatives && !s.hasSetTests {
-		return nil, n
+func (s *state) ambiguousVariables(node syntax.Node) (ambiguous []ambiguousVariable, combinationCount int) {
+	combinationCount = 1
+	if !s.vars.hasAlternatives && !s.mayTextTestIfVariableSet {
+		return nil, combinationCount
 	}
 	syntax.Walk(node, func(at syntax.Node) bool {
 		p, ok := at.(*syntax.ParamExp)
@@ -505,19 +507,19 @@ func (s *state) ambiguousVariables(node syntax.Node) (picks []ambiguousVariable,
 		}
 		name := p.Param.Value
 		if _, err := strconv.Atoi(name); err == nil && name != zeroName || name == "*" || name == "#" {
-			name = positionalName
+			name = positionalParametersName
 		}
 		may := s.vars.get(name).contents
-		if c := may[0]; len(may) == 1 && (c.isInherited || !c.val.Known()) && !c.isArray && p.Exp != nil && (p.Exp.Op == syntax.AlternateUnset || p.Exp.Op == syntax.AlternateUnsetOrNull) && syntax.ValidName(name) {
+		if c := may[0]; len(may) == 1 && (c.isInherited || !c.val.IsLiteral()) && !c.isArray && p.Exp != nil && (p.Exp.Op == syntax.AlternateUnset || p.Exp.Op == syntax.AlternateUnsetOrNull) && syntax.ValidName(name) {
 			if c.isInherited {
 				c.val = s.environmentValue(name)[0]
 			}
-			may = []variableContent{{isUnset: true}, {val: c.val, isNonEmpty: true}}
+			may = []variableContent{{isUnset: true}, {val: c.val, isAssumedNonEmpty: true}}
 		}
-		if len(may) > 1 && n*len(may) <= maxAlternatives && !slices.ContainsFunc(picks, func(p ambiguousVariable) bool { return p.name == name }) {
-			picks, n = append(picks, ambiguousVariable{name, may}), n*len(may)
+		if len(may) > 1 && combinationCount*len(may) <= maxPossibleVariableValues && !slices.ContainsFunc(ambiguous, func(p ambiguousVariable) bool { return p.name == name }) {
+			ambiguous, combinationCount = append(ambiguous, ambiguousVariable{name, may}), combinationCount*len(may)
 		}
 		return true
 	})
-	return picks, n
+	return ambiguous, combinationCount
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// globLists matches file names against several lists of globs (forms) at once.
-type globLists struct {
+// globListMatcher matches file names against several lists of globs (forms) at once.
+type globListMatcher struct {
 	globs       *effect.Globs
 	listIndexes []int // for each glob, the index of its list, in ascending order
 }
 
-// newGlobLists returns a matcher for n lists of globs; globs returns the list with an index.
-func newGlobLists(n int, globs func(form int) []string) *globLists {
-	f, all := &globLists{}, []string(nil)
+// newGlobListMatcher returns a matcher for n lists of globs; globs returns the list with an index.
+func newGlobListMatcher(n int, globs func(form int) []string) *globListMatcher {
+	f, all := &globListMatcher{}, []string(nil)
 	for i := range n {
 		for _, glob := range globs(i) {
 			all, f.listIndexes = append(all, glob), append(f.listIndexes, i)
@@ -28,7 +28,7 @@ func newGlobLists(n int, globs func(form int) []string) *globLists {
 }
 
 // matchingLists returns the indexes of the forms whose globs match a file, in ascending order.
-func (f *globLists) matchingLists(file string) (out []int) {
+func (f *globListMatcher) matchingLists(file string) (out []int) {
 	for _, i := range f.globs.AppendTouched(nil, file, false, false) {
 		out = append(out, f.listIndexes[i])
 	}

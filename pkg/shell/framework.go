@@ -8,20 +8,20 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// recordFrameworkEffects records the effects of the arguments of a framework's script, such as artisan or manage.py. The
+// recordWebFrameworkScriptEffects records the effects of the arguments of a framework's script, such as artisan or manage.py. The
 // script's own code is analysed by other functions.
-func (s *state) recordFrameworkEffects(script abstract.Value, args []abstract.Value) {
+func (s *state) recordWebFrameworkScriptEffects(script abstract.Value, args []abstract.Value) {
 	base := programName(script.Text)
-	if !script.Known() || !command.Frameworks[base] {
+	if !script.IsLiteral() || !command.Frameworks[base] {
 		return
 	}
 	words := append([]command.Word{{Text: base}}, s.dropUnusedEnvironment(base, commandWords(args))...)
 	use := command.Interpret(words)
-	use.AddTargets(s.environmentPlaces(base)...)
+	use.AddTargets(s.remoteTargetsFromEnvironment(base)...)
 	for _, k := range use.Effects {
-		if k == effect.ChangeRemote {
-			e := effect.Effect{Kind: k, Program: base, Span: script.From, Reason: base + " changes the database of the application"}
-			setRemoteDetails(&e, use.Remote)
+		if k == effect.ChangeRemoteSystem {
+			e := effect.Effect{Kind: k, Program: base, Span: script.SourceSpan, Reason: base + " changes the database of the application"}
+			setRemoteChangeDetails(&e, use.RemoteServiceChange)
 			s.emitOnce(e)
 		}
 	}
@@ -32,9 +32,9 @@ func (s *state) recordFrameworkEffects(script abstract.Value, args []abstract.Va
 func (s *state) dropUnusedEnvironment(base string, args []command.Word) (out []command.Word) {
 	for _, w := range args {
 		name, ok := strings.CutPrefix(w.Text, "--env=")
-		if ok && base == "artisan" && s.startPlace.ReadScript != nil {
+		if ok && base == "artisan" && s.initialPathContext.ReadScript != nil {
 			has := func(file string) bool {
-				_, err := s.startPlace.ReadScript(s.place().CWD + "/" + file)
+				_, err := s.initialPathContext.ReadScript(s.workingFolderContext().CWD + "/" + file)
 				return err == nil
 			}
 			if has(".env") && !has(".env."+name) {

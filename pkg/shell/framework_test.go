@@ -38,7 +38,7 @@ func TestFrameworks(t *testing.T) {
 		"docker exec app rm -rf /app/data":                        true,
 		"docker exec app rm -rf /app/node_modules":                false,
 	} {
-		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Destroys() })
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.DestroysRemoteResource() })
 		if got != want {
 			t.Errorf("%s: destroys something elsewhere: %t", text, got)
 		}
@@ -54,7 +54,7 @@ func TestNamedProcesses(t *testing.T) {
 		"npm run dev & pid=$!; sleep 2; kill $pid": false, "kill %1": false, "kill 4711": false, "pgrep vite": false, "pkill -USR1 server": false,
 	} {
 		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool {
-			return e.Kind == effect.StopProcess && e.Cause == effect.CauseProcessByName
+			return e.Kind == effect.StopProcess && e.Cause == effect.CauseProcessSelectedByName
 		})
 		if got != want {
 			t.Errorf("%s: ends processes by name: %t", text, got)

@@ -32,9 +32,9 @@ func (s *state) isLocal(name string) bool {
 	return slices.ContainsFunc(s.frames, func(f callFrame) bool { _, ok := f.locals[name]; return ok })
 }
 
-// noteOuterVariable records that unset may remove a local variable of a calling function: later uses then refer to
+// markVariableMayNotBeLocal records that unset may remove a local variable of a calling function: later uses then refer to
 // the variable outside of it.
-func (s *state) noteOuterVariable(name string) {
+func (s *state) markVariableMayNotBeLocal(name string) {
 	frames := slices.Clone(s.frames)
 	for i := range frames[:max(0, len(frames)-1)] {
 		if was, ok := frames[i].locals[name]; ok {
@@ -67,51 +67,51 @@ const maxCallDepth = 8
 // of walks can double with each level.
 const maxRecursionSteps = maxSteps / 4
 
-// A deepestCall is a walk of a function with all variables unknown. Its fields are what the result depends on
+// A recursionLimitCallContext is a walk of a function with all variables unknown. Its fields are what the result depends on
 // besides variables.
-type deepestCall struct {
-	folder     string
-	inputTaint abstract.Taint
-	remote     bool
+type recursionLimitCallContext struct {
+	folder            string
+	stdinTaint        abstract.Taint
+	isOnRemoteMachine bool
 }
 
-// isDeepestCall reports whether a call is so deep that its result is used for all deeper calls.
-func (s *state) isDeepestCall(f *function) bool {
-	return s.callDepth == maxCallDepth || s.steps > maxRecursionSteps && slices.ContainsFunc(s.frames, func(on callFrame) bool { return on.body == f.body })
+// isCallAtRecursionLimit reports whether a call is so deep that its result is used for all deeper calls.
+func (s *state) isCallAtRecursionLimit(f *function) bool {
+	return s.callDepth == maxCallDepth || s.stepsSpent > maxRecursionSteps && slices.ContainsFunc(s.frames, func(on callFrame) bool { return on.body == f.body })
 }
 
 // callFunction walks a function's body.
 func (s *state) callFunction(f *function, args []abstract.Value, in abstract.Value, self abstract.Value) (out abstract.Value) {
-	f.isCalled = true
-	if s.callDepth > maxCallDepth || !s.enterNesting(self.From) {
+	f.hasBeenCalled = true
+	if s.callDepth > maxCallDepth || !s.enterNesting(self.SourceSpan) {
 		s.recordPossibleLineExit() // shells abort at some depth, if the function does not end
-		return abstract.Unknown("…", abstract.UnknownText)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	defer s.leaveNesting()
-	deep := s.isDeepestCall(f)
-	if now := (deepestCall{s.place().CWD, in.Taint, s.remoteDepth > 0}); deep && s.suppressedDepth == 0 {
+	deep := s.isCallAtRecursionLimit(f)
+	if now := (recursionLimitCallContext{s.workingFolderContext().CWD, in.Taint, s.remoteOrContainerDepth > 0}); deep && s.effectSuppressionDepth == 0 {
 		if slices.Contains(f.deepestCalls, now) {
 			s.forgetVariables()
-			return abstract.Unknown("…", abstract.UnknownText)
+			return abstract.Unknown("…", abstract.TaintUnknownText)
 		}
 		f.deepestCalls = append(f.deepestCalls, now)
 	}
 	around := s.loopExits
 	broke := s.newEarlyExits(iterationBlock)
 	s.frames = append(slices.Clip(s.frames), callFrame{f.body, map[string]variable{}})
-	s.makeLocal(positionalName)
+	s.makeLocal(positionalParametersName)
 	if s.setPositional(args); deep {
 		s.forgetVariables()
-		s.setAnyPositional()
+		s.setUnknownPositional()
 	}
-	s.walkInScope(func() {
-		s.nestedSpan, s.textOffset = f.nestedSpan, f.textOffset
+	s.walkInNestedTextScope(func() {
+		s.spanOfNestedText, s.offsetInAnalyzedText = f.spanOfNestedText, f.offsetInAnalyzedText
 		s.callDepth++
 		end := s.newEarlyExits(callBlock)
-		s.functionExits, s.loopExits = end, []*earlyExits{broke}
+		s.functionExits, s.loopExits = end, []*earlyExitStates{broke}
 		out = s.walkStmt(f.body, in)
-		if s.possibleExits.function {
-			out = possibleOutput(out)
+		if s.possibleExits.mayHaveExitedFunction {
+			out = outputOfPossiblySkippedCommand(out)
 		}
 		s.joinEarlyExits(end)
 	})
@@ -132,7 +132,7 @@ func (s *state) checkRecursion(f *function, at effect.Span) {
 	if first < 0 {
 		return
 	}
-	endless := alwaysCalls(f.name, f.body)
+	endless := certainlyCallsFunction(f.name, f.body)
 	if !endless {
 		endless = !slices.ContainsFunc(s.frames[first:], func(on callFrame) bool { return hasCondition(on.body) })
 	}
@@ -140,25 +140,25 @@ func (s *state) checkRecursion(f *function, at effect.Span) {
 	case endless:
 		s.emitOnce(effect.Effect{Kind: effect.StopProcess, Program: f.name, Cause: effect.CauseRecursion, Reason: "infinite recursion of a function", Span: at})
 	case slices.ContainsFunc(s.frames[first:], func(on callFrame) bool { return isForkBomb(f.name, on.body) }):
-		s.emitDynamic(effect.CauseLimit, "fork bomb: a function starts copies of itself in the background; instead: remove the function", at)
+		s.emitDynamic(effect.CauseAnalysisLimitExceeded, "fork bomb: a function starts copies of itself in the background; instead: remove the function", at)
 	}
 }
 
 // recordEarlyExit records that break, continue, return or exit runs here, or may. The walk continues, and its result is
 // joined with the state at this point.
-func (s *state) recordEarlyExit(how string) {
-	switch how {
+func (s *state) recordEarlyExit(exitCommand string) {
+	switch exitCommand {
 	case "break", "continue":
 		for _, loop := range s.loopExits {
 			s.addEarlyExit(loop)
 		}
-		s.possibleExits.loop = s.possibleExits.loop || len(s.loopExits) > 0
+		s.possibleExits.mayHaveExitedLoop = s.possibleExits.mayHaveExitedLoop || len(s.loopExits) > 0
 		if len(s.loopExits) == 1 && s.callDepth > 0 {
 			s.addEarlyExit(s.functionExits)
 		}
 	case "return":
 		s.addEarlyExit(s.functionExits)
-		s.possibleExits.function = s.possibleExits.function || s.functionExits != nil
+		s.possibleExits.mayHaveExitedFunction = s.possibleExits.mayHaveExitedFunction || s.functionExits != nil
 	case "exit", "logout": // an interactive shell may not exit
 		s.recordPossibleExit()
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // guardPlace is a home folder with a module of shield's name, and one that is a project.
-func guardPlace(files map[string]string) *effect.Place {
-	return &effect.Place{
+func guardPlace(files map[string]string) *effect.PathContext {
+	return &effect.PathContext{
 		CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"},
 		ResolveLinks: func(p string) string {
 			if to, ok := files["link "+p]; ok {
@@ -28,13 +28,13 @@ func guardPlace(files map[string]string) *effect.Place {
 }
 
 // guards says whether a command acts on the guard: surely, maybe or not.
-func guards(command string, at *effect.Place) string {
+func guards(command string, at *effect.PathContext) string {
 	found := "no"
 	for _, e := range Analyze(command, at).Effects {
 		switch {
-		case e.RuleKind() == effect.ChangeGuard && e.Certainty != effect.Possible:
+		case e.KindForPolicies() == effect.TamperWithShield && e.Certainty != effect.Possible:
 			return "sure"
-		case e.RuleKind() == effect.ChangeGuard:
+		case e.KindForPolicies() == effect.TamperWithShield:
 			found = "maybe"
 		}
 	}
@@ -86,7 +86,7 @@ func TestGuardWords(t *testing.T) {
 	} {
 		found := false
 		for _, e := range AnalyzeWrittenFile(file, text, at) {
-			found = found || e.RuleKind() == effect.ChangeGuard
+			found = found || e.KindForPolicies() == effect.TamperWithShield
 		}
 		if !found {
 			t.Errorf("%s: writing it is not a change of the guard", file)

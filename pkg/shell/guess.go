@@ -11,15 +11,15 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// walkWrappedCommand looks for a command among the arguments of an unknown program, which may be a wrapper such as
+// walkCommandOfUnknownWrapper looks for a command among the arguments of an unknown program, which may be a wrapper such as
 // "bundle exec CMD".
-func (s *state) walkWrappedCommand(words []abstract.Value, io abstract.Streams) {
-	s.walkHookOptions(words)
+func (s *state) walkCommandOfUnknownWrapper(words []abstract.Value, io abstract.Streams) {
+	s.walkCommandValuedOptions(words)
 	for i, v := range words {
 		if i > 8 {
 			return
 		}
-		if !v.Known() {
+		if !v.IsLiteral() {
 			continue
 		}
 		if strings.HasPrefix(v.Text, "-") && v.Text != "--" || strings.Contains(v.Text, "=") {
@@ -55,25 +55,25 @@ func (s *state) walkWrappedCommand(words []abstract.Value, io abstract.Streams) 
 	}
 }
 
-// walkHookOptions walks commands in the options of an unknown program if the option's name suggests that it runs
+// walkCommandValuedOptions walks commands in the options of an unknown program if the option's name suggests that it runs
 // them: "--hooks.before='npm test'".
-func (s *state) walkHookOptions(words []abstract.Value) {
+func (s *state) walkCommandValuedOptions(words []abstract.Value) {
 	for i, v := range words[:min(len(words), 32)] {
 		name, text, attached := strings.Cut(v.Text, "=")
-		if !v.Known() || !strings.HasPrefix(name, "-") || !isHookOptionName(name) {
+		if !v.IsLiteral() || !strings.HasPrefix(name, "-") || !isCommandValuedOption(name) {
 			continue
 		}
-		if !attached && i+1 < len(words) && words[i+1].Known() {
+		if !attached && i+1 < len(words) && words[i+1].IsLiteral() {
 			text = words[i+1].Text
 		}
 		if first, _, _ := strings.Cut(text, " "); isCommandLine(text) && isKnownProgram([]abstract.Value{{Text: first}}, first) {
-			s.runText("shell", abstract.Value{Text: text, Taint: v.Taint, From: v.From}, "an option", v.From, nil)
+			s.walkExecutedText("shell", abstract.Value{Text: text, Taint: v.Taint, SourceSpan: v.SourceSpan}, "an option", v.SourceSpan, nil)
 		}
 	}
 }
 
-// isHookOptionName reports whether an option's name suggests that its value is run as a command.
-func isHookOptionName(name string) bool {
+// isCommandValuedOption reports whether an option's name suggests that its value is run as a command.
+func isCommandValuedOption(name string) bool {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' }) {
 		if command.HookWords[word] {
 			return true
@@ -88,32 +88,32 @@ func isKnownProgram(words []abstract.Value, name string) bool {
 	ws := commandWords(words)
 	ws[0].Text = name
 	use := command.Interpret(ws)
-	return use.Understood || use.Class != effect.UnknownClass || len(use.Nested) > 0 || len(use.OperandEffects) > 0
+	return use.Understood || use.Class != effect.UnknownClass || len(use.NestedCommandsAndCode) > 0 || len(use.OperandEffects) > 0
 }
 
-// codeCause returns why a value that is run as code is unknown. Unfilled template placeholders do not count as
+// unknownCodeCause returns why a value that is run as code is unknown. Unfilled template placeholders do not count as
 // code.
-func (s *state) codeCause(v abstract.Value) effect.Cause {
-	if s.hadPlaceholders {
-		return v.Cause()
+func (s *state) unknownCodeCause(v abstract.Value) effect.EffectCause {
+	if s.hasReplacedTemplatePlaceholders {
+		return v.UnknownCause()
 	}
 	return v.CodeCause()
 }
 
-// nameCause returns why the name of a program or script is unknown. It replaces CauseVariableCode
+// unknownProgramNameCause returns why the name of a program or script is unknown. It replaces CauseVariableCode
 // by CauseVariable if a variable names a program by convention (EDITOR, PAGER, CC), or if no
 // variable has an upper-case name: environment variables have upper-case names, and other variables
 // that the text does not set are empty.
-func (s *state) nameCause(v abstract.Value) effect.Cause {
-	cause := s.codeCause(v)
-	if cause != effect.CauseVariableCode {
+func (s *state) unknownProgramNameCause(v abstract.Value) effect.EffectCause {
+	cause := s.unknownCodeCause(v)
+	if cause != effect.CauseCodeIsVariableValue {
 		return cause
 	}
 	names := variableNamePattern().FindAllString(v.String(), 8)
 	capital := func(name string) bool {
-		return name == strings.ToUpper(name) && name != strings.ToLower(name) || name == abstract.UnsetName
+		return name == strings.ToUpper(name) && name != strings.ToLower(name) || name == abstract.UnknownPlaceholderVariable
 	}
-	if slices.ContainsFunc(names, capital) && !slices.ContainsFunc(names, isProgramVariable) {
+	if slices.ContainsFunc(names, capital) && !slices.ContainsFunc(names, isVariableNamingProgram) {
 		return cause
 	}
 	return effect.CauseVariable
@@ -121,9 +121,9 @@ func (s *state) nameCause(v abstract.Value) effect.Cause {
 
 var variableNamePattern = prefilter.Lazy(`[A-Za-z_][A-Za-z_0-9]*`)
 
-// isProgramVariable reports whether a variable's name tells which program it names.
-func isProgramVariable(name string) bool {
-	if len(knowledge.RunningGroupsOf(name)) > 0 {
+// isVariableNamingProgram reports whether a variable's name tells which program it names.
+func isVariableNamingProgram(name string) bool {
+	if len(knowledge.CodeLoadingGroupsOfVariable(name)) > 0 {
 		return true
 	}
 	for part := range strings.SplitSeq(strings.ToLower(name), "_") {
@@ -131,7 +131,7 @@ func isProgramVariable(name string) bool {
 		if part == "" || command.HookWords[part] {
 			continue
 		}
-		usual := !command.EverydayWords[part] || command.Compilers[part] || len(command.Loaders(part, nil)) > 0
+		usual := !command.EverydayWords[part] || command.Compilers[part] || len(command.CodeFileLoaders(part, nil)) > 0
 		if usual && isKnownProgram([]abstract.Value{{Text: part}}, part) {
 			return true
 		}
@@ -140,8 +140,8 @@ func isProgramVariable(name string) bool {
 }
 
 // markEffectsPossible downgrades the effects from index mark on from certain to possible.
-func (s *state) markEffectsPossible(mark int) {
-	for i := mark; i < len(s.effects); i++ {
+func (s *state) markEffectsPossible(firstEffect int) {
+	for i := firstEffect; i < len(s.effects); i++ {
 		if e := &s.effects[i]; e.Certainty == effect.Certain {
 			e.Certainty = effect.Possible
 		}

@@ -7,9 +7,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// homeSettingsFiles are the files of a home folder from which programs read settings that can contain code or names of
+// spaceSeparatedHomeSettingsPaths are the files of a home folder from which programs read settings that can contain code or names of
 // programs.
-const homeSettingsFiles = `
+const spaceSeparatedHomeSettingsPaths = `
 	.gitconfig .config/git/config .npmrc .yarnrc .bashrc .bash_profile .profile .zshrc .zshenv .config/fish/config.fish .vimrc .vim/vimrc
 	.config/nvim/init.vim .config/nvim/init.lua .emacs .emacs.d/init.el .config/emacs/init.el .ssh/config .pip/pip.conf .config/pip/pip.conf
 	.cargo/config.toml .cargo/config .gdbinit .lldbinit .psqlrc .tmux.conf .config/tmux/tmux.conf .docker/config.json .kube/config .aws/config
@@ -19,20 +19,20 @@ const homeSettingsFiles = `
 // checkSettingsFolder checks a folder that a variable such as HOME or XDG_CONFIG_HOME sets as the source of settings.
 // Outside the user's home, the settings there may name programs to run.
 func (s *state) checkSettingsFolder(name string, v abstract.Value) {
-	folder, pattern := s.place().Path(v.Text, false)
-	if pattern || folder == "" || s.remoteDepth > 0 || s.startPlace.Home != "" && (folder == s.startPlace.Home || folder == s.startPlace.Home+"/.config") {
+	folder, pattern := s.workingFolderContext().Path(v.Text, false)
+	if pattern || folder == "" || s.remoteOrContainerDepth > 0 || s.initialPathContext.Home != "" && (folder == s.initialPathContext.Home || folder == s.initialPathContext.Home+"/.config") {
 		return
 	}
-	for file := range strings.FieldsSeq(homeSettingsFiles) {
+	for file := range strings.FieldsSeq(spaceSeparatedHomeSettingsPaths) {
 		if name != "HOME" {
 			if file, _ = strings.CutPrefix(file, ".config/"); file[0] == '.' {
 				continue
 			}
 		}
 		p := path.Join(folder, file)
-		lies := len(s.fileValues(p, false)) > 0
-		if !lies && s.startPlace.ReadScript != nil {
-			data, err := s.startPlace.ReadScript(p)
+		lies := len(s.writtenFileContents(p, false)) > 0
+		if !lies && s.initialPathContext.ReadScript != nil {
+			data, err := s.initialPathContext.ReadScript(p)
 			lies = err == nil && len(data) > 0
 		}
 		if lies {

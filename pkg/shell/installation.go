@@ -18,7 +18,7 @@ import (
 // unknown names in a folder that contains one of them. Other installations have no effect here,
 // because they replace no program.
 func (s *state) recordProgramInstalls(base string, argv []abstract.Value) {
-	if s.remoteDepth > 0 {
+	if s.remoteOrContainerDepth > 0 {
 		return
 	}
 	words := commandWords(argv)
@@ -38,23 +38,23 @@ func (s *state) recordProgramInstalls(base string, argv []abstract.Value) {
 // An installedPrograms lists the programs that an installation adds.
 type installedPrograms struct {
 	fromPathOrURL, fromRegistry []string // names of programs from a local path or URL, and from a registry
-	hasUnknown                  bool     // there are also programs of unknown names
+	hasUnknownNames             bool     // there are also programs of unknown names
 }
 
 // recordInstalledPrograms records a guard change if an installation into a folder may replace
 // shield or a program that shield depends on. An empty folder means that the folder is unknown.
 func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms, at effect.Span) {
-	if s.startPlace.Inside(folder, false, false) || folder == "" && len(p.fromPathOrURL)+len(p.fromRegistry) == 0 {
+	if s.initialPathContext.IsInsideRoots(folder, false, false) || folder == "" && len(p.fromPathOrURL)+len(p.fromRegistry) == 0 {
 		return
 	}
-	where := " into " + abstract.Clip(folder)
+	where := " into " + abstract.ClipForMessage(folder)
 	if folder == "" {
 		where = ""
 	}
-	e := effect.Effect{Kind: effect.ChangeGuard, Program: base, Certainty: effect.Possible, Span: at}
+	e := effect.Effect{Kind: effect.TamperWithShield, Program: base, Certainty: effect.Possible, Span: at}
 	for i, name := range slices.Concat(p.fromPathOrURL, p.fromRegistry) {
 		name = programName(name)
-		own := name == guardName || command.GuardLine[name]
+		own := name == shieldProgramName || command.GuardLine[name]
 		if !own && (i >= len(p.fromPathOrURL) || !command.GuardHosts[name] && !command.LoginPrograms[name]) {
 			continue
 		}
@@ -63,7 +63,7 @@ func (s *state) recordInstalledPrograms(base, folder string, p installedPrograms
 		s.emitOnce(e)
 		return
 	}
-	if p.hasUnknown && folder != "" {
+	if p.hasUnknownNames && folder != "" {
 		if holds := s.guardProgramIn(folder); holds != "" {
 			e.Reason = base + " installs programs with unknown names" + where + ", and can replace " + holds + " in this folder"
 			s.emitOnce(e)
@@ -78,20 +78,20 @@ func (s *state) guardProgramIn(folder string) string {
 		return "" // the command runs on a different file system
 	}
 	for _, name := range guardPrograms() {
-		if s.mayExist(path.Join(folder, name)) {
+		if s.mayFileExist(path.Join(folder, name)) {
 			return name
 		}
 	}
 	return ""
 }
 
-// mayExist reports whether a path exists, or may exist because it cannot be read. It returns false
+// mayFileExist reports whether a path exists, or may exist because it cannot be read. It returns false
 // if the place has no ReadScript function, so that no files can be read.
-func (s *state) mayExist(p string) bool {
-	if s.startPlace.ReadScript == nil {
+func (s *state) mayFileExist(filePath string) bool {
+	if s.initialPathContext.ReadScript == nil {
 		return false
 	}
-	_, err := s.startPlace.ReadScript(p)
+	_, err := s.initialPathContext.ReadScript(filePath)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
@@ -99,12 +99,12 @@ func (s *state) mayExist(p string) bool {
 func (s *state) installFolders(in command.Installation) []string {
 	var out []string
 	add := func(v abstract.Value) {
-		p, pattern := s.place().Path(v.Text, v.IsPattern)
+		p, pattern := s.workingFolderContext().Path(v.Text, v.IsGlobPattern)
 		switch {
 		case pattern:
 			p = ""
-		case s.startPlace.ResolveLinks != nil:
-			p = s.startPlace.ResolveLinks(p)
+		case s.initialPathContext.ResolveLinks != nil:
+			p = s.initialPathContext.ResolveLinks(p)
 		}
 		for _, l := range s.links {
 			if rest, ok := strings.CutPrefix(p, l.linkPath); ok && (rest == "" || rest[0] == '/') {
@@ -114,11 +114,11 @@ func (s *state) installFolders(in command.Installation) []string {
 		out = append(out, p)
 	}
 	for _, w := range in.Folders {
-		if in.Names != "go" || len(in.Bin) > 0 || strings.HasSuffix(w.Text, "/") || isBinFolder(path.Base(w.Text)) {
-			add(abstract.Value{Text: w.Text, IsPattern: w.Pattern})
+		if in.ProgramNameLookupMethod != "go" || len(in.DefaultBinFolders) > 0 || strings.HasSuffix(w.Text, "/") || isBinFolder(path.Base(w.Text)) {
+			add(abstract.Value{Text: w.Text, IsGlobPattern: w.IsGlobPattern})
 		}
 	}
-	if in.Names == "" && !in.Remote {
+	if in.ProgramNameLookupMethod == "" && !in.OperandsAreRegistryNames {
 		// A configure step in the same text sets the folder.
 		for i := range s.effects {
 			for _, a := range s.effects[i].Args {
@@ -133,7 +133,7 @@ func (s *state) installFolders(in command.Installation) []string {
 	if len(in.Folders)+len(out) > 0 {
 		return out
 	}
-	for _, candidate := range in.Bin {
+	for _, candidate := range in.DefaultBinFolders {
 		name, variable := strings.CutPrefix(candidate, "$")
 		if !variable {
 			add(abstract.Lit(candidate))
@@ -149,7 +149,7 @@ func (s *state) installFolders(in command.Installation) []string {
 			return out
 		}
 	}
-	if in.Names == "npm" || in.Names == "python" {
+	if in.ProgramNameLookupMethod == "npm" || in.ProgramNameLookupMethod == "python" {
 		return []string{""}
 	}
 	return nil
@@ -160,37 +160,37 @@ func (s *state) installedProgramNames(in command.Installation) (p installedProgr
 	for _, w := range in.ProgramNames {
 		p.fromPathOrURL = append(p.fromPathOrURL, path.Base(w.Text))
 	}
-	if in.Names == "applets" {
-		p.fromPathOrURL, p.hasUnknown = append(p.fromPathOrURL, "timeout", "sh"), true
+	if in.ProgramNameLookupMethod == "applets" {
+		p.fromPathOrURL, p.hasUnknownNames = append(p.fromPathOrURL, "timeout", "sh"), true
 		return p
 	}
 	sources := in.Sources
 	if len(sources) == 0 && len(in.ProgramNames) == 0 {
-		if in.Names == "" || in.Names == "operand" || in.Names == "url" {
-			p.hasUnknown = true
+		if in.ProgramNameLookupMethod == "" || in.ProgramNameLookupMethod == "operand" || in.ProgramNameLookupMethod == "url" {
+			p.hasUnknownNames = true
 			return p
 		}
 		sources = []command.Word{{Text: "."}}
 	}
-	for _, w := range sources[:min(len(sources), maxItems)] {
+	for _, w := range sources[:min(len(sources), maxItemsPerAnalyzedList)] {
 		switch {
-		case w.Pattern:
-			p.hasUnknown = true
-		case in.Names == "go":
+		case w.IsGlobPattern:
+			p.hasUnknownNames = true
+		case in.ProgramNameLookupMethod == "go":
 			s.addGoPrograms(w, &p)
 		case isPathOrURL(w.Text):
-			s.addManifestPrograms(in.Names, w, &p)
-		case in.Remote:
+			s.addManifestPrograms(in.ProgramNameLookupMethod, w, &p)
+		case in.OperandsAreRegistryNames:
 			p.fromRegistry = append(p.fromRegistry, registryName(w.Text))
-		case in.Names == "operand":
+		case in.ProgramNameLookupMethod == "operand":
 			p.fromPathOrURL = append(p.fromPathOrURL, path.Base(w.Text))
-		case in.Names == "url":
+		case in.ProgramNameLookupMethod == "url":
 			name := w.Text[strings.LastIndexAny(w.Text, "/#:")+1:]
 			p.fromPathOrURL = append(p.fromPathOrURL, strings.TrimSuffix(name, path.Ext(name)))
-		case in.Names == "npm", in.Names == "python", in.Names == "cargo":
-			s.addManifestPrograms(in.Names, w, &p)
+		case in.ProgramNameLookupMethod == "npm", in.ProgramNameLookupMethod == "python", in.ProgramNameLookupMethod == "cargo":
+			s.addManifestPrograms(in.ProgramNameLookupMethod, w, &p)
 		default:
-			p.hasUnknown = true
+			p.hasUnknownNames = true
 		}
 	}
 	return p
@@ -232,18 +232,18 @@ func (s *state) addGoPrograms(w command.Word, p *installedPrograms) {
 		if name := path.Base(w.Text); len(names) == 0 && strings.Trim(name, ".~/") != "" {
 			p.fromPathOrURL = append(p.fromPathOrURL, name)
 		} else if len(names) == 0 {
-			p.hasUnknown = true
+			p.hasUnknownNames = true
 		}
 		return
 	}
-	dir, pattern := s.place().Path(strings.TrimSuffix(folder, "/")+"/", false)
+	dir, pattern := s.workingFolderContext().Path(strings.TrimSuffix(folder, "/")+"/", false)
 	if pattern {
-		p.hasUnknown = true
+		p.hasUnknownNames = true
 		return
 	}
 	p.fromPathOrURL = append(p.fromPathOrURL, s.goProgramNames(command.Word{Text: dir})...)
 	for _, name := range guardPrograms() {
-		if s.canReadFiles() && (s.mayExist(path.Join(dir, name, "main.go")) || s.mayExist(path.Join(dir, "cmd", name))) {
+		if s.canReadFiles() && (s.mayFileExist(path.Join(dir, name, "main.go")) || s.mayFileExist(path.Join(dir, "cmd", name))) {
 			p.fromPathOrURL = append(p.fromPathOrURL, name)
 		}
 	}
@@ -251,12 +251,12 @@ func (s *state) addGoPrograms(w command.Word, p *installedPrograms) {
 
 // canReadFiles reports whether a missing file is recognised as missing. It returns false if the
 // command runs on a different file system. Without a ReadScript function it returns true, but
-// mayExist then finds no file.
-func (s *state) canReadFiles() bool { return !s.mayExist("/.shield/no/such/file") }
+// mayFileExist then finds no file.
+func (s *state) canReadFiles() bool { return !s.mayFileExist("/.shield/no/such/file") }
 
 // addManifestPrograms adds to p the programs that a folder's manifest declares.
-func (s *state) addManifestPrograms(kind string, w command.Word, p *installedPrograms) {
-	text := w.Text
+func (s *state) addManifestPrograms(manifestKind string, folderWord command.Word, installed *installedPrograms) {
+	text := folderWord.Text
 	for _, cutAt := range [...]string{"@file:", "file://", "file:"} {
 		if i := strings.Index(text, cutAt); i >= 0 {
 			text = text[i+len(cutAt):]
@@ -268,9 +268,9 @@ func (s *state) addManifestPrograms(kind string, w command.Word, p *installedPro
 	if text == "" {
 		text = "."
 	}
-	folder, pattern := s.place().Path(text, false)
-	if pattern || strings.Contains(w.Text, "://") && !strings.HasPrefix(w.Text, "file:") {
-		p.fromPathOrURL, p.hasUnknown = append(p.fromPathOrURL, strings.TrimSuffix(path.Base(text), ".git")), true
+	folder, pattern := s.workingFolderContext().Path(text, false)
+	if pattern || strings.Contains(folderWord.Text, "://") && !strings.HasPrefix(folderWord.Text, "file:") {
+		installed.fromPathOrURL, installed.hasUnknownNames = append(installed.fromPathOrURL, strings.TrimSuffix(path.Base(text), ".git")), true
 		return
 	}
 	read := func(name string) string {
@@ -279,19 +279,19 @@ func (s *state) addManifestPrograms(kind string, w command.Word, p *installedPro
 	}
 	var names []string
 	known := false
-	switch kind {
+	switch manifestKind {
 	case "npm":
-		names, known = manifest.NPM(read("package.json"))
+		names, known = manifest.NPMProgramNames(read("package.json"))
 	case "python":
-		names, known = manifest.Python(read("pyproject.toml"), read("setup.cfg"))
+		names, known = manifest.PythonProgramNames(read("pyproject.toml"), read("setup.cfg"))
 		known = known && read("setup.py") == ""
 	case "cargo":
-		names, known = manifest.Cargo(read("Cargo.toml"))
+		names, known = manifest.CargoProgramNames(read("Cargo.toml"))
 		for _, name := range guardPrograms() {
-			if s.canReadFiles() && (s.mayExist(path.Join(folder, "src/bin", name+".rs")) || s.mayExist(path.Join(folder, "src/bin", name))) {
+			if s.canReadFiles() && (s.mayFileExist(path.Join(folder, "src/bin", name+".rs")) || s.mayFileExist(path.Join(folder, "src/bin", name))) {
 				names = append(names, name)
 			}
 		}
 	}
-	p.fromPathOrURL, p.hasUnknown = append(p.fromPathOrURL, names...), p.hasUnknown || !known
+	installed.fromPathOrURL, installed.hasUnknownNames = append(installed.fromPathOrURL, names...), installed.hasUnknownNames || !known
 }

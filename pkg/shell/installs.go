@@ -20,15 +20,15 @@ var plainFetchArgumentPattern = sync.OnceValue(func() *regexp.Regexp {
 // versionedPythonPattern matches versioned names of the Python program, such as python3.12.
 var versionedPythonPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^python3\.\d{1,2}$`) })
 
-// repetitionPattern matches texts that may run a part of themselves repeatedly, or in the background.
-var repetitionPattern = sync.OnceValue(func() *regexp.Regexp {
+// repeatedOrBackgroundCodePattern matches texts that may run a part of themselves repeatedly, or in the background.
+var repeatedOrBackgroundCodePattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:while|until|for|select|trap|xargs|parallel|watch)\b|(?:^|[^&>])&(?:[^&>]|$)`)
 })
 
 // markKnownInstallers marks the downloads that a text runs if all of them are installers of well-known tools, fetched over an
 // authenticated connection.
 func (s *state) markKnownInstallers() {
-	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.RuleKind() == effect.RunDownload })
+	marked := slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.RunDownload })
 	if !marked || !onlyWellKnownInstallers(s.effects) || len(s.definedFunctions) > 0 || len(s.aliases) > 0 {
 		return
 	}
@@ -40,17 +40,17 @@ func (s *state) markKnownInstallers() {
 	last := 0 // commands after the last installer do not affect it, unless it runs again
 	for _, e := range s.effects {
 		switch {
-		case e.RuleKind() != effect.RunDownload:
-		case repetitionPattern().MatchString(s.text):
+		case e.KindForPolicies() != effect.RunDownload:
+		case repeatedOrBackgroundCodePattern().MatchString(s.text):
 			last = len(s.text)
 		default:
 			last = max(last, e.Span.End)
 		}
 	}
 	for i := range s.effects {
-		switch e := &s.effects[i]; e.RuleKind() {
+		switch e := &s.effects[i]; e.KindForPolicies() {
 		case effect.Execute:
-			if e.Span.Start < last && !command.AroundInstallers[versionedPythonPattern().ReplaceAllString(e.Program, "python3")] && !hasPlainFetchArguments(e) && !s.wroteFileNamed(e.Program) {
+			if e.Span.Start < last && !command.AroundInstallers[versionedPythonPattern().ReplaceAllString(e.Program, "python3")] && !hasPlainFetchArguments(e) && !s.hasWrittenFileNamed(e.Program) {
 				return
 			}
 		case effect.RunDecoded, effect.RemoteShell, effect.Connect:
@@ -58,7 +58,7 @@ func (s *state) markKnownInstallers() {
 		}
 	}
 	for i := range s.effects {
-		if e := &s.effects[i]; e.RuleKind() == effect.RunDownload {
+		if e := &s.effects[i]; e.KindForPolicies() == effect.RunDownload {
 			e.Cause = effect.CauseKnownInstaller
 			e.Reason += ", the installer of a known tool"
 		}
@@ -80,7 +80,7 @@ func hasPlainFetchArguments(e *effect.Effect) bool {
 	return true
 }
 
-// wroteFileNamed reports whether the text wrote a file with a given name.
-func (s *state) wroteFileNamed(name string) bool {
-	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile && path.Base(e.Path) == name })
+// hasWrittenFileNamed reports whether the text wrote a file with a given name.
+func (s *state) hasWrittenFileNamed(baseName string) bool {
+	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.WriteFile && path.Base(e.Path) == baseName })
 }

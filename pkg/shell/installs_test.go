@@ -56,7 +56,7 @@ func TestInstalls(t *testing.T) {
 	} {
 		marked, other := false, false
 		for _, e := range Analyze(text, workspace()).Effects {
-			if e.RuleKind() == effect.RunDownload {
+			if e.KindForPolicies() == effect.RunDownload {
 				marked = marked || e.Cause == effect.CauseKnownInstaller
 				other = other || e.Cause != effect.CauseKnownInstaller
 			}

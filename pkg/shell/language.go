@@ -17,10 +17,10 @@ import (
 )
 
 // A walker walks code of one language, with its arguments, and returns its output.
-type walker func(s *state, language, text string, at effect.Span, args []abstract.Value) abstract.Value
+type codeWalker func(s *state, language, text string, at effect.Span, args []abstract.Value) abstract.Value
 
 // walkerOf returns the walker of a language; languages are named as in [command.Nested].
-func walkerOf(language string) walker {
+func walkerOf(language string) codeWalker {
 	switch language {
 	case "shell", "":
 		return (*state).walkShellCode
@@ -33,7 +33,7 @@ func walkerOf(language string) walker {
 	case "ipython":
 		return (*state).walkNotebookCell
 	}
-	if command.IsQuery(language) {
+	if command.IsQueryLanguage(language) {
 		return (*state).walkQueryCode
 	}
 	return (*state).walkScriptCode // python, perl, ruby, node, php, awk, applescript, lua, code
@@ -42,15 +42,15 @@ func walkerOf(language string) walker {
 // walkCode walks code of a language that is executed.
 func (s *state) walkCode(language, text string, at effect.Span, args []abstract.Value) abstract.Value {
 	if !s.spendSteps(1 + len(text)/512) {
-		return abstract.Unknown("…", abstract.UnknownText)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	if language != "shell" {
-		s.checkCodeSignals(language, text, at)
+		s.checkSignalCallsInCode(language, text, at)
 		s.otherLanguageDepth++
 		defer func() { s.otherLanguageDepth-- }()
 	}
 	if language == "code" {
-		s.checkUnreadCode(text, at)
+		s.recordSuspiciousUnparsedCode(text, at)
 	}
 	return walkerOf(language)(s, language, text, at, args)
 }
@@ -58,18 +58,18 @@ func (s *state) walkCode(language, text string, at effect.Span, args []abstract.
 func (s *state) walkShellCode(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
 	walk := func(text string) abstract.Value { return s.walkNested(text, at) }
 	if args == nil { // eval and the like use the shell's own arguments
-		return s.walkTranslated(text, at, walk)
+		return s.translateFishAndWalk(text, at, walk)
 	}
 	s.setPositional(args)
-	return s.walkTranslated(text, at, walk)
+	return s.translateFishAndWalk(text, at, walk)
 }
 
 // fishEvalPattern matches fish code that runs the output of a command or the value of a variable.
 var fishEvalPattern = prefilter.Lazy(`\|\s*(?:(?:builtin|command)\s+)?(?:source|\.)(?:\s+-)?\s*(?:[;|&)\n]|$)|\b(?:eval|source)\s[^;\n|]*[($]|\bpsub\b`)
 
-// walkTranslated walks text in the syntax of the current shell: fish code is first translated to the syntax of POSIX
+// translateFishAndWalk walks text in the syntax of the current shell: fish code is first translated to the syntax of POSIX
 // shells.
-func (s *state) walkTranslated(text string, at effect.Span, walk func(string) abstract.Value) abstract.Value {
+func (s *state) translateFishAndWalk(text string, at effect.Span, walk func(string) abstract.Value) abstract.Value {
 	if !s.dialect.fish {
 		return walk(text)
 	}
@@ -88,11 +88,11 @@ func (s *state) walkTranslated(text string, at effect.Span, walk func(string) ab
 }
 
 func (s *state) walkPowerShellCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {
-	return s.walkWithSpan(at, func() abstract.Value { return s.walkPowerShell(text) })
+	return s.walkWithFixedEffectSpan(at, func() abstract.Value { return s.walkPowerShell(text) })
 }
 
 func (s *state) walkCmdCode(_, text string, at effect.Span, _ []abstract.Value) abstract.Value {
-	return s.walkWithSpan(at, func() abstract.Value { return s.walkCmdExe(text) })
+	return s.walkWithFixedEffectSpan(at, func() abstract.Value { return s.walkCmdExe(text) })
 }
 
 // walkEncodedCode walks the operand of PowerShell's -EncodedCommand.
@@ -100,21 +100,21 @@ func (s *state) walkEncodedCode(_, text string, at effect.Span, _ []abstract.Val
 	decoded, ok := decodePowerShellCommand(text)
 	if !ok {
 		s.emitDynamic(effect.CauseUnanalysedCode, "PowerShell runs an encoded command that cannot be decoded", at)
-		return abstract.Unknown("…", abstract.UnknownText)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
-	return s.runText("powershell", abstract.Value{Text: decoded, Taint: abstract.Decoded}, "powershell", at, nil)
+	return s.walkExecutedText("powershell", abstract.Value{Text: decoded, Taint: abstract.TaintDecoded}, "powershell", at, nil)
 }
 
 func (s *state) walkScriptCode(language, text string, at effect.Span, _ []abstract.Value) abstract.Value {
 	if !s.enterNesting(at) {
-		return abstract.Unknown("…", abstract.UnknownText)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	defer s.leaveNesting()
 	mark := len(s.files)
-	out := script.Read(world{s}, language, text, at)
+	out := script.Interpret(embeddedCodeContext{s}, language, text, at)
 	for _, f := range s.files[min(mark, len(s.files)):] {
-		if !f.val.Known() && !f.pattern { // the content is unknown: record the code, with its string literals, as the content
-			s.recordFileText(f.path, abstract.Lit(text), "", false)
+		if !f.val.IsLiteral() && !f.isPathPattern { // the content is unknown: record the code, with its string literals, as the content
+			s.recordWrittenContent(f.path, abstract.Lit(text), "", false)
 		}
 	}
 	return out
@@ -122,9 +122,9 @@ func (s *state) walkScriptCode(language, text string, at effect.Span, _ []abstra
 
 // walkNotebookCell walks a notebook cell: Python with shell lines.
 func (s *state) walkNotebookCell(_, text string, at effect.Span, args []abstract.Value) abstract.Value {
-	steps, whole := recipe.Steps("notebook", text, nil)
+	steps, whole := recipe.CodeBlocks("notebook", text, nil)
 	if !whole {
-		s.emitDynamic(effect.CauseLimit, "the notebook cell runs more code than shield reads", at)
+		s.emitDynamic(effect.CauseAnalysisLimitExceeded, "the notebook cell runs more code than shield reads", at)
 	}
 	out := abstract.UnknownOutput("ipython", 0)
 	for _, step := range steps {
@@ -136,7 +136,7 @@ func (s *state) walkNotebookCell(_, text string, at effect.Span, args []abstract
 // walkQueryCode walks code that only one program reads, such as SQL.
 func (s *state) walkQueryCode(language, text string, at effect.Span, _ []abstract.Value) abstract.Value {
 	if command.OnlyWritesFiles(language) {
-		s.walkInScope(func() {
+		s.walkInNestedTextScope(func() {
 			s.diskScriptDepth = 0 // a patch is applied now, so its content is recorded even if the patch is on disk
 			s.recordPatch(abstract.Lit(text))
 		})
@@ -148,30 +148,32 @@ func (s *state) walkQueryCode(language, text string, at effect.Span, _ []abstrac
 	}
 	defer s.leaveNesting()
 	if !use.Understood {
-		s.checkUnreadCode(text, at)
+		s.recordSuspiciousUnparsedCode(text, at)
 	}
 	_, base, _ := strings.Cut(language, ":")
-	return s.applyProgram(base, []abstract.Value{{Text: base, From: at}}, use, abstract.Streams{})
+	return s.recordProgramEffects(base, []abstract.Value{{Text: base, SourceSpan: at}}, use, abstract.Streams{})
 }
 
 // walkPowerShell walks PowerShell text.
 func (s *state) walkPowerShell(text string) abstract.Value {
-	return pwsh.Read(world{s}, text, s.span(0, len(text)))
+	return pwsh.Interpret(embeddedCodeContext{s}, text, s.span(0, len(text)))
 }
 
 // walkCmdExe walks text for cmd.exe.
-func (s *state) walkCmdExe(text string) abstract.Value { return cmdexe.Read(world{s}, text, s.span) }
+func (s *state) walkCmdExe(text string) abstract.Value {
+	return cmdexe.Interpret(embeddedCodeContext{s}, text, s.span)
+}
 
-// walkWithSpan walks text whose offsets are not offsets in the command. All effects of the text get
+// walkWithFixedEffectSpan walks text whose offsets are not offsets in the command. All effects of the text get
 // the same given span.
-func (s *state) walkWithSpan(at effect.Span, walk func() abstract.Value) abstract.Value {
+func (s *state) walkWithFixedEffectSpan(at effect.Span, walk func() abstract.Value) abstract.Value {
 	if !s.enterNesting(at) {
-		return abstract.Unknown("…", abstract.UnknownText)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	defer s.leaveNesting()
 	var out abstract.Value
-	s.walkInScope(func() {
-		s.nestedSpan = &at
+	s.walkInNestedTextScope(func() {
+		s.spanOfNestedText = &at
 		out = walk()
 	})
 	return out

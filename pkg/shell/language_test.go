@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 		r := Analyze(command, at)
 		got := ""
 		for _, e := range r.Effects {
-			if e.RuleKind() == effect.DeleteFile {
+			if e.KindForPolicies() == effect.DeleteFile {
 				got = e.Path
 			}
 		}
@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 			t.Errorf("%q deletes %q:\n%s", command, got, list(r))
 		}
 	}
-	if r := Analyze("./none.sh", here()); !has(r, effect.Dynamic) {
+	if r := Analyze("./none.sh", here()); !has(r, effect.UnknownEffect) {
 		t.Errorf("a script that is missing is not dynamic:\n%s", list(r))
 	}
 }
@@ -112,7 +112,7 @@ func TestWindowsDetected(t *testing.T) {
 		switch {
 		case looksPowerShell(text):
 			got = "powershell"
-		case looksCmd(text):
+		case looksLikeCmdExe(text):
 			got = "cmd"
 		}
 		if got != want {

@@ -10,21 +10,21 @@ import (
 // A link is a symbolic or hard link that the text creates.
 type link struct {
 	linkPath, targetPath string
-	pattern              bool // linkPath is a pattern; a path through the link begins with the same pattern
+	isLinkPathPattern    bool // linkPath is a pattern; a path through the link begins with the same pattern
 }
 
-const maxItems = 64
+const maxItemsPerAnalyzedList = 64
 
 // recordLink records that a path becomes a link to the file that a word names. An effect on the
-// link's path is always recorded for that path. Links after the first maxItems, and links to
+// link's path is always recorded for that path. Links after the first maxItemsPerAnalyzedList, and links to
 // unknown paths, are not followed: effects through them are not recorded for their targets.
-func (s *state) recordLink(at string, atPattern bool, to abstract.Value) {
-	if len(s.links) == maxItems || at == "" || !to.Known() || s.remoteDepth > 0 {
+func (s *state) recordLink(linkPath string, isLinkPathPattern bool, target abstract.Value) {
+	if len(s.links) == maxItemsPerAnalyzedList || linkPath == "" || !target.IsLiteral() || s.remoteOrContainerDepth > 0 {
 		return
 	}
-	path, pattern := s.place().Path(to.Text, false)
-	if !pattern && path != at {
-		s.links = append(s.links, link{at, path, atPattern})
+	path, pattern := s.workingFolderContext().Path(target.Text, false)
+	if !pattern && path != linkPath {
+		s.links = append(s.links, link{linkPath, path, isLinkPathPattern})
 	}
 }
 
@@ -33,11 +33,11 @@ func (s *state) emitThroughLinks(e effect.Effect) {
 	for _, l := range s.links {
 		at, to := l.linkPath, l.targetPath
 		switch {
-		case l.pattern && !e.Pattern:
+		case l.isLinkPathPattern && !e.PathIsPattern:
 			continue
-		case e.Pattern:
+		case e.PathIsPattern:
 			to = effect.Quote(to)
-			if !l.pattern {
+			if !l.isLinkPathPattern {
 				at = effect.Quote(at)
 			}
 		}
@@ -51,15 +51,15 @@ func (s *state) emitThroughLinks(e effect.Effect) {
 }
 
 // recordLinks records the links that ln creates.
-func (s *state) recordLinks(base string, sources []abstract.Value, writes []abstract.Target) {
+func (s *state) recordLinks(base string, sources []abstract.Value, writes []abstract.OutputTarget) {
 	switch base {
 	case "ln", "gln", "link":
 	default:
 		return
 	}
-	for _, src := range sources[:min(len(sources), maxItems)] {
-		for _, w := range writes[:min(len(writes), maxItems)] {
-			s.recordLink(w.Path, w.Pattern, src)
+	for _, src := range sources[:min(len(sources), maxItemsPerAnalyzedList)] {
+		for _, w := range writes[:min(len(writes), maxItemsPerAnalyzedList)] {
+			s.recordLink(w.Path, w.PathIsGlobPattern, src)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func (s *state) recordLinks(base string, sources []abstract.Value, writes []abst
 func (s *state) linksToSecret(p string) bool {
 	for _, l := range s.links {
 		rest, ok := strings.CutPrefix(p, l.linkPath)
-		if ok && (rest == "" || rest[0] == '/') && effect.SecretPath(strings.TrimSuffix(l.targetPath, "/")+rest, false) {
+		if ok && (rest == "" || rest[0] == '/') && effect.IsSecretPath(strings.TrimSuffix(l.targetPath, "/")+rest, false) {
 			return true
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// pathListers are the programs that output paths, one per line.
-var pathListers = map[string]bool{
+// pathListingPrograms are the programs that output paths, one per line.
+var pathListingPrograms = map[string]bool{
 	"find": true, "gfind": true, "bfs": true, "ls": true, "gls": true, "dir": true, "vdir": true, "fd": true, "fdfind": true, "tree": true,
 	"git": true, "npm": true, "rg": true, "grep": true, "egrep": true, "fgrep": true, "ag": true, "locate": true, "mlocate": true, "plocate": true, "mdfind": true,
 }
@@ -22,20 +22,20 @@ var pathListers = map[string]bool{
 // onePerLineFormats are the printf formats that output one word per line.
 var onePerLineFormats = map[string]bool{`%s\n`: true, `%s\0`: true, `%s\000`: true, "%s\n": true}
 
-// listedPaths returns a pattern of the paths that a program lists; false if it lists no paths, or unknown ones.
-func (s *state) listedPaths(base string, argv []abstract.Value, f programIO) (abstract.Value, bool) {
-	v := abstract.Value{Display: "$(" + base + ")", IsPattern: true, IsPathList: true}.WithOrigin(abstract.FromCommand)
+// pathsListedByProgram returns a pattern of the paths that a program lists; false if it lists no paths, or unknown ones.
+func (s *state) pathsListedByProgram(programBaseName string, argv []abstract.Value, f programIO) (abstract.Value, bool) {
+	v := abstract.Value{Display: "$(" + programBaseName + ")", IsGlobPattern: true, HasPathPerLine: true}.WithOrigin(abstract.OriginCommandOutput)
 	first := ""
 	if len(argv) > 1 {
 		first = argv[1].Text
 	}
 	tail := "/**"
-	switch base {
+	switch programBaseName {
 	case "git":
 		return s.gitListedPaths(argv, v)
 	case "npm":
 		if top := s.packageFolder(); first == "root" && len(argv) == 2 && top != "" {
-			return abstract.Value{Text: top + "/node_modules", From: v.From}, true
+			return abstract.Value{Text: top + "/node_modules", SourceSpan: v.SourceSpan}, true
 		}
 		return abstract.Value{}, false
 	case "grep", "egrep", "fgrep", "rg", "ag":
@@ -50,28 +50,28 @@ func (s *state) listedPaths(base string, argv []abstract.Value, f programIO) (ab
 			return abstract.Value{}, false
 		}
 	case "ls", "gls", "dir", "vdir":
-		v.IsPathList = !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return hasShortOption(v, "lgons") || strings.HasPrefix(v.Text, "--f") })
-		if first == "-d" || len(f.listedFolders) == 1 && f.listedFolders[0].IsPattern {
+		v.HasPathPerLine = !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return hasShortOption(v, "lgons") || strings.HasPrefix(v.Text, "--f") })
+		if first == "-d" || len(f.listedFolders) == 1 && f.listedFolders[0].IsGlobPattern {
 			tail = ""
 		}
 	case "find", "gfind", "bfs":
-		v.IsPathList = !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool {
+		v.HasPathPerLine = !slices.ContainsFunc(argv[1:], func(v abstract.Value) bool {
 			return strings.HasPrefix(v.Text, "-printf") || v.Text == "-ls" || strings.HasPrefix(v.Text, "-exec") || strings.HasPrefix(v.Text, "-ok")
 		})
 	}
-	if f.readContent.Taint&^abstract.Local != 0 {
+	if f.readContent.Taint&^abstract.TaintLocalMachineData != 0 {
 		return abstract.Value{}, false
 	}
-	root, known, ok := commonRoot(f.listedFolders)
+	root, known, ok := commonParentFolder(f.listedFolders)
 	if !ok {
 		return abstract.Value{}, false
 	}
 	v.Text = strings.TrimSuffix(root, "/") + tail
-	if v.IsPathList && tail != "" && command.Finders[base] {
+	if v.HasPathPerLine && tail != "" && command.Finders[programBaseName] {
 		v.ListedNames = strings.Join(command.FindPrintedNames(commandWords(argv)), "\n")
 	}
-	v.IsSearchedTree = known && tail != "" && !slices.ContainsFunc(argv, func(v abstract.Value) bool {
-		return v.IsPattern || v.Text == "-L" || v.Text == "-H" || v.Text == "-follow"
+	v.DoubleStarExcludesDotDot = known && tail != "" && !slices.ContainsFunc(argv, func(v abstract.Value) bool {
+		return v.IsGlobPattern || v.Text == "-L" || v.Text == "-H" || v.Text == "-follow"
 	})
 	return v, true
 }
@@ -84,18 +84,18 @@ func (s *state) gitListedPaths(argv []abstract.Value, v abstract.Value) (abstrac
 	sub := argv[1].Text
 	names := slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "--name-only" || sub == "grep" && printsFileNames(v) })
 	switch {
-	case sub == "rev-parse" && len(argv) > 2 && argv[2].Text == "--show-toplevel" && s.place().CWD != "":
+	case sub == "rev-parse" && len(argv) > 2 && argv[2].Text == "--show-toplevel" && s.workingFolderContext().CWD != "":
 		if top := s.gitTopFolder(); top != "" && len(argv) == 3 {
-			return abstract.Value{Text: top, From: v.From}, true
+			return abstract.Value{Text: top, SourceSpan: v.SourceSpan}, true
 		}
-		v.Text, v.Display, v.IsPathList = effect.Quote(s.place().CWD)+"*", "$(git rev-parse --show-toplevel)", false
+		v.Text, v.Display, v.HasPathPerLine = effect.Quote(s.workingFolderContext().CWD)+"*", "$(git rev-parse --show-toplevel)", false
 		return v, false
-	case sub == "rev-parse" && len(argv) == 4 && argv[2].Text == "--git-path" && argv[3].Known() && s.gitTopFolder() != "":
-		return abstract.Value{Text: s.gitTopFolder() + "/.git/" + argv[3].Text, From: v.From}, true
+	case sub == "rev-parse" && len(argv) == 4 && argv[2].Text == "--git-path" && argv[3].IsLiteral() && s.gitTopFolder() != "":
+		return abstract.Value{Text: s.gitTopFolder() + "/.git/" + argv[3].Text, SourceSpan: v.SourceSpan}, true
 	case sub == "ls-files", sub == "diff", sub == "rev-parse", sub == "branch", sub == "describe", sub == "status", names:
 		v.Text, v.Display = "./**", "$(git "+sub+")"
-		v.IsPathList = names || sub == "ls-files" && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "-s" || v.Text == "--stage" })
-		v.IsSearchedTree = v.IsPathList
+		v.HasPathPerLine = names || sub == "ls-files" && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "-s" || v.Text == "--stage" })
+		v.DoubleStarExcludesDotDot = v.HasPathPerLine
 		return v, true
 	}
 	return abstract.Value{}, false
@@ -104,8 +104,8 @@ func (s *state) gitListedPaths(argv []abstract.Value, v abstract.Value) (abstrac
 // gitTopFolder returns the top folder of the current git working tree, "" if it is unknown: environment variables,
 // git settings or earlier commands of the text can change it.
 func (s *state) gitTopFolder() string {
-	cwd := s.place().CWD
-	if s.startPlace.ReadScript == nil || s.remoteDepth > 0 || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
+	cwd := s.workingFolderContext().CWD
+	if s.initialPathContext.ReadScript == nil || s.remoteOrContainerDepth > 0 || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && e.Program == "git" && e.Class != effect.ReadOnly || (e.Kind == effect.WriteFile || e.Kind == effect.MoveFile) && strings.Contains(e.Path+"/", "/.git/")
 	}) {
 		return ""
@@ -115,18 +115,18 @@ func (s *state) gitTopFolder() string {
 			return ""
 		}
 	}
-	if _, err := s.startPlace.ReadScript(cwd); errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.initialPathContext.ReadScript(cwd); errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
 	for dir, n := cwd, 0; n < maxParentFolders; dir, n = path.Dir(dir), n+1 {
-		linked, err := s.startPlace.ReadScript(path.Join(dir, ".git"))
+		linked, err := s.initialPathContext.ReadScript(path.Join(dir, ".git"))
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && dir != path.Dir(dir):
 			continue
 		case err == nil && strings.HasPrefix(string(linked), "gitdir: "):
 			return dir
 		}
-		config, err := s.startPlace.ReadScript(path.Join(dir, ".git/config"))
+		config, err := s.initialPathContext.ReadScript(path.Join(dir, ".git/config"))
 		if text := strings.ToLower(string(config)); err != nil || strings.Contains(text, "worktree") || strings.Contains(text, "include") {
 			return ""
 		}
@@ -143,38 +143,38 @@ const maxListedOperands = 256
 func (s *state) listedOperands(use command.Interpretation, io abstract.Streams) []command.Word {
 	var lists []abstract.Value
 	for _, w := range use.OperandFiles {
-		p, pattern := s.place().Path(w.Text, w.Pattern)
-		held := s.fileValues(p, pattern)
+		p, pattern := s.workingFolderContext().Path(w.Text, w.IsGlobPattern)
+		held := s.writtenFileContents(p, pattern)
 		if text, found := "", false; len(held) == 0 && !pattern {
 			if text, found = s.scriptText(p, w.Span); found {
 				held = []abstract.Value{abstract.Lit(text)}
 			}
 		}
-		if len(held) == 0 || !s.isContentCertain(p, pattern) {
+		if len(held) == 0 || !s.isWrittenContentCertain(p, pattern) {
 			return nil
 		}
 		lists = append(lists, held[0])
 	}
-	if use.Stdin == command.Listed {
-		if text, ok := s.fileInput(io, io.In.From); ok {
-			io.In = abstract.Lit(text)
+	if use.Stdin == command.StreamOperandList {
+		if text, ok := s.stdinFileText(io, io.Stdin.SourceSpan); ok {
+			io.Stdin = abstract.Lit(text)
 		}
-		lists = append(lists, io.In)
+		lists = append(lists, io.Stdin)
 	}
 	var out []command.Word
 	for _, v := range lists {
-		if v.IsPattern && v.IsPathList && !v.FullyUnknown {
-			out = append(out, command.Word{Text: v.Text, Pattern: true, FromSearch: v.IsSearchedTree, Span: v.From})
+		if v.IsGlobPattern && v.HasPathPerLine && !v.FullyUnknown {
+			out = append(out, command.Word{Text: v.Text, IsGlobPattern: true, DoubleStarExcludesDotDot: v.DoubleStarExcludesDotDot, Span: v.SourceSpan})
 			continue
 		}
-		if !v.Known() || strings.ContainsAny(v.Text, "\"'\\") {
+		if !v.IsLiteral() || strings.ContainsAny(v.Text, "\"'\\") {
 			return nil
 		}
 		for _, name := range strings.FieldsFunc(v.Text, func(c rune) bool { return c == '\n' || c == 0 }) {
 			if name[0] == '-' || len(out) == maxListedOperands { // tar reads it as an option
 				return nil
 			}
-			out = append(out, command.Word{Text: name, Span: v.From})
+			out = append(out, command.Word{Text: name, Span: v.SourceSpan})
 		}
 	}
 	return out
@@ -190,15 +190,15 @@ func hasShortOption(v abstract.Value, letters string) bool {
 	return len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.ContainsAny(v.Text, letters)
 }
 
-// commonRoot returns the common parent folder of the listed folders as a pattern, and whether it is a known text.
+// commonParentFolder returns the common parent folder of the listed folders as a pattern, and whether it is a known text.
 // ok is false if there is none.
-func commonRoot(roots []abstract.Value) (root string, known, ok bool) {
+func commonParentFolder(roots []abstract.Value) (root string, isParentKnown, hasCommonParent bool) {
 	if len(roots) == 0 {
 		return ".", true, true
 	}
-	root, known = roots[0].AsPattern(), roots[0].Known()
+	root, isParentKnown = roots[0].AsPattern(), roots[0].IsLiteral()
 	for i, r := range roots {
-		if r.FullyUnknown || i > 0 && (!r.Known() || !known) {
+		if r.FullyUnknown || i > 0 && (!r.IsLiteral() || !isParentKnown) {
 			return "", false, false
 		}
 		for i > 0 && root != r.AsPattern() && !strings.HasPrefix(r.AsPattern(), strings.TrimSuffix(root, "/")+"/") {
@@ -212,7 +212,7 @@ func commonRoot(roots []abstract.Value) (root string, known, ok bool) {
 			root = up
 		}
 	}
-	return root, known, true
+	return root, isParentKnown, true
 }
 
 // selectsInputLines reports whether a program outputs a selection of its input lines, unchanged.
@@ -229,7 +229,7 @@ func selectsInputLines(base string, flags []string, operands []abstract.Value, f
 		letters = "nqz0123456789+"
 	case "grep", "egrep", "fgrep", "rg":
 		letters = "vEFPiwxzae"
-		if f.readCount > 0 {
+		if f.readFileCount > 0 {
 			return false
 		}
 	case "tr":
@@ -240,16 +240,16 @@ func selectsInputLines(base string, flags []string, operands []abstract.Value, f
 	return !slices.ContainsFunc(flags, func(flag string) bool { return strings.Trim(flag[1:], letters) != "" })
 }
 
-// wordsForKnownNames returns a list of paths as one word for each file name that is known to be in it.
-func wordsForKnownNames(v abstract.Value) []abstract.Value {
-	folder, ok := strings.CutSuffix(v.Text, "**")
-	if v.ListedNames == "" || !ok {
-		return []abstract.Value{v}
+// pathWordPerListedName returns a list of paths as one word for each file name that is known to be in it.
+func pathWordPerListedName(pathList abstract.Value) []abstract.Value {
+	folder, ok := strings.CutSuffix(pathList.Text, "**")
+	if pathList.ListedNames == "" || !ok {
+		return []abstract.Value{pathList}
 	}
 	var out []abstract.Value
-	for name := range strings.SplitSeq(v.ListedNames, "\n") {
-		v.Text, v.ListedNames = folder+"**/"+name, ""
-		out = append(out, v)
+	for name := range strings.SplitSeq(pathList.ListedNames, "\n") {
+		pathList.Text, pathList.ListedNames = folder+"**/"+name, ""
+		out = append(out, pathList)
 	}
 	return out
 }
@@ -257,23 +257,23 @@ func wordsForKnownNames(v abstract.Value) []abstract.Value {
 // stdinWords returns the words that xargs reads from standard input and adds to its command. They are unknown if
 // options change how many words are added or where a word ends.
 func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstract.Value {
-	in, at := io.In, wordsSpan(argv)
-	if text, ok := s.fileInput(io, at); ok {
+	in, at := io.Stdin, wordsSpan(argv)
+	if text, ok := s.stdinFileText(io, at); ok {
 		in = abstract.Lit(text)
 	}
 	if text, ok := s.xargsArgumentFile(argv, at); ok {
 		in = abstract.Lit(text)
 	}
 	nul := len(argv) > 1 && (argv[1].Text == "-0" || argv[1].Text == "--null") && (len(argv) == 2 || !strings.HasPrefix(argv[2].Text, "-"))
-	options := !nul && changesWordSplitting(argv, len(strings.Fields(in.Text)))
-	if !in.Known() || in.Text == "" || options || !nul && strings.ContainsAny(in.Text, "\"'\\") {
-		v := abstract.Unknown("…", in.Taint|abstract.UnknownText)
-		if in.IsPattern && !in.FullyUnknown {
+	options := !nul && changesXargsWordSplitting(argv, len(strings.Fields(in.Text)))
+	if !in.IsLiteral() || in.Text == "" || options || !nul && strings.ContainsAny(in.Text, "\"'\\") {
+		v := abstract.Unknown("…", in.Taint|abstract.TaintUnknownText)
+		if in.IsGlobPattern && !in.FullyUnknown {
 			v = in
 		}
-		v = v.WithOrigin(abstract.FromInput)
-		v.Display, v.From = "…", at
-		return wordsForKnownNames(v)
+		v = v.WithOrigin(abstract.OriginStdin)
+		v.Display, v.SourceSpan = "…", at
+		return pathWordPerListedName(v)
 	}
 	var out []abstract.Value
 	list := strings.FieldsSeq(in.Text)
@@ -281,29 +281,29 @@ func (s *state) stdinWords(io abstract.Streams, argv []abstract.Value) []abstrac
 		list = strings.SplitSeq(strings.TrimSuffix(in.Text, "\x00"), "\x00")
 	}
 	for word := range list {
-		if len(out) == abstract.MaxFields {
+		if len(out) == abstract.MaxExpandedWords {
 			s.giveUp("too many words on standard input")
 			break
 		}
-		out = append(out, abstract.Value{Text: word, Taint: in.Taint, From: at})
+		out = append(out, abstract.Value{Text: word, Taint: in.Taint, SourceSpan: at})
 	}
 	return out
 }
 
-// changesWordSplitting reports whether options of xargs change how its input is split into words, or make it run the
+// changesXargsWordSplitting reports whether options of xargs change how its input is split into words, or make it run the
 // command several times: code, options and target could then differ in each run. words is the number of input
 // words.
-func changesWordSplitting(argv []abstract.Value, words int) bool {
+func changesXargsWordSplitting(argv []abstract.Value, inputWordCount int) bool {
 	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
 		switch text := argv[i].Text; {
 		case text == "-r", text == "-t", text == "--no-run-if-empty", strings.HasPrefix(text, "--arg-file="):
 		case (text == "-n" || text == "-P" || text == "-a" || text == "--arg-file") && i+1 < len(argv):
 			i++
-			if n, err := strconv.Atoi(argv[i].Text); text == "-n" && (err != nil || n < words) {
+			if n, err := strconv.Atoi(argv[i].Text); text == "-n" && (err != nil || n < inputWordCount) {
 				return true
 			}
 		case strings.HasPrefix(text, "-n") || strings.HasPrefix(text, "-P"):
-			if n, err := strconv.Atoi(text[2:]); text[1] == 'n' && (err != nil || n < words) {
+			if n, err := strconv.Atoi(text[2:]); text[1] == 'n' && (err != nil || n < inputWordCount) {
 				return true
 			}
 		default:
@@ -330,7 +330,7 @@ func (s *state) xargsArgumentFile(argv []abstract.Value, at effect.Span) (text s
 		if !found {
 			continue
 		}
-		p, pattern := s.place().Path(name, false)
+		p, pattern := s.workingFolderContext().Path(name, false)
 		if pattern {
 			return "", false
 		}
@@ -343,23 +343,23 @@ func (s *state) xargsArgumentFile(argv []abstract.Value, at effect.Span) (text s
 // manifest or installed packages. It returns "" if that is unknown, as in a workspace, whose packages are
 // installed in a folder further up.
 func (s *state) packageFolder() string {
-	cwd := s.place().CWD
-	if s.startPlace.ReadScript == nil || s.remoteDepth > 0 || cwd == "" || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
-		return (e.Kind == effect.WriteFile || e.Kind == effect.MoveFile || e.Kind == effect.CreateDirectory) && (e.Pattern || path.Base(e.Path) == "package.json" || path.Base(e.Path) == "node_modules")
+	cwd := s.workingFolderContext().CWD
+	if s.initialPathContext.ReadScript == nil || s.remoteOrContainerDepth > 0 || cwd == "" || slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
+		return (e.Kind == effect.WriteFile || e.Kind == effect.MoveFile || e.Kind == effect.CreateDirectory) && (e.PathIsPattern || path.Base(e.Path) == "package.json" || path.Base(e.Path) == "node_modules")
 	}) {
 		return ""
 	}
-	if _, err := s.startPlace.ReadScript(cwd); errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.initialPathContext.ReadScript(cwd); errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
 	found := ""
 	for dir, n := cwd, 0; ; dir, n = path.Dir(dir), n+1 {
-		manifest, err := s.startPlace.ReadScript(path.Join(dir, "package.json"))
+		manifest, err := s.initialPathContext.ReadScript(path.Join(dir, "package.json"))
 		switch {
 		case n == maxParentFolders || path.Base(dir) == "node_modules" || err == nil && strings.Contains(string(manifest), "workspaces"),
 			err != nil && !errors.Is(err, fs.ErrNotExist):
 			return ""
-		case found == "" && (err == nil || s.mayExist(path.Join(dir, "node_modules"))):
+		case found == "" && (err == nil || s.mayFileExist(path.Join(dir, "node_modules"))):
 			found = dir
 		}
 		if dir == path.Dir(dir) {

@@ -11,36 +11,36 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-const foreignCodeTaints = abstract.Network | abstract.Socket | abstract.Decoded | abstract.Untrusted
+const downloadedOrDecodedTaints = abstract.TaintNetwork | abstract.TaintSocket | abstract.TaintDecoded | abstract.TaintUntrustedText
 
-// checkProjectFiles checks the files that a program loads from its folder or its arguments, as far as the text wrote,
+// recordEffectsOfLoadedFiles checks the files that a program loads from its folder or its arguments, as far as the text wrote,
 // downloaded or unpacked them.
-func (s *state) checkProjectFiles(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) {
-	if s.remoteDepth > 0 || len(argv) > 1 && use.Understood && use.Class == effect.ReadOnly && len(use.Nested) == 0 {
+func (s *state) recordEffectsOfLoadedFiles(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) {
+	if s.remoteOrContainerDepth > 0 || len(argv) > 1 && use.Understood && use.Class == effect.ReadOnly && len(use.NestedCommandsAndCode) == 0 {
 		return
 	}
 	args := make([]string, len(argv)-1)
 	for i, v := range argv[1:] {
 		args[i] = v.Text
 	}
-	loaders := command.Loaders(base, args)
+	loaders := command.CodeFileLoaders(base, args)
 	if len(loaders) == 0 {
 		return
 	}
-	s.checkLoadedFiles(base, argv, loaders, s.place().CWD, s.argumentPaths(argv[1:]))
+	s.checkLoadedFiles(base, argv, loaders, s.workingFolderContext().CWD, s.argumentPaths(argv[1:]))
 	for _, l := range loaders {
-		s.walkRecipes(argv, l, io.In)
+		s.walkRecipes(argv, l, io.Stdin)
 	}
 }
 
 // checkLoadedFiles checks the files that a program loads, as far as earlier actions downloaded them or this text wrote
 // them.
-func (s *state) checkLoadedFiles(base string, argv []abstract.Value, loaders []*command.Loader, folder string, named []string) {
+func (s *state) checkLoadedFiles(base string, argv []abstract.Value, loaders []*command.CodeFileLoader, folder string, named []string) {
 	s.checkDownloadedFiles(base, argv, loaders, folder, named)
 	at := wordsSpan(argv)
 	for i := len(s.files) - 1; i >= 0 && s.spendSteps(1); i-- {
 		f := s.files[i]
-		if f.consumer != nil || f.pattern || !s.mayUseFile(&f, folder, named) {
+		if f.consumingSubstitution != nil || f.isPathPattern || !s.mayProgramUseFile(&f, folder, named) {
 			continue
 		}
 		if f.isFolder {
@@ -58,19 +58,19 @@ func (s *state) checkLoadedFiles(base string, argv []abstract.Value, loaders []*
 
 // checkDownloadedFiles checks the files that a program loads, as far as earlier actions downloaded them: files below its
 // working folder and its operands whose names its loaders match, and whole downloaded folders below its operands.
-func (s *state) checkDownloadedFiles(base string, argv []abstract.Value, loaders []*command.Loader, folder string, named []string) {
-	if s.startPlace.ImportedPaths == nil {
+func (s *state) checkDownloadedFiles(base string, argv []abstract.Value, loaders []*command.CodeFileLoader, folder string, named []string) {
+	if s.initialPathContext.DownloadedOrDecodedPaths == nil {
 		return
 	}
 	at := wordsSpan(argv)
 	if folder != "" {
-		s.recordEarlierDownloadRun(base, folder, at)
+		s.recordRunOfEarlierDownload(base, folder, at)
 	}
-	brought := s.startPlace.ImportedPaths()
+	brought := s.initialPathContext.DownloadedOrDecodedPaths()
 	for _, p := range named {
 		_, tree := slices.BinarySearch(brought.All(), p+"/")
-		if tree || path.Ext(p) == "" || slices.ContainsFunc(loaders, func(l *command.Loader) bool { return l.Loads(p) }) {
-			s.recordEarlierDownloadRun(base, p, at)
+		if tree || path.Ext(p) == "" || slices.ContainsFunc(loaders, func(l *command.CodeFileLoader) bool { return l.Loads(p) }) {
+			s.recordRunOfEarlierDownload(base, p, at)
 		}
 	}
 	for _, in := range append(named, folder) {
@@ -78,10 +78,10 @@ func (s *state) checkDownloadedFiles(base string, argv []abstract.Value, loaders
 			if !s.spendSteps(1) {
 				return
 			}
-			if in != folder || slices.ContainsFunc(loaders, func(l *command.Loader) bool {
-				return l.LoadsUnnamed(p) || l.Loads(p) && mentioned(argv, path.Base(p))
+			if in != folder || slices.ContainsFunc(loaders, func(l *command.CodeFileLoader) bool {
+				return l.LoadsFileNotInArgs(p) || l.Loads(p) && mayMentionFile(argv, path.Base(p))
 			}) {
-				s.recordEarlierDownloadRun(base, p, at)
+				s.recordRunOfEarlierDownload(base, p, at)
 			}
 		}
 	}
@@ -89,12 +89,12 @@ func (s *state) checkDownloadedFiles(base string, argv []abstract.Value, loaders
 
 // loadableDownloads returns the sorted paths of downloaded files below a folder that the loaders
 // may load. If folders is true, it also returns downloaded folders.
-func (s *state) loadableDownloads(brought *effect.PathList, loaders []*command.Loader, in string, folders bool) (out []string) {
+func (s *state) loadableDownloads(importedPaths *effect.PathList, loaders []*command.CodeFileLoader, folder string, withFolders bool) (out []string) {
 	for _, l := range loaders {
-		out = append(out, pathsBelow(brought.Select(l, l.Loads), in)...)
+		out = append(out, pathsBelow(importedPaths.Select(l, l.Loads), folder)...)
 	}
-	if folders {
-		out = append(out, pathsBelow(brought.Select("folders", func(p string) bool { return strings.HasSuffix(p, "/") }), in)...)
+	if withFolders {
+		out = append(out, pathsBelow(importedPaths.Select("folders", func(p string) bool { return strings.HasSuffix(p, "/") }), folder)...)
 	}
 	sorted.Strings(out)
 	return slices.Compact(out)
@@ -116,15 +116,15 @@ func pathsBelow(paths []string, folder string) []string {
 	return paths[from : from+n]
 }
 
-// mentioned reports whether an argument may contain the name of a file.
-func mentioned(argv []abstract.Value, name string) bool {
-	return slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return !v.Known() || strings.Contains(v.Text, name) })
+// mayMentionFile reports whether an argument may contain the name of a file.
+func mayMentionFile(argv []abstract.Value, fileName string) bool {
+	return slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return !v.IsLiteral() || strings.Contains(v.Text, fileName) })
 }
 
-// mayUseFile reports whether a program with a working folder and operands may use a file that the
+// mayProgramUseFile reports whether a program with a working folder and operands may use a file that the
 // analysed text wrote. A written folder counts as used if the working folder or an operand is
 // inside it.
-func (s *state) mayUseFile(f *writtenFile, folder string, named []string) bool {
+func (s *state) mayProgramUseFile(f *writtenFile, folder string, named []string) bool {
 	if folder == "" {
 		return true // the working folder is unknown
 	}
@@ -143,16 +143,16 @@ func isUnder(path, folder string) bool {
 // argumentPaths returns the paths in arguments, including option values after "=".
 func (s *state) argumentPaths(argv []abstract.Value) []string {
 	var out []string
-	for _, v := range argv[:min(len(argv), maxItems)] {
+	for _, v := range argv[:min(len(argv), maxItemsPerAnalyzedList)] {
 		text := v.Text
 		if strings.HasPrefix(text, "-") {
 			_, text, _ = strings.Cut(text, "=")
 		}
 		text = strings.TrimSuffix(text, "/...") // Go's pattern for all packages below a folder
-		if !v.Known() || text == "" || len(text) > 4096 || strings.Contains(text, "://") {
+		if !v.IsLiteral() || text == "" || len(text) > 4096 || strings.Contains(text, "://") {
 			continue
 		}
-		if p, pattern := s.place().Path(text, false); !pattern {
+		if p, pattern := s.workingFolderContext().Path(text, false); !pattern {
 			out = append(out, p)
 		}
 	}
@@ -162,15 +162,15 @@ func (s *state) argumentPaths(argv []abstract.Value) []string {
 // walkLoadedFile walks a file that the text wrote and a program loads, or records that it was downloaded, decoded or
 // cloned.
 func (s *state) walkLoadedFile(base string, f *writtenFile, at effect.Span) {
-	if f.val.Taint&foreignCodeTaints != 0 {
+	if f.val.Taint&downloadedOrDecodedTaints != 0 {
 		s.recordForeignCodeRun(base, f, at)
 		return
 	}
-	language, _ := command.Recipe(f.path)
+	language, _ := command.RecipeFormat(f.path)
 	if language != "code" {
 		language = command.FileLanguage(f.path)
 	}
-	if language != "" && f.val.Known() {
+	if language != "" && f.val.IsLiteral() {
 		s.walkCode(language, f.val.Text, at, []abstract.Value{})
 	}
 }
@@ -184,11 +184,11 @@ func (s *state) recordForeignCodeRun(base string, f *writtenFile, at effect.Span
 	switch {
 	case f.isFromCodeHost:
 		e.Labels, e.Reason = []effect.Label{effect.LabelUntrusted}, base+" runs code that was just cloned"
-	case f.val.Taint&(abstract.Network|abstract.Socket) != 0:
+	case f.val.Taint&(abstract.TaintNetwork|abstract.TaintSocket) != 0:
 		e.Labels, e.Reason = []effect.Label{effect.LabelNetwork}, base+" runs code that was just downloaded"
-	case f.val.Taint&abstract.Decoded != 0:
+	case f.val.Taint&abstract.TaintDecoded != 0:
 		e.Labels, e.Reason = []effect.Label{effect.LabelDecoded}, base+" runs code that was just decoded"
-	case f.val.Taint&abstract.Untrusted != 0:
+	case f.val.Taint&abstract.TaintUntrustedText != 0:
 		e.Labels, e.Reason = []effect.Label{effect.LabelUntrusted}, base+" runs code that was copied from a clone"
 	default:
 		return
@@ -199,26 +199,26 @@ func (s *state) recordForeignCodeRun(base string, f *writtenFile, at effect.Span
 // recordDownloadedScriptRun records that a script was downloaded by an earlier action, or lies in a folder that the text unpacked or
 // cloned. A script that exists and can be read is judged by its content instead.
 func (s *state) recordDownloadedScriptRun(script abstract.Value, path string, at effect.Span) {
-	s.recordEarlierDownloadRun(abstract.Clip(script.String()), path, at)
-	f := s.newestFile(func(f *writtenFile) bool {
-		return f.isFolder && f.val.Taint&foreignCodeTaints != 0 && isUnder(path, f.path)
+	s.recordRunOfEarlierDownload(abstract.ClipForMessage(script.String()), path, at)
+	f := s.newestWrittenFile(func(f *writtenFile) bool {
+		return f.isFolder && f.val.Taint&downloadedOrDecodedTaints != 0 && isUnder(path, f.path)
 	})
 	if f == nil {
 		return
 	}
-	if s.startPlace.ReadScript != nil {
-		if _, err := s.startPlace.ReadScript(path); err == nil {
+	if s.initialPathContext.ReadScript != nil {
+		if _, err := s.initialPathContext.ReadScript(path); err == nil {
 			return
 		}
 	}
-	s.recordForeignCodeRun(abstract.Clip(script.String()), f, at)
+	s.recordForeignCodeRun(abstract.ClipForMessage(script.String()), f, at)
 }
 
-// newestFile returns the file that the text wrote last among those for which holds is true; nil if there is none.
+// newestWrittenFile returns the file that the text wrote last among those for which holds is true; nil if there is none.
 // Patterns are skipped.
-func (s *state) newestFile(holds func(f *writtenFile) bool) *writtenFile {
+func (s *state) newestWrittenFile(matches func(f *writtenFile) bool) *writtenFile {
 	for i := len(s.files) - 1; i >= 0; i-- {
-		if f := &s.files[i]; !f.pattern && holds(f) {
+		if f := &s.files[i]; !f.isPathPattern && matches(f) {
 			return f
 		}
 	}
@@ -229,7 +229,7 @@ func (s *state) newestFile(holds func(f *writtenFile) bool) *writtenFile {
 // an earlier action has downloaded.
 func (s *state) recordInstalledProgramRun(base string, at effect.Span) {
 	s.recordDownloadRunByName(base, at, "/bin/", "/sbin/")
-	if f := s.newestFile(func(f *writtenFile) bool {
+	if f := s.newestWrittenFile(func(f *writtenFile) bool {
 		folder := path.Base(path.Dir(f.path))
 		return !f.isFolder && path.Base(f.path) == base && (folder == "bin" || folder == "sbin")
 	}); f != nil {
@@ -241,28 +241,28 @@ func (s *state) recordInstalledProgramRun(base string, at effect.Span) {
 // path in the container, so only names are compared.
 func (s *state) recordMountedScriptRun(script abstract.Value, at effect.Span) {
 	name := path.Base(script.Text)
-	if !script.IsPattern {
+	if !script.IsGlobPattern {
 		s.recordDownloadRunByName(name, at, "/")
 	}
-	if f := s.newestFile(func(f *writtenFile) bool {
-		if script.IsPattern {
+	if f := s.newestWrittenFile(func(f *writtenFile) bool {
+		if script.IsGlobPattern {
 			same, _ := path.Match(name, path.Base(f.path))
 			return same && !f.isFolder
 		}
 		return path.Base(f.path) == name && !f.isFolder
 	}); f != nil {
-		s.recordForeignCodeRun(abstract.Clip(script.String()), f, at)
+		s.recordForeignCodeRun(abstract.ClipForMessage(script.String()), f, at)
 	}
 }
 
 // recordDownloadRunByName records that a downloaded file of a given name runs, if its folder ends in one of folders.
 func (s *state) recordDownloadRunByName(name string, at effect.Span, folders ...string) {
-	if s.startPlace.ImportedPaths == nil || name == "" {
+	if s.initialPathContext.DownloadedOrDecodedPaths == nil || name == "" {
 		return
 	}
-	for _, p := range s.startPlace.ImportedPaths().WithBaseName(name) {
+	for _, p := range s.initialPathContext.DownloadedOrDecodedPaths().WithBaseName(name) {
 		in := strings.TrimSuffix(p, name)
-		if slices.ContainsFunc(folders, func(folder string) bool { return strings.HasSuffix(in, folder) }) && s.recordLabelledRun(abstract.Clip(name), p, s.startPlace.OriginLabels(p), at) {
+		if slices.ContainsFunc(folders, func(folder string) bool { return strings.HasSuffix(in, folder) }) && s.recordUntrustedFileRun(abstract.ClipForMessage(name), p, s.initialPathContext.OriginLabels(p), at) {
 			return
 		}
 	}
@@ -286,11 +286,11 @@ func contactsOnlyCodeHosts(argv []abstract.Value, use command.Interpretation) bo
 			}
 			_, host = effect.URL(t.Word.Text)
 		case effect.Connect:
-			host = effect.Host(t.Word.Text[strings.LastIndexByte(t.Word.Text, '@')+1:])
+			host = effect.CanonicalHost(t.Word.Text[strings.LastIndexByte(t.Word.Text, '@')+1:])
 		default:
 			continue
 		}
-		if found = true; t.Word.Pattern || !command.CodeHosts[host] {
+		if found = true; t.Word.IsGlobPattern || !command.CodeHosts[host] {
 			return false
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// isCreatedByText reports whether this text created a file or folder of the workspace, so that deleting it loses no data: it
+// isCreatedByAnalyzedText reports whether this text created a file or folder of the workspace, so that deleting it loses no data: it
 // did not exist before, and nothing was moved into it.
-func (s *state) isCreatedByText(p string) bool {
-	if s.remoteDepth > 0 || len(s.links) > 0 || !s.inWorkspace(p) {
+func (s *state) isCreatedByAnalyzedText(p string) bool {
+	if s.remoteOrContainerDepth > 0 || len(s.links) > 0 || !s.inWorkspace(p) {
 		return false
 	}
 	made := ""
@@ -24,7 +24,7 @@ func (s *state) isCreatedByText(p string) bool {
 		switch {
 		case e.Kind == effect.MoveFile, e.Certainty == effect.Unknown, e.Kind == effect.ReadFile && e.Path == p && made == "":
 			return false
-		case e.Pattern || e.Recursive || made != "":
+		case e.PathIsPattern || e.Recursive || made != "":
 		case (e.Kind == effect.WriteFile || e.Kind == effect.CreateDirectory) && e.Path == p,
 			e.Kind == effect.CreateDirectory && strings.HasPrefix(p, e.Path+"/"):
 			made = e.Path
@@ -33,22 +33,22 @@ func (s *state) isCreatedByText(p string) bool {
 	return made != "" && s.inWorkspace(made) && s.isAbsent(made)
 }
 
-// isBackup reports whether a path is, or matches, backup copies of files that this text edited.
-func (s *state) isBackup(p string) bool {
-	return s.remoteDepth == 0 && len(s.links) == 0 && slices.Contains(s.backupPaths, p) && s.inWorkspace(p)
+// isBackupOfEditedFile reports whether a path is, or matches, backup copies of files that this text edited.
+func (s *state) isBackupOfEditedFile(p string) bool {
+	return s.remoteOrContainerDepth == 0 && len(s.links) == 0 && slices.Contains(s.backupPaths, p) && s.inWorkspace(p)
 }
 
 // inWorkspace reports whether a path is below a root of the workspace.
 func (s *state) inWorkspace(p string) bool {
-	return p != "" && s.startPlace.Inside(path.Dir(p), false, false)
+	return p != "" && s.initialPathContext.IsInsideRoots(path.Dir(p), false, false)
 }
 
 // isAbsent reports whether a path certainly did not exist before the text runs.
 func (s *state) isAbsent(p string) bool {
-	if s.startPlace.ReadScript == nil {
+	if s.initialPathContext.ReadScript == nil {
 		return false
 	}
-	_, err := s.startPlace.ReadScript(p)
+	_, err := s.initialPathContext.ReadScript(p)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
@@ -56,7 +56,7 @@ func (s *state) isAbsent(p string) bool {
 // code runs.
 func (s *state) recordBuiltProgramRun(base, p string, at effect.Span) bool {
 	here := func(compiled bool) bool {
-		return s.newestFile(func(f *writtenFile) bool { return f.path == p && f.compiledFromWorkspace == compiled }) != nil
+		return s.newestWrittenFile(func(f *writtenFile) bool { return f.path == p && f.compiledFromWorkspace == compiled }) != nil
 	}
 	if here(false) || !here(true) {
 		return false
@@ -67,21 +67,21 @@ func (s *state) recordBuiltProgramRun(base, p string, at effect.Span) bool {
 
 // isCompilerOutput reports whether the newest file that the text wrote to a path is the output of a compiler.
 func (s *state) isCompilerOutput(p string) bool {
-	f := s.newestFile(func(f *writtenFile) bool { return f.path == p })
+	f := s.newestWrittenFile(func(f *writtenFile) bool { return f.path == p })
 	return f != nil && f.isCompilerOutput
 }
 
 // compilesWorkspaceFiles reports whether all inputs of a compiler are files of the workspace that this text did not write.
 func (s *state) compilesWorkspaceFiles(base string, use command.Interpretation, reads abstract.Value) bool {
-	if !command.Compilers[base] || len(use.Nested) > 0 || reads.Taint&^(abstract.UnknownText|abstract.Local|abstract.StoredCredential) != 0 || len(reads.Text) > 0 && reads.Known() {
+	if !command.Compilers[base] || len(use.NestedCommandsAndCode) > 0 || reads.Taint&^(abstract.TaintUnknownText|abstract.TaintLocalMachineData|abstract.TaintStoredCredential) != 0 || len(reads.Text) > 0 && reads.IsLiteral() {
 		return false
 	}
 	for _, t := range use.OperandEffects {
 		if t.Kind != effect.ReadFile {
 			continue
 		}
-		p, pattern := s.place().Path(t.Word.Text, t.Word.Pattern)
-		if !s.startPlace.Inside(p, pattern, false) || len(s.fileValues(p, pattern)) > 0 {
+		p, pattern := s.workingFolderContext().Path(t.Word.Text, t.Word.IsGlobPattern)
+		if !s.initialPathContext.IsInsideRoots(p, pattern, false) || len(s.writtenFileContents(p, pattern)) > 0 {
 			return false
 		}
 	}
@@ -102,7 +102,7 @@ func (s *state) isShellSetupScript(p string) bool {
 	}
 	for i := range s.effects {
 		e := &s.effects[i]
-		if e.Kind == effect.WriteFile && (e.Pattern || e.Recursive && (e.Path == p || strings.HasPrefix(p, strings.TrimSuffix(e.Path, "/")+"/"))) {
+		if e.Kind == effect.WriteFile && (e.PathIsPattern || e.Recursive && (e.Path == p || strings.HasPrefix(p, strings.TrimSuffix(e.Path, "/")+"/"))) {
 			return false
 		}
 	}

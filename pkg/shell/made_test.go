@@ -10,8 +10,8 @@ import (
 )
 
 // workspace is a place where the files that are listed exist.
-func workspace(files ...string) *effect.Place {
-	return &effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}, ReadScript: func(p string) ([]byte, error) {
+func workspace(files ...string) *effect.PathContext {
+	return &effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}, ReadScript: func(p string) ([]byte, error) {
 		if slices.Contains(files, strings.TrimPrefix(p, "/work/app/")) {
 			return []byte("x"), nil
 		}
@@ -19,8 +19,8 @@ func workspace(files ...string) *effect.Place {
 	}}
 }
 
-func caused(effects []effect.Effect, kind effect.Kind, cause effect.Cause) bool {
-	return slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.RuleKind() == kind && e.Cause == cause })
+func caused(effects []effect.Effect, kind effect.Kind, cause effect.EffectCause) bool {
+	return slices.ContainsFunc(effects, func(e effect.Effect) bool { return e.KindForPolicies() == kind && e.Cause == cause })
 }
 
 // Deleting what the text itself made loses nothing.
@@ -101,7 +101,7 @@ func TestActivates(t *testing.T) {
 		"tar xf a.tar && . venv/bin/activate":               true,
 		"tar xf a.tar && . ./.env":                          true,
 	} {
-		if got := Analyze(text, workspace()).Effects; caused(got, effect.Dynamic, effect.CauseMissingScript) != absent {
+		if got := Analyze(text, workspace()).Effects; caused(got, effect.UnknownEffect, effect.CauseMissingScript) != absent {
 			t.Errorf("%s: want a script that is missing: %v: %+v", text, absent, got)
 		}
 	}
@@ -157,7 +157,7 @@ func TestUnshownSettings(t *testing.T) {
 	} {
 		ok := true
 		for _, e := range Analyze(text, workspace()).Effects {
-			if e.RuleKind() == effect.ReadFile && isEnvFile(e.Path) && e.Cause != effect.CauseValuesNotShown {
+			if e.KindForPolicies() == effect.ReadFile && isEnvFile(e.Path) && e.Cause != effect.CauseFileReadWithoutPrintingValues {
 				ok = false
 			}
 		}

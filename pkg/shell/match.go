@@ -18,31 +18,31 @@ func (s *state) mayBeExtendedGlob(pat abstract.Value) bool {
 	return strings.ContainsAny(pat.Text, "(|") && (strings.Contains(s.text, "glob") || s.readsAsZsh()) || strings.ContainsAny(pat.Text, "#^~") && s.dialect.zshOptionsChanged
 }
 
-// mayBeGlob reports whether a known text has glob characters. They match literally if the text was quoted, which
+// hasGlobCharacters reports whether a known text has glob characters. They match literally if the text was quoted, which
 // is not recorded.
-func mayBeGlob(pat abstract.Value) bool {
-	return pat.Known() && strings.ContainsAny(pat.Text, "*?[\\")
+func hasGlobCharacters(pat abstract.Value) bool {
+	return pat.IsLiteral() && strings.ContainsAny(pat.Text, "*?[\\")
 }
 
-// trim computes ${x#p}, ${x##p}, ${x%p} and ${x%%p}.
-func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show string) abstract.Value {
+// trimExpansion computes ${x#p}, ${x##p}, ${x%p} and ${x%%p}.
+func (s *state) trimExpansion(v, pat abstract.Value, op syntax.ParExpOperator, messageText string) abstract.Value {
 	prefix := op == syntax.RemSmallPrefix || op == syntax.RemLargePrefix
 	glob := pat.AsPattern()
-	if !v.Known() {
-		if cut, ok := trimGlob(v, pat, op); ok {
+	if !v.IsLiteral() {
+		if cut, ok := trimPathPatternExpansion(v, pat, op); ok {
 			return cut
 		}
 		if op == syntax.RemLargePrefix && glob == "*/" {
-			short := uncomputed(show, v)
+			short := unknownFromOperands(messageText, v)
 			short.Text, short.FullyUnknown = "*", false
 			return short
 		}
-		return uncomputed(show, v)
+		return unknownFromOperands(messageText, v)
 	}
-	if pat.FullyUnknown || pat.Origin != 0 || mayBeGlob(pat) || len(v.Text) > maxGlobTextBytes || s.mayBeExtendedGlob(pat) || !s.spendSteps(1+len(v.Text)*len(glob)/256) {
-		return uncomputed(show, v)
+	if pat.FullyUnknown || pat.Origin != 0 || hasGlobCharacters(pat) || len(v.Text) > maxGlobTextBytes || s.mayBeExtendedGlob(pat) || !s.spendSteps(1+len(v.Text)*len(glob)/256) {
+		return unknownFromOperands(messageText, v)
 	}
-	if pat.Known() { // no glob: at most one match
+	if pat.IsLiteral() { // no glob: at most one match
 		if prefix {
 			v.Text = strings.TrimPrefix(v.Text, pat.Text)
 		} else {
@@ -85,15 +85,15 @@ func (s *state) trim(v, pat abstract.Value, op syntax.ParExpOperator, show strin
 	return v
 }
 
-// replace computes ${x/o/w} and ${x//o/w}; a leading # or % in o anchors it.
-func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abstract.Value {
+// replaceExpansion computes ${x/o/w} and ${x//o/w}; a leading # or % in o anchors it.
+func (s *state) replaceExpansion(v, orig, with abstract.Value, all bool, messageText string) abstract.Value {
 	v.Taint |= with.Taint
 	v.Origin |= with.Origin
 	if changed, ok := replaceInGlob(v, orig, with); ok {
 		return changed
 	}
-	if !v.Known() || orig.FullyUnknown || orig.Origin != 0 || mayBeGlob(orig) || len(v.Text) > maxGlobTextBytes || strings.Contains(with.Text, "&") || s.mayBeExtendedGlob(orig) || !s.spendSteps(1+len(v.Text)/16) {
-		return uncomputed(show, v) // bash may replace & with the matched text
+	if !v.IsLiteral() || orig.FullyUnknown || orig.Origin != 0 || hasGlobCharacters(orig) || len(v.Text) > maxGlobTextBytes || strings.Contains(with.Text, "&") || s.mayBeExtendedGlob(orig) || !s.spendSteps(1+len(v.Text)/16) {
+		return unknownFromOperands(messageText, v) // bash may replace & with the matched text
 	}
 	glob := orig.AsPattern()
 	if glob == "" {
@@ -107,8 +107,8 @@ func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abs
 		}
 		pat := orig
 		pat.Text = orig.Text[1:]
-		rest := s.trim(v, pat, op, show)
-		if rest.Text == v.Text && rest.Known() {
+		rest := s.trimExpansion(v, pat, op, messageText)
+		if rest.Text == v.Text && rest.IsLiteral() {
 			return v
 		}
 		if anchor == '#' {
@@ -116,7 +116,7 @@ func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abs
 		}
 		return abstract.Concat(rest, with)
 	}
-	if orig.Known() && with.Known() {
+	if orig.IsLiteral() && with.IsLiteral() {
 		n := 1
 		if all {
 			n = -1
@@ -124,5 +124,5 @@ func (s *state) replace(v, orig, with abstract.Value, all bool, show string) abs
 		v.Text = strings.Replace(v.Text, orig.Text, with.Text, n)
 		return v
 	}
-	return uncomputed(show, v)
+	return unknownFromOperands(messageText, v)
 }

@@ -11,20 +11,20 @@ import (
 // one that a variable of the environment completes.
 func TestHiddenNames(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]effect.Cause{
-		`ba${x}sh -c id`:                        effect.CauseUnresolved,
-		`c${u}url http://h.test`:                effect.CauseUnresolved,
-		`/bin/b${a}s${b}h -c id`:                effect.CauseUnresolved,
-		`eval $(echo 'cu${y}rl http://h.test')`: effect.CauseUnresolved,
-		`sudo b"$x"ash`:                         effect.CauseUnresolved,
-		`env w${x}get http://h.test`:            effect.CauseUnresolved,
+	for text, want := range map[string]effect.EffectCause{
+		`ba${x}sh -c id`:                        effect.CauseUnresolvedText,
+		`c${u}url http://h.test`:                effect.CauseUnresolvedText,
+		`/bin/b${a}s${b}h -c id`:                effect.CauseUnresolvedText,
+		`eval $(echo 'cu${y}rl http://h.test')`: effect.CauseUnresolvedText,
+		`sudo b"$x"ash`:                         effect.CauseUnresolvedText,
+		`env w${x}get http://h.test`:            effect.CauseUnresolvedText,
 		`gcc-$V a.c`:                            effect.CauseVariable,
 		`${PREFIX}gcc a.c`:                      effect.CauseVariable,
 		`python$V-config --libs`:                effect.CauseVariable,
 		`clang$V a.c`:                           effect.CauseVariable,
-		`$TOOL run`:                             effect.CauseVariableCode,
+		`$TOOL run`:                             effect.CauseCodeIsVariableValue,
 	} {
-		var got []effect.Cause
+		var got []effect.EffectCause
 		for _, e := range Analyze(text, here()).Effects {
 			if e.Certainty == effect.Unknown {
 				got = append(got, e.Cause)
@@ -68,9 +68,9 @@ func TestComputedNames(t *testing.T) {
 		got, unknown := "", false
 		for _, e := range Analyze(text, here()).Effects {
 			switch {
-			case e.RuleKind() == effect.Execute && e.Program == "rm":
+			case e.KindForPolicies() == effect.Execute && e.Program == "rm":
 				got = "rm"
-			case e.Certainty == effect.Unknown || e.RuleKind() == effect.Execute && e.Pattern:
+			case e.Certainty == effect.Unknown || e.KindForPolicies() == effect.Execute && e.PathIsPattern:
 				unknown = true
 			}
 		}

@@ -12,20 +12,20 @@ import (
 )
 
 // A move is a file or folder that the text moved, and its new path.
-type move struct{ from, to effect.Effect }
+type fileMove struct{ from, to effect.Effect }
 
 // recordMoves records the old and new paths of moved files, so that a later deletion of the new
 // paths counts as deletion of these files.
-func (s *state) recordMoves(from []effect.Effect, writes []abstract.Target) {
+func (s *state) recordMoves(from []effect.Effect, writes []abstract.OutputTarget) {
 	for _, f := range from {
 		for _, w := range writes {
-			if len(s.moves) == maxItems || f.Path == "" || w.Path == "" || s.remoteDepth > 0 {
+			if len(s.moves) == maxItemsPerAnalyzedList || f.Path == "" || w.Path == "" || s.remoteOrContainerDepth > 0 {
 				return
 			}
-			s.moves = append(s.moves, move{f, effect.Effect{Path: w.Path, Pattern: w.Pattern, Recursive: true}})
-			if f.Pattern && !w.Pattern && s.isNotFolder(w.Path) {
-				s.emitOnce(effect.Effect{Kind: effect.Destroy, Program: "mv", Span: f.Span,
-					Reason: "each file overwrites the one before, because the target folder does not exist: " + abstract.Clip(w.Path)})
+			s.moves = append(s.moves, fileMove{f, effect.Effect{Path: w.Path, PathIsPattern: w.PathIsGlobPattern, Recursive: true}})
+			if f.PathIsPattern && !w.PathIsGlobPattern && s.isNotFolder(w.Path) {
+				s.emitOnce(effect.Effect{Kind: effect.DestroyData, Program: "mv", Span: f.Span,
+					Reason: "each file overwrites the one before, because the target folder does not exist: " + abstract.ClipForMessage(w.Path)})
 			}
 		}
 	}
@@ -41,40 +41,42 @@ func (s *state) isNotFolder(p string) bool {
 			break
 		}
 	}
-	if s.startPlace.ReadScript == nil || slices.ContainsFunc(before, func(e effect.Effect) bool {
-		return e.Kind == effect.CreateDirectory && (e.Pattern || e.Path == p || strings.HasPrefix(p, e.Path+"/") || strings.HasPrefix(e.Path, p+"/")) || e.Certainty == effect.Unknown || e.Kind == effect.WriteFile && (e.Recursive || strings.HasPrefix(e.Path, p+"/"))
+	if s.initialPathContext.ReadScript == nil || slices.ContainsFunc(before, func(e effect.Effect) bool {
+		return e.Kind == effect.CreateDirectory && (e.PathIsPattern || e.Path == p || strings.HasPrefix(p, e.Path+"/") || strings.HasPrefix(e.Path, p+"/")) || e.Certainty == effect.Unknown || e.Kind == effect.WriteFile && (e.Recursive || strings.HasPrefix(e.Path, p+"/"))
 	}) {
 		return false
 	}
-	if _, err := s.startPlace.ReadScript(s.startPlace.CWD); errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.initialPathContext.ReadScript(s.initialPathContext.CWD); errors.Is(err, fs.ErrNotExist) {
 		return false // the file system is unknown
 	}
-	_, err := s.startPlace.ReadScript(p)
+	_, err := s.initialPathContext.ReadScript(p)
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
 // recordMovedFileLoss records that deleting a path also deletes the files that the text moved there.
-func (s *state) recordMovedFileLoss(e effect.Effect) { s.recordMovedFileLossBefore(e, len(s.moves)) }
+func (s *state) recordMovedFileLoss(e effect.Effect) {
+	s.recordLossThroughEarlierMoves(e, len(s.moves))
+}
 
-func (s *state) recordMovedFileLossBefore(e effect.Effect, n int) {
-	for i := n - 1; i >= 0; i-- {
+func (s *state) recordLossThroughEarlierMoves(e effect.Effect, moveCount int) {
+	for i := moveCount - 1; i >= 0; i-- {
 		m := s.moves[i]
 		if !s.spendSteps(1) {
 			return
 		}
-		if !effect.Overlap(touchedPattern(&e), touchedPattern(&m.to), s.startPlace.FoldCase) {
+		if !effect.Overlap(touchedPathsPattern(&e), touchedPathsPattern(&m.to), s.initialPathContext.FoldCase) {
 			continue
 		}
 		lost := e
-		lost.Path, lost.Pattern, lost.Tree, lost.Recursive = m.from.Path, m.from.Pattern, m.from.Tree, true
+		lost.Path, lost.PathIsPattern, lost.DoubleStarExcludesDotDot, lost.Recursive = m.from.Path, m.from.PathIsPattern, m.from.DoubleStarExcludesDotDot, true
 		s.emitOnce(lost)
-		s.recordMovedFileLossBefore(lost, i)
+		s.recordLossThroughEarlierMoves(lost, i)
 	}
 }
 
-// touchedPattern returns a pattern of all paths that an effect touches.
-func touchedPattern(e *effect.Effect) string {
-	p := asPattern(e.Path, e.Pattern)
+// touchedPathsPattern returns a pattern of all paths that an effect touches.
+func touchedPathsPattern(e *effect.Effect) string {
+	p := quoteUnlessPattern(e.Path, e.PathIsPattern)
 	if e.Recursive {
 		p = path.Clean(p) + "/**"
 	}

@@ -33,7 +33,7 @@ func TestLosesWhatWasMoved(t *testing.T) {
 		"mv src dist; ls dist":            false,
 	} {
 		got := slices.ContainsFunc(Analyze(text, workspace("src")).Effects, func(e effect.Effect) bool {
-			return e.RuleKind() == effect.DeleteFile && e.Path == "/work/app/src"
+			return e.KindForPolicies() == effect.DeleteFile && e.Path == "/work/app/src"
 		})
 		if got != loses {
 			t.Errorf("%s: src is deleted: %v, want %v\n%+v", text, got, loses, Analyze(text, workspace("src")).Effects)
@@ -52,7 +52,7 @@ func TestMovedOntoOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	place := &effect.Place{CWD: dir, Home: "/home/me", Roots: []string{dir}, ReadScript: os.ReadFile}
+	place := &effect.PathContext{CWD: dir, Home: "/home/me", Roots: []string{dir}, ReadScript: os.ReadFile}
 	for text, want := range map[string]bool{
 		`for f in *.txt; do mv "$f" archive; done`:                 true,
 		`for f in *.txt; do mv "$f" file; done`:                    true,
@@ -63,7 +63,7 @@ func TestMovedOntoOne(t *testing.T) {
 		`mv a.txt archive`: false,
 		`cp -r there archive; for f in *.txt; do mv "$f" archive; done`: false,
 	} {
-		got := slices.ContainsFunc(Analyze(text, place).Effects, func(e effect.Effect) bool { return e.Kind == effect.Destroy })
+		got := slices.ContainsFunc(Analyze(text, place).Effects, func(e effect.Effect) bool { return e.Kind == effect.DestroyData })
 		if got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}

@@ -53,7 +53,7 @@ func TestMutants(t *testing.T) {
 	var most uint64
 	for range n {
 		text := mutate(r, cases)
-		var res effect.Result
+		var res effect.CommandAnalysis
 		size := allocated.Bytes(func() { res = Analyze(text, here()) })
 		checkSpans(t, text, res)
 		if most = max(most, size); size > maxAllocated {

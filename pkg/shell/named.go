@@ -7,9 +7,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// markStopsByName marks effects that stop processes found by name, port or search: the processes may belong to other
+// markProcessesStoppedByName marks effects that stop processes found by name, port or search: the processes may belong to other
 // users or sessions.
-func (s *state) markStopsByName() {
+func (s *state) markProcessesStoppedByName() {
 	searched := slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && processListers[e.Program]
 	})
@@ -21,7 +21,7 @@ func (s *state) markStopsByName() {
 			continue
 		}
 		if e.Kind == effect.StopProcess && e.Cause == "" && (killByNamePrograms[e.Program] || processIDConsumers[e.Program] && (searched || s.hasProcessNameOption(e.Program))) {
-			e.Cause = effect.CauseProcessByName
+			e.Cause = effect.CauseProcessSelectedByName
 		}
 	}
 }

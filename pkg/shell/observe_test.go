@@ -197,7 +197,7 @@ func (c *count) observe(t *testing.T, text string) {
 	}
 	dir := filepath.Join(root, "work")
 	fill(t, dir)
-	r := Analyze(text, &effect.Place{CWD: dir, Home: filepath.Join(root, "home"), Roots: []string{dir}, ReadScript: func(path string) ([]byte, error) {
+	r := Analyze(text, &effect.PathContext{CWD: dir, Home: filepath.Join(root, "home"), Roots: []string{dir}, ReadScript: func(path string) ([]byte, error) {
 		if !strings.HasPrefix(path, dir+"/") {
 			return nil, fs.ErrNotExist
 		}
@@ -224,9 +224,9 @@ func (c *count) observe(t *testing.T, text string) {
 	}
 }
 
-func saysUnknown(r effect.Result) bool {
+func saysUnknown(r effect.CommandAnalysis) bool {
 	return slices.ContainsFunc(r.Effects, func(e effect.Effect) bool {
-		return e.Certainty == effect.Unknown || e.RuleKind() == effect.Execute && e.Class == effect.UnknownClass
+		return e.Certainty == effect.Unknown || e.KindForPolicies() == effect.Execute && e.Class == effect.UnknownClass
 	})
 }
 
@@ -275,7 +275,7 @@ type witness struct {
 	root, dir     string
 	blobs         map[string]string // of the files before
 	before, after map[string]bool   // paths below root
-	predicted     effect.Result
+	predicted     effect.CommandAnalysis
 }
 
 // ownPlace are folders where programs keep caches, settings and histories of their own.
@@ -287,7 +287,7 @@ func (w *witness) missed(x touch) string {
 	switch {
 	case x.kind == "connect":
 		if w.any(func(e effect.Effect) bool {
-			return e.RuleKind() == effect.Connect || e.RuleKind() == effect.HTTPRequest || e.RuleKind() == effect.Execute && e.Class == effect.Network
+			return e.KindForPolicies() == effect.Connect || e.KindForPolicies() == effect.HTTPRequest || e.KindForPolicies() == effect.Execute && e.Class == effect.Network
 		}) {
 			return ""
 		}
@@ -331,16 +331,16 @@ func (w *witness) any(f func(effect.Effect) bool) bool {
 // folder that the path is in, or one that is made together with it.
 func (w *witness) covered(p string, kinds []effect.Kind) bool {
 	return w.any(func(e effect.Effect) bool {
-		if !slices.Contains(kinds, e.RuleKind()) {
+		if !slices.Contains(kinds, e.KindForPolicies()) {
 			return false
 		}
-		if e.Pattern && e.Path == "" || effect.Overlap(asPattern(e.Path, e.Pattern), effect.Quote(p), false) {
+		if e.PathIsPattern && e.Path == "" || effect.Overlap(quoteUnlessPattern(e.Path, e.PathIsPattern), effect.Quote(p), false) {
 			return true
 		}
-		if !e.Pattern && strings.HasPrefix(p, e.Path+"/") && (e.Recursive || e.RuleKind() == effect.WriteFile) {
+		if !e.PathIsPattern && strings.HasPrefix(p, e.Path+"/") && (e.Recursive || e.KindForPolicies() == effect.WriteFile) {
 			return true
 		}
-		return !e.Pattern && strings.HasPrefix(e.Path, p+"/") && (e.RuleKind() == effect.CreateDirectory || e.RuleKind() == effect.WriteFile)
+		return !e.PathIsPattern && strings.HasPrefix(e.Path, p+"/") && (e.KindForPolicies() == effect.CreateDirectory || e.KindForPolicies() == effect.WriteFile)
 	})
 }
 
@@ -356,7 +356,7 @@ func (w *witness) ofRepository(p string) bool {
 		return false
 	}
 	if w.any(func(e effect.Effect) bool {
-		return e.RuleKind() == effect.Execute && e.Program == "git" && e.Class == effect.Destructive
+		return e.KindForPolicies() == effect.Execute && e.Program == "git" && e.Class == effect.Destructive
 	}) {
 		return true
 	}
@@ -366,7 +366,7 @@ func (w *witness) ofRepository(p string) bool {
 		}
 	}
 	return w.any(func(e effect.Effect) bool {
-		return e.RuleKind() == effect.Execute && e.Program == "git" && e.Class == effect.LocalWrite
+		return e.KindForPolicies() == effect.Execute && e.Program == "git" && e.Class == effect.LocalWrite
 	})
 }
 
@@ -391,7 +391,9 @@ func blobs(t *testing.T, dir string) map[string]string {
 // that was made, with nothing in it, since it was not there.
 func (w *witness) emptied(p string) bool {
 	info, err := os.Stat(p)
-	return err == nil && info.Size() == 0 && !w.before[p] && w.any(func(e effect.Effect) bool { return e.RuleKind() == effect.ReadFile && !e.Pattern && e.Path == p })
+	return err == nil && info.Size() == 0 && !w.before[p] && w.any(func(e effect.Effect) bool {
+		return e.KindForPolicies() == effect.ReadFile && !e.PathIsPattern && e.Path == p
+	})
 }
 
 // replaced reports whether a compressed or unpacked file took the place of one.
@@ -407,7 +409,7 @@ func (w *witness) replaced(p string) bool {
 // beside reports whether a new file is a backup or a part of one that is written.
 func (w *witness) beside(p string) bool {
 	return !w.before[p] && w.any(func(e effect.Effect) bool {
-		return e.RuleKind() == effect.WriteFile && !e.Pattern && strings.HasPrefix(p, e.Path) && filepath.Dir(p) == filepath.Dir(e.Path)
+		return e.KindForPolicies() == effect.WriteFile && !e.PathIsPattern && strings.HasPrefix(p, e.Path) && filepath.Dir(p) == filepath.Dir(e.Path)
 	})
 }
 
@@ -429,7 +431,7 @@ func (w *witness) run(x touch) string {
 		return ""
 	}
 	if w.any(func(e effect.Effect) bool {
-		return e.RuleKind() == effect.Execute && filepath.Base(e.Program) == name || e.RuleKind() == effect.RunCode && e.Path == x.path
+		return e.KindForPolicies() == effect.Execute && filepath.Base(e.Program) == name || e.KindForPolicies() == effect.RunCode && e.Path == x.path
 	}) {
 		return ""
 	}
@@ -448,11 +450,11 @@ func helps(by, name string) bool {
 
 // opensOnly reports whether a command only opens its files, to ask the system
 // for something about them.
-func opensOnly(r effect.Result) bool {
+func opensOnly(r effect.CommandAnalysis) bool {
 	return slices.ContainsFunc(r.Effects, func(e effect.Effect) bool { return slices.Contains(openers, e.Program) })
 }
 
-func list(r effect.Result) string {
+func list(r effect.CommandAnalysis) string {
 	var b strings.Builder
 	for _, e := range r.Effects {
 		b.WriteString("\t" + describe(e) + "\n")

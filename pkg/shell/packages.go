@@ -11,8 +11,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// manifestFiles are the files that declare a project's packages, by registry.
-var manifestFiles = map[string][]string{
+// manifestFilesByRegistry are the files that declare a project's packages, by registry.
+var manifestFilesByRegistry = map[string][]string{
 	"npm":  {"package.json", "deno.json", "deno.jsonc"},
 	"pypi": {"pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.py", "setup.cfg", "Pipfile"},
 	"go":   {"go.mod", "go.sum"}, "crates": {"Cargo.toml", "Cargo.lock"}, "gems": {"Gemfile", "Gemfile.lock"}, "packagist": {"composer.json", "composer.lock"},
@@ -20,31 +20,31 @@ var manifestFiles = map[string][]string{
 	"conda": {"environment.yml", "environment.yaml", "pixi.toml", "pyproject.toml"}, "pub": {"pubspec.yaml"}, "hex": {"mix.exs"}, "cpan": {"cpanfile", "Makefile.PL"},
 }
 
-// maxPackages is the maximum number of package names that are looked up for one command.
-const maxPackages = 64
+// maxPackageLookups is the maximum number of package names that are looked up for one command.
+const maxPackageLookups = 64
 
 // recordUnknownPackages records the packages that a command installs or runs by name and that are neither in the project nor
 // in the lists of widely used packages: a typing error can install a typosquatted package.
 func (s *state) recordUnknownPackages(use command.Interpretation) {
-	if s.remoteDepth > 0 {
+	if s.remoteOrContainerDepth > 0 {
 		return
 	}
 	for i, p := range use.Packages {
-		if p.Registry == "" || p.Registry == "none" || p.Pattern {
+		if p.Registry == "" || p.Registry == "none" || p.IsGlobPattern {
 			continue
 		}
-		if i == maxPackages {
-			s.emitDynamic(effect.CauseLimit, "the command installs more packages than shield looks up", p.Span)
+		if i == maxPackageLookups {
+			s.emitDynamic(effect.CauseAnalysisLimitExceeded, "the command installs more packages than shield looks up", p.Span)
 			return
 		}
 		name := packageName(p.Registry, p.Text)
-		if name == "" || !strings.Contains(name, "/") && command.HasEntry(name) {
+		if name == "" || !strings.Contains(name, "/") && command.IsProgramWithKnownSyntax(name) {
 			continue
 		}
-		if used, _ := knowledge.WidelyUsed(p.Registry, name); used || knowledge.WellKnown(p.Registry, name) || s.inProject(p.Registry, name) {
+		if used, _ := knowledge.WidelyUsed(p.Registry, name); used || knowledge.IsKnownInUnrankedPackageList(p.Registry, name) || s.isPackageInProject(p.Registry, name) {
 			continue
 		}
-		s.emitDynamic(effect.CauseUnknownPackage, "unknown package "+abstract.Clip(name)+": neither the project nor the list of widely used names has it", p.Span)
+		s.emitDynamic(effect.CauseUnknownPackage, "unknown package "+abstract.ClipForMessage(name)+": neither the project nor the list of widely used names has it", p.Span)
 	}
 }
 
@@ -111,28 +111,28 @@ func packageName(registry, word string) string {
 	return word
 }
 
-// inProject reports whether a manifest of the project names a package, or the package is installed in it.
-func (s *state) inProject(registry, name string) bool {
-	if s.startPlace.ReadScript == nil {
+// isPackageInProject reports whether a manifest of the project names a package, or the package is installed in it.
+func (s *state) isPackageInProject(registry, name string) bool {
+	if s.initialPathContext.ReadScript == nil {
 		return false
 	}
-	cwd := s.place().CWD
-	for _, file := range manifestFiles[registry] {
-		if text, err := s.startPlace.ReadScript(cwd + "/" + file); err == nil && namesPackage(registry, string(text), name) {
+	cwd := s.workingFolderContext().CWD
+	for _, file := range manifestFilesByRegistry[registry] {
+		if text, err := s.initialPathContext.ReadScript(cwd + "/" + file); err == nil && manifestNamesPackage(registry, string(text), name) {
 			return true
 		}
 	}
 	for _, made := range [...]string{"/node_modules/" + name + "/package.json", "/node_modules/.bin/" + name} {
-		if _, err := s.startPlace.ReadScript(cwd + made); registry == "npm" && (err == nil || !errors.Is(err, fs.ErrNotExist)) {
+		if _, err := s.initialPathContext.ReadScript(cwd + made); registry == "npm" && (err == nil || !errors.Is(err, fs.ErrNotExist)) {
 			return true
 		}
 	}
 	return false
 }
 
-// namesPackage reports whether a manifest contains the full name of a package. A typosquatted name may be part of
+// manifestNamesPackage reports whether a manifest contains the full name of a package. A typosquatted name may be part of
 // another package's name.
-func namesPackage(registry, text, name string) bool {
+func manifestNamesPackage(registry, text, name string) bool {
 	if registry == "go" { // a module contains the packages below its path
 		for module := range strings.FieldsSeq(text) {
 			if strings.Contains(module, "/") && (module == name || strings.HasPrefix(name, module+"/")) {

@@ -64,7 +64,7 @@ func TestNewPackages(t *testing.T) {
 	}
 	many := false
 	for _, e := range Analyze("npm i "+strings.Repeat("lodash ", 70)+"expresss", place).Effects {
-		many = many || e.Cause == effect.CauseLimit
+		many = many || e.Cause == effect.CauseAnalysisLimitExceeded
 	}
 	if !many {
 		t.Error("the command installs more packages than shield looks up: nothing is unknown")

@@ -24,22 +24,22 @@ func (s *state) expandParameter(p *syntax.ParamExp) []abstract.Value {
 		return s.expandZshParameter(p, show)
 	}
 	if p.Names != 0 { // ${!prefix@}: the environment may have more such variables
-		return []abstract.Value{abstract.Variable("{!"+p.Param.Value+"@}", 0)}
+		return []abstract.Value{abstract.UnsetVariableValue("{!"+p.Param.Value+"@}", 0)}
 	}
 	s.recordShownVariable(p.Param.Value)
 	vals, set := s.parameterValue(p, show)
-	if s.nounset && !set && len(vals) == 1 && vals[0].Known() && vals[0].Text == "" {
+	if s.nounset && !set && len(vals) == 1 && vals[0].IsLiteral() && vals[0].Text == "" {
 		s.recordPossibleExit()
 	}
 	if c, _ := s.lookup(p.Param.Value); s.nounset && p.Length && isListIndex(p) && !c.isArray { // an error in bash
 		s.recordPossibleLineExit()
 	}
 	if p.Excl {
-		vals, set = s.indirect(p, vals, show), false
+		vals, set = s.expandIndirect(p, vals, show), false
 	}
 	switch {
 	case p.Length:
-		return []abstract.Value{abstract.UnknownWithoutSlash("${#"+p.Param.Value+"}", abstract.FromVariable)}
+		return []abstract.Value{abstract.UnknownTextWithoutSlash("${#"+p.Param.Value+"}", abstract.OriginUnsetVariable)}
 	case p.Slice != nil:
 		return s.sliceParameter(p, vals, show)
 	case p.Repl != nil:
@@ -47,17 +47,17 @@ func (s *state) expandParameter(p *syntax.ParamExp) []abstract.Value {
 		if p.Repl.With != nil {
 			with = s.expandWord(p.Repl.With)
 		}
-		return mapValues(vals, func(v abstract.Value) abstract.Value { return s.replace(v, orig, with, p.Repl.All, show) })
+		return mapValues(vals, func(v abstract.Value) abstract.Value { return s.replaceExpansion(v, orig, with, p.Repl.All, show) })
 	case p.Exp != nil:
 		return s.applyExpansion(p, vals, set, show)
 	}
 	return vals
 }
 
-// indirect expands ${!name}: the value of the variable whose name is in name. It is computed only for a known name
+// expandIndirect expands ${!name}: the value of the variable whose name is in name. It is computed only for a known name
 // of a scalar variable.
-func (s *state) indirect(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
-	if len(vals) == 1 && vals[0].Known() && syntax.ValidName(vals[0].Text) && p.Index == nil {
+func (s *state) expandIndirect(p *syntax.ParamExp, vals []abstract.Value, messageText string) []abstract.Value {
+	if len(vals) == 1 && vals[0].IsLiteral() && syntax.ValidName(vals[0].Text) && p.Index == nil {
 		if c, ok := s.lookup(vals[0].Text); ok && !c.isArray {
 			return []abstract.Value{c.val}
 		} else if !ok {
@@ -68,7 +68,7 @@ func (s *state) indirect(p *syntax.ParamExp, vals []abstract.Value, show string)
 		s.walkSubscripts(v, false)
 	}
 	s.recordPossibleLineExit()
-	return []abstract.Value{uncomputed(show, vals...)}
+	return []abstract.Value{unknownFromOperands(messageText, vals...)}
 }
 
 // isZshExpansion reports whether an expansion exists only in zsh or mksh.
@@ -87,19 +87,19 @@ func (s *state) parameterForMessage(p *syntax.ParamExp) string {
 	return "${" + p.Param.Value + "…}"
 }
 
-// uncomputed returns an unknown value for an expansion that is not computed, with the taint and origin of its
+// unknownFromOperands returns an unknown value for an expansion that is not computed, with the taint and origin of its
 // operands.
 //
 //go:noinline
-func uncomputed(show string, of ...abstract.Value) abstract.Value {
-	out := abstract.Unknown(show, 0)
-	for _, v := range of {
+func unknownFromOperands(messageText string, operands ...abstract.Value) abstract.Value {
+	out := abstract.Unknown(messageText, 0)
+	for _, v := range operands {
 		out.Taint |= v.Taint
 		out.Origin |= v.Origin
-		out.OriginIncomplete = out.OriginIncomplete || v.OriginIncomplete || v.IsPattern && v.Origin == 0
+		out.OriginIncomplete = out.OriginIncomplete || v.OriginIncomplete || v.IsGlobPattern && v.Origin == 0
 	}
 	if out.Origin == 0 {
-		out.Origin = abstract.FromText
+		out.Origin = abstract.OriginUnanalysedComputation
 	}
 	return out.WithOrigin(out.Origin)
 }
@@ -118,27 +118,27 @@ func (s *state) parameterValue(p *syntax.ParamExp, show string) (vals []abstract
 	switch name {
 	case "@", "*":
 		args := s.positionalValues()
-		return args, len(args) > 0 && args[0].Known()
+		return args, len(args) > 0 && args[0].IsLiteral()
 	case "#":
 		args, ok := s.positionalContent()
 		if !ok {
-			return []abstract.Value{abstract.UnknownWithoutSlash("$#", abstract.FromVariable)}, true
+			return []abstract.Value{abstract.UnknownTextWithoutSlash("$#", abstract.OriginUnsetVariable)}, true
 		}
 		return []abstract.Value{abstract.Lit(strconv.Itoa(len(args.members)))}, true
 	case zeroName:
 		if c, ok := s.lookup(zeroName); ok {
 			return []abstract.Value{c.val}, true
 		}
-		return []abstract.Value{abstract.UnknownWithoutSlash("$0", abstract.FromVariable)}, true
+		return []abstract.Value{abstract.UnknownTextWithoutSlash("$0", abstract.OriginUnsetVariable)}, true
 	case "?", "$", "!", "-", "_", "RANDOM", "SECONDS", "LINENO", "BASHPID", "EPOCHSECONDS", "UID", "EUID", "PPID", "SRANDOM":
 		if c, ok := s.lookup(name); ok {
 			return []abstract.Value{c.val}, true
 		}
-		from := abstract.FromVariable
+		from := abstract.OriginUnsetVariable
 		if name == "!" {
-			from |= abstract.FromJob
+			from |= abstract.OriginJobID
 		}
-		return []abstract.Value{abstract.UnknownWithoutSlash("$"+name, from)}, true
+		return []abstract.Value{abstract.UnknownTextWithoutSlash("$"+name, from)}, true
 	}
 	if n, err := strconv.Atoi(name); err == nil { // positional parameters other than $0
 		v, set := s.positionalAt(n)
@@ -152,15 +152,15 @@ func (s *state) parameterValue(p *syntax.ParamExp, show string) (vals []abstract
 	case !ok:
 		return s.environmentValue(name), false
 	case c.isUnset && isListIndex(p) && s.dialect.mayBePOSIX:
-		return []abstract.Value{uncomputed(show)}, false
+		return []abstract.Value{unknownFromOperands(show)}, false
 	case c.isUnset && isListIndex(p):
 		return nil, false
 	case c.isUnset:
 		return []abstract.Value{{}}, false
-	case !c.isArray && (p.Index == nil || isListIndex(p) && c.val.Known()):
+	case !c.isArray && (p.Index == nil || isListIndex(p) && c.val.IsLiteral()):
 		return []abstract.Value{c.val}, !c.mayBeUnset
 	case !c.isArray:
-		return []abstract.Value{uncomputed(show, c.val)}, false
+		return []abstract.Value{unknownFromOperands(show, c.val)}, false
 	}
 	return s.arrayMember(p, c, show)
 }
@@ -175,10 +175,10 @@ func isListIndex(p *syntax.ParamExp) bool {
 // members from 1 and expands an array without a subscript to all members.
 func (s *state) arrayMember(p *syntax.ParamExp, c variableContent, show string) ([]abstract.Value, bool) {
 	if c.members == nil || s.dialect.zshOptionsChanged || p.Excl {
-		if c.val.IsPathList {
+		if c.val.HasPathPerLine {
 			return []abstract.Value{c.val}, false
 		}
-		return []abstract.Value{uncomputed(show, append(slices.Clip(c.members), c.val)...)}, false
+		return []abstract.Value{unknownFromOperands(show, append(slices.Clip(c.members), c.val)...)}, false
 	}
 	at := 0
 	switch {
@@ -186,8 +186,8 @@ func (s *state) arrayMember(p *syntax.ParamExp, c variableContent, show string) 
 		return c.members, len(c.members) > 0
 	case p.Index != nil:
 		n, ok := evalLiteralArithmetic(p.Index)
-		if !ok || n > abstract.MaxFields || n < -abstract.MaxFields {
-			return []abstract.Value{uncomputed(show, c.members...)}, false
+		if !ok || n > abstract.MaxExpandedWords || n < -abstract.MaxExpandedWords {
+			return []abstract.Value{unknownFromOperands(show, c.members...)}, false
 		}
 		if at = int(n); at < 0 {
 			at += len(c.members)
@@ -212,17 +212,17 @@ func isTemporaryFolderWord(w *syntax.Word) bool {
 
 // environmentValue returns what is known about a variable that the text does not set.
 func (s *state) environmentValue(name string) []abstract.Value {
-	v := abstract.Variable(name, 0)
+	v := abstract.UnsetVariableValue(name, 0)
 	switch name {
 	case unknownParameterName:
-		return []abstract.Value{uncomputed("…")}
+		return []abstract.Value{unknownFromOperands("…")}
 	case "HOME":
 		v = abstract.Lit("~")
-		if s.startPlace.Home != "" {
-			v = abstract.Lit(s.startPlace.Home)
+		if s.initialPathContext.Home != "" {
+			v = abstract.Lit(s.initialPathContext.Home)
 		}
 	case "PWD", "OLDPWD":
-		if cwd := s.place().CWD; cwd != "" && name == "PWD" {
+		if cwd := s.workingFolderContext().CWD; cwd != "" && name == "PWD" {
 			v = abstract.Lit(cwd)
 		}
 	case "IFS":
@@ -236,30 +236,30 @@ func (s *state) environmentValue(name string) []abstract.Value {
 			v = abstract.Lit("/tmp") // assume /tmp, unless the assignment before the command sets another folder
 		}
 	case "OSTYPE", "HOSTTYPE", "MACHTYPE", "USER", "LOGNAME", "USERNAME", "HOSTNAME", "SHLVL":
-		v = abstract.UnknownWithoutSlash("$"+name, abstract.FromVariable)
+		v = abstract.UnknownTextWithoutSlash("$"+name, abstract.OriginUnsetVariable)
 	}
 	if knowledge.SecretVariable(name) {
-		v.Taint |= abstract.Credential
+		v.Taint |= abstract.TaintCredentialVariable
 		v.SecretDescription = "$" + name
 	}
 	return []abstract.Value{v}
 }
 
 // sliceParameter computes ${x:o:l} for literal numbers.
-func (s *state) sliceParameter(p *syntax.ParamExp, vals []abstract.Value, show string) []abstract.Value {
+func (s *state) sliceParameter(p *syntax.ParamExp, vals []abstract.Value, messageText string) []abstract.Value {
 	from, ok := parseLiteralNumber(s.walkArithmetic(p.Slice.Offset))
 	count, counted := int64(1<<31), true
 	if p.Slice.Length != nil {
 		count, counted = parseLiteralNumber(s.walkArithmetic(p.Slice.Length))
 	}
 	if !ok || !counted || s.dialect.zshOptionsChanged {
-		return mapValues(vals, func(v abstract.Value) abstract.Value { return uncomputed(show, v) })
+		return mapValues(vals, func(v abstract.Value) abstract.Value { return unknownFromOperands(messageText, v) })
 	}
 	name := p.Param.Value
 	if c, bound := s.lookup(name); name == "@" || name == "*" || bound && c.isArray {
 		positional := name == "@" || name == "*"
-		if positional && from <= 0 || !positional && !isListIndex(p) || from < 0 || slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.Known() }) { // offset 0 includes $0; negative offsets count from the end
-			return []abstract.Value{uncomputed(show, vals...)}
+		if positional && from <= 0 || !positional && !isListIndex(p) || from < 0 || slices.ContainsFunc(vals, func(v abstract.Value) bool { return !v.IsLiteral() }) { // offset 0 includes $0; negative offsets count from the end
+			return []abstract.Value{unknownFromOperands(messageText, vals...)}
 		}
 		if positional {
 			from--
@@ -268,15 +268,15 @@ func (s *state) sliceParameter(p *syntax.ParamExp, vals []abstract.Value, show s
 		return vals[lo:hi]
 	}
 	if isListIndex(p) || from < 0 && len(vals) == 1 && int(-from) > utf8.RuneCountInString(vals[0].Text) {
-		return []abstract.Value{uncomputed(show, vals...)}
+		return []abstract.Value{unknownFromOperands(messageText, vals...)}
 	}
 	return mapValues(vals, func(v abstract.Value) abstract.Value {
-		if !v.Known() {
+		if !v.IsLiteral() {
 			// These values always start with a slash.
 			if from == 0 && count == 1 && (name == "PATH" || name == "PWD" || name == "OLDPWD" || name == "HOME" || name == "SHELL") {
 				return abstract.Lit("/")
 			}
-			return uncomputed(show, v)
+			return unknownFromOperands(messageText, v)
 		}
 		text := v.Text
 		if text == "~" && from == 0 && count == 1 {
@@ -291,7 +291,7 @@ func (s *state) sliceParameter(p *syntax.ParamExp, vals []abstract.Value, show s
 
 func parseLiteralNumber(v abstract.Value) (int64, bool) {
 	n, err := strconv.ParseInt(v.Text, 10, 64)
-	return n, err == nil && v.Known()
+	return n, err == nil && v.IsLiteral()
 }
 
 // sliceBounds converts offset and length of ${x:o:l} to bounds in a list or text of length n.
@@ -310,9 +310,9 @@ func sliceBounds(from, count int64, n int) (lo, hi int) {
 
 func (s *state) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bool, show string) []abstract.Value {
 	e := p.Exp
-	empty := len(vals) == 0 || len(vals) == 1 && vals[0].Known() && vals[0].Text == ""
+	empty := len(vals) == 0 || len(vals) == 1 && vals[0].IsLiteral() && vals[0].Text == ""
 	if c, ok := s.lookup(p.Param.Value); empty && (ok && c.isArray || len(vals) != 1) && (isListIndex(p) || p.Index == nil) && s.readsAsZsh() { // zsh treats an empty list as null only if it is quoted
-		return []abstract.Value{uncomputed(show, s.expandWord(e.Word))}
+		return []abstract.Value{unknownFromOperands(show, s.expandWord(e.Word))}
 	}
 	switch e.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
@@ -321,18 +321,18 @@ func (s *state) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bo
 		return s.expandAlternate(p, vals, set, empty, show)
 	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		s.expandWord(e.Word)
-		if !set || empty || !vals[0].Known() {
+		if !set || empty || !vals[0].IsLiteral() {
 			s.recordPossibleExit()
 		}
 		return vals
 	case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix, syntax.RemLargePrefix:
 		pat := s.expandWord(e.Word)
-		return mapValues(vals, func(v abstract.Value) abstract.Value { return s.trim(v, pat, e.Op, show) })
+		return mapValues(vals, func(v abstract.Value) abstract.Value { return s.trimExpansion(v, pat, e.Op, show) })
 	case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll:
 		return mapValues(vals, func(v abstract.Value) abstract.Value {
 			switch {
-			case !v.Known():
-				return uncomputed(show, v)
+			case !v.IsLiteral():
+				return unknownFromOperands(show, v)
 			case e.Op == syntax.UpperAll:
 				v.Text = strings.ToUpper(v.Text)
 			case e.Op == syntax.LowerAll:
@@ -352,25 +352,25 @@ func (s *state) applyExpansion(p *syntax.ParamExp, vals []abstract.Value, set bo
 	case syntax.OtherParamOps:
 		if s.expandWord(e.Word).Text == "P" { // ${x@P} expands x as a prompt, which runs the command substitutions in it
 			for _, v := range vals {
-				s.walkTextExpansions(v.Text, s.spanOf(p))
+				s.walkExpansionsInPlainText(v.Text, s.spanOf(p))
 			}
 		}
 	}
-	return mapValues(vals, func(v abstract.Value) abstract.Value { return uncomputed(show, v) })
+	return mapValues(vals, func(v abstract.Value) abstract.Value { return unknownFromOperands(show, v) })
 }
 
 // expansionOperand returns the value of the word in an expansion such as ${x:-word}. It is unknown if the word contains a
 // list, which may become several words.
 func (s *state) expansionOperand(w *syntax.Word) abstract.Value {
 	v := s.expandWord(w)
-	if w != nil && v.Known() && (s.holdsList(w) || strings.ContainsAny(v.Text, defaultIFS) && hasExpansion(w)) {
-		return uncomputed("${…}", v) // shells differ in how they split the word of ${x:-word}
+	if w != nil && v.IsLiteral() && (s.containsListExpansion(w) || strings.ContainsAny(v.Text, defaultIFS) && hasExpansion(w)) {
+		return unknownFromOperands("${…}", v) // shells differ in how they split the word of ${x:-word}
 	}
 	return v
 }
 
-// holdsList reports whether a word contains the members of an array or the positional parameters.
-func (s *state) holdsList(w *syntax.Word) bool {
+// containsListExpansion reports whether a word contains the members of an array or the positional parameters.
+func (s *state) containsListExpansion(w *syntax.Word) bool {
 	found := false
 	syntax.Walk(w, func(n syntax.Node) bool {
 		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && !found {
@@ -383,8 +383,8 @@ func (s *state) holdsList(w *syntax.Word) bool {
 }
 
 // expandDefault computes ${x-word}, ${x:-word}, ${x=word} and ${x:=word}.
-func (s *state) expandDefault(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
-	e, envVar := p.Exp, !set && !empty // an environment variable: may be set or unset
+func (s *state) expandDefault(p *syntax.ParamExp, vals []abstract.Value, isSet, isEmpty bool, messageText string) []abstract.Value {
+	e, envVar := p.Exp, !isSet && !isEmpty // an environment variable: may be set or unset
 	assigns := e.Op == syntax.AssignUnset || e.Op == syntax.AssignUnsetOrNull
 	orNull := e.Op == syntax.DefaultUnsetOrNull || e.Op == syntax.AssignUnsetOrNull
 	to := abstract.Lit(p.Param.Value)
@@ -393,51 +393,51 @@ func (s *state) expandDefault(p *syntax.ParamExp, vals []abstract.Value, set, em
 			s.recordPossibleLineExit()
 		}
 	}
-	if set && !(empty && orNull) {
-		if !orNull || len(vals) != 1 || vals[0].Known() {
+	if isSet && !(isEmpty && orNull) {
+		if !orNull || len(vals) != 1 || vals[0].IsLiteral() {
 			return vals
 		}
-	} else if envVar && vals[0].Known() {
+	} else if envVar && vals[0].IsLiteral() {
 		return vals
 	} else if !envVar {
 		word := s.expansionOperand(e.Word)
 		if assigns {
-			s.assignTo(to, word)
+			s.assignByNameWord(to, word)
 		}
 		return []abstract.Value{word}
 	}
 	// The variable may be set or unset.
 	_, bound := s.vars.byName[p.Param.Value]
 	var word abstract.Value
-	s.walkPossibly(func() {
+	s.walkCodeThatMayRun(func() {
 		if word = s.expansionOperand(e.Word); assigns {
-			s.assignTo(to, word)
+			s.assignByNameWord(to, word)
 		}
 	})
-	if !set && !bound {
+	if !isSet && !bound {
 		word.Taint |= vals[0].Taint
 		return []abstract.Value{word} // assume the default: an environment variable that is set is the user's choice
 	}
-	return []abstract.Value{uncomputed(show, vals[0], word)}
+	return []abstract.Value{unknownFromOperands(messageText, vals[0], word)}
 }
 
-// isAssumedNonEmpty reports whether a variable is assumed to be set and not empty: see state.ambiguousVariables.
-func (s *state) isAssumedNonEmpty(name string) bool {
-	may := s.vars.get(name).contents
-	return len(may) == 1 && may[0].isNonEmpty
+// isNonEmptyInBranch reports whether a variable is assumed to be set and not empty: see state.ambiguousVariables.
+func (s *state) isNonEmptyInBranch(variableName string) bool {
+	may := s.vars.get(variableName).contents
+	return len(may) == 1 && may[0].isAssumedNonEmpty
 }
 
 // expandAlternate computes ${x+word} and ${x:+word}.
-func (s *state) expandAlternate(p *syntax.ParamExp, vals []abstract.Value, set, empty bool, show string) []abstract.Value {
+func (s *state) expandAlternate(p *syntax.ParamExp, vals []abstract.Value, isSet, isEmpty bool, messageText string) []abstract.Value {
 	var word abstract.Value
-	s.walkPossibly(func() { word = s.expansionOperand(p.Exp.Word) })
+	s.walkCodeThatMayRun(func() { word = s.expansionOperand(p.Exp.Word) })
 	null := p.Exp.Op == syntax.AlternateUnsetOrNull
-	known := len(vals) > 0 && (vals[0].Known() || len(vals) > 1)
+	known := len(vals) > 0 && (vals[0].IsLiteral() || len(vals) > 1)
 	switch {
-	case s.isAssumedNonEmpty(p.Param.Value), set && !empty && known || set && !null && len(vals) > 0 || !set && !empty && known:
+	case s.isNonEmptyInBranch(p.Param.Value), isSet && !isEmpty && known || isSet && !null && len(vals) > 0 || !isSet && !isEmpty && known:
 		return []abstract.Value{word}
-	case empty && (!set || null):
+	case isEmpty && (!isSet || null):
 		return []abstract.Value{{}}
 	}
-	return []abstract.Value{uncomputed(show, word)}
+	return []abstract.Value{unknownFromOperands(messageText, word)}
 }

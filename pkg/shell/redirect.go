@@ -15,7 +15,7 @@ import (
 
 // walkRedirects walks redirections and returns the command's streams.
 func (s *state) walkRedirects(list []*syntax.Redirect, in abstract.Value) abstract.Streams {
-	io := abstract.Streams{In: in, HasSocket: in.Taint&abstract.Socket != 0}
+	io := abstract.Streams{Stdin: in, HasSocket: in.Taint&abstract.TaintSocket != 0}
 	from := abstract.Value{} // the file for standard input
 	for _, r := range list {
 		if !s.spendSteps(1) {
@@ -27,116 +27,116 @@ func (s *state) walkRedirects(list []*syntax.Redirect, in abstract.Value) abstra
 			if name, ok := strings.CutPrefix(n, "{"); ok { // {name}<FILE: the shell assigns a free descriptor number to the variable
 				n = strconv.Itoa(firstFreeDescriptor + len(s.fds))
 				name = strings.TrimSuffix(name, "}")
-				s.mayAssignUnchecked(name, abstract.Value{Text: n, Display: "$" + name, IsPattern: true}) // the file may not exist
+				s.mayAssignWithoutCodeCheck(name, abstract.Value{Text: n, Display: "$" + name, IsGlobPattern: true}) // the file may not exist
 			}
 		}
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
 			v := s.hereDocument(r.Word, r.Hdoc)
 			if n == "" || n == "0" {
-				io.In, io.InputRedirected, io.IsHeredoc = v, true, true
+				io.Stdin, io.InputRedirected, io.IsHeredoc = v, true, true
 			} else {
 				s.openDescriptor(n, v, nil)
 			}
 		case syntax.WordHdoc:
 			v := s.expandWord(r.Word)
-			if v.Known() {
+			if v.IsLiteral() {
 				v.Text += "\n"
 			}
 			if n != "" && n != "0" {
 				s.openDescriptor(n, v, nil)
 				continue
 			}
-			io.In, io.InputRedirected, io.IsHeredoc = v, true, true
+			io.Stdin, io.InputRedirected, io.IsHeredoc = v, true, true
 		case syntax.RdrIn, syntax.RdrInOut:
 			if l, ok := r.Word.Parts[0].(*syntax.Lit); ok && strings.Contains(l.Value, "-") && strings.Trim(l.Value, "0123456789-") == "" && s.readsAsZsh() {
 				s.emitDynamic(effect.CauseSyntax, "zsh reads <1-9> as a pattern", s.spanOf(r.Word))
 			}
 			w := s.expandWord(r.Word)
-			if s.redirectIn(&io, n, w, r.Op == syntax.RdrInOut); n == "" || n == "0" {
+			if s.redirectInput(&io, n, w, r.Op == syntax.RdrInOut); n == "" || n == "0" {
 				from = w
 			}
 		case syntax.DplIn:
-			d, ok := s.duplicateIn(s.expandWord(r.Word))
+			d, ok := s.duplicateInputDescriptor(s.expandWord(r.Word))
 			if !ok {
 				continue
 			}
-			io.HasSocket = io.HasSocket || d.val.Taint&abstract.Socket != 0
+			io.HasSocket = io.HasSocket || d.val.Taint&abstract.TaintSocket != 0
 			if n == "" || n == "0" {
-				io.In, io.InputRedirected = d.val, true
-				if d.val.Taint&abstract.Socket == 0 { // the next command that reads this descriptor gets the unread rest
-					d.stream.val = remainingInput(d.val)
+				io.Stdin, io.InputRedirected = d.val, true
+				if d.val.Taint&abstract.TaintSocket == 0 { // the next command that reads this descriptor gets the unread rest
+					d.openFile.val = inputAfterPartialRead(d.val)
 				}
 			} else {
 				s.openDescriptor(n, d.val, d.out)
 			}
 		case syntax.DplOut:
-			s.duplicateOut(&io, n, s.expandWord(r.Word))
+			s.duplicateOutputDescriptor(&io, n, s.expandWord(r.Word))
 		default:
 			if r.Word.Lit() == "!" && s.readsAsZsh() {
 				s.emitDynamic(effect.CauseSyntax, "in zsh, >! writes the file in the next word", s.spanOf(r.Word))
 			}
-			s.redirectOut(&io, n, s.expandWord(r.Word), r.Op == syntax.AppOut || r.Op == syntax.AppAll || r.Op == syntax.AppClob || r.Op == syntax.AppAllClob)
+			s.redirectOutput(&io, n, s.expandWord(r.Word), r.Op == syntax.AppOut || r.Op == syntax.AppAll || r.Op == syntax.AppClob || r.Op == syntax.AppAllClob)
 		}
 	}
-	if from.Known() && from.Text != "" && !io.In.Known() && !io.HasSocket {
-		if p, pattern := s.place().Path(from.Text, false); !pattern && !strings.HasPrefix(p, "/dev/") {
+	if from.IsLiteral() && from.Text != "" && !io.Stdin.IsLiteral() && !io.HasSocket {
+		if p, pattern := s.workingFolderContext().Path(from.Text, false); !pattern && !strings.HasPrefix(p, "/dev/") {
 			io.ExistingInputFile = p
 		}
 	}
-	if from.Text != "" && io.In.Known() {
-		if io.WrittenInputFile, _ = s.place().Path(from.Text, from.IsPattern); io.Out != nil && !io.Out.Append && io.WrittenInputFile == io.Out.Path { // > truncates the file before it is read
-			io.In = possibleOutput(io.In)
+	if from.Text != "" && io.Stdin.IsLiteral() {
+		if io.WrittenInputFile, _ = s.workingFolderContext().Path(from.Text, from.IsGlobPattern); io.Out != nil && !io.Out.Append && io.WrittenInputFile == io.Out.Path { // > truncates the file before it is read
+			io.Stdin = outputOfPossiblySkippedCommand(io.Stdin)
 		}
 	}
 	return io
 }
 
-// duplicateOut handles n>&WORD.
-func (s *state) duplicateOut(io *abstract.Streams, n string, w abstract.Value) {
+// duplicateOutputDescriptor handles n>&WORD.
+func (s *state) duplicateOutputDescriptor(io *abstract.Streams, fd string, w abstract.Value) {
 	to := strings.TrimSuffix(w.Text, "-")
-	stdout := n == "" || n == "1"
+	stdout := fd == "" || fd == "1"
 	if d, ok := s.findDescriptor(to); ok {
-		io.HasSocket = io.HasSocket || d.val.Taint&abstract.Socket != 0
+		io.HasSocket = io.HasSocket || d.val.Taint&abstract.TaintSocket != 0
 		switch {
 		case stdout && d.out != nil:
 			t := *d.out
 			t.Append = true // the file was opened before: later output is appended
 			io.Out = &t
-		case stdout && w.Known():
+		case stdout && w.IsLiteral():
 			io.Out, io.OutputDuplicated = nil, true
 		case !stdout:
-			s.openDescriptor(n, d.val, d.out)
+			s.openDescriptor(fd, d.val, d.out)
 			io.OutputDuplicated = true
 		}
 		return
 	}
 	if _, err := strconv.Atoi(to); err != nil && w.Text != "-" {
-		s.redirectOut(io, n, w, false)
+		s.redirectOutput(io, fd, w, false)
 		return
 	}
 	switch {
 	case w.Text == "-" && !stdout:
-		s.openDescriptor(n, abstract.Unknown("a closed descriptor", 0), nil)
+		s.openDescriptor(fd, abstract.Unknown("a closed descriptor", 0), nil)
 	case stdout && to == "2" && !s.mergesStderr:
-		io.Out = &abstract.Target{Discard: true}
+		io.Out = &abstract.OutputTarget{Discard: true}
 	case stdout && to != "1":
 		io.OutputDuplicated = true
 	case !stdout:
 		io.OutputDuplicated = true
-		s.openDescriptor(n, abstract.Unknown("…", 0), nil)
+		s.openDescriptor(fd, abstract.Unknown("…", 0), nil)
 	}
 }
 
 // openDescriptor opens a descriptor.
 //
 //go:noinline
-func (s *state) openDescriptor(n string, val abstract.Value, out *abstract.Target) {
-	s.fds = append(slices.Clip(s.fds), descriptor{n, &stream{val: val, out: out}})
+func (s *state) openDescriptor(n string, val abstract.Value, out *abstract.OutputTarget) {
+	s.fds = append(slices.Clip(s.fds), descriptor{n, &openFile{val: val, out: out}})
 }
 
-// coprocPrefix is the prefix of the unknown descriptor numbers of a coprocess.
-const coprocPrefix = "coproc"
+// coprocDescriptorPrefix is the prefix of the unknown descriptor numbers of a coprocess.
+const coprocDescriptorPrefix = "coproc"
 
 func (s *state) findDescriptor(n string) (descriptor, bool) {
 	for i := len(s.fds) - 1; i >= 0; i-- {
@@ -144,102 +144,102 @@ func (s *state) findDescriptor(n string) (descriptor, bool) {
 			return s.fds[i], true
 		}
 	}
-	return descriptor{stream: &stream{}}, false
+	return descriptor{openFile: &openFile{}}, false
 }
 
 // firstFreeDescriptor is the first descriptor number that a shell assigns for {name}<FILE.
 const firstFreeDescriptor = 10
 
-// duplicateIn returns the descriptor for <&WORD. One that the text has not opened is inherited and may hold
+// duplicateInputDescriptor returns the descriptor for <&WORD. One that the text has not opened is inherited and may hold
 // anything. ok is false for descriptors 0 to 2, which are always open.
-func (s *state) duplicateIn(w abstract.Value) (d descriptor, ok bool) {
-	n := strings.TrimSuffix(w.Text, "-")
+func (s *state) duplicateInputDescriptor(descriptorWord abstract.Value) (d descriptor, ok bool) {
+	n := strings.TrimSuffix(descriptorWord.Text, "-")
 	if d, ok := s.findDescriptor(n); ok && n != "" {
 		return d, true
 	}
 	switch {
-	case !w.Known(): // any open descriptor
-		v := abstract.Unknown("what descriptor "+w.String()+" holds", abstract.UnknownText)
+	case !descriptorWord.IsLiteral(): // any open descriptor
+		v := abstract.Unknown("what descriptor "+descriptorWord.String()+" holds", abstract.TaintUnknownText)
 		for _, d := range s.fds {
 			v.Taint |= d.val.Taint
 		}
-		return descriptor{stream: &stream{val: v}}, true
-	case w.Text == "": // an error in the shell
-		return descriptor{stream: &stream{}}, true
+		return descriptor{openFile: &openFile{val: v}}, true
+	case descriptorWord.Text == "": // an error in the shell
+		return descriptor{openFile: &openFile{}}, true
 	case n == "":
-		return descriptor{stream: &stream{}}, true // closed
+		return descriptor{openFile: &openFile{}}, true // closed
 	case n == "0" || n == "1" || n == "2":
-		return descriptor{stream: &stream{}}, false
+		return descriptor{openFile: &openFile{}}, false
 	}
-	return descriptor{stream: &stream{val: abstract.Unknown("what descriptor "+w.String()+" holds", abstract.UnknownText)}}, true
+	return descriptor{openFile: &openFile{val: abstract.Unknown("what descriptor "+descriptorWord.String()+" holds", abstract.TaintUnknownText)}}, true
 }
 
-func (s *state) redirectIn(io *abstract.Streams, n string, w abstract.Value, both bool) {
+func (s *state) redirectInput(io *abstract.Streams, fd string, w abstract.Value, isReadWrite bool) {
 	if v, t, ok := s.openNetworkDevice(w); ok {
 		io.HasSocket = true
-		if both || n != "" && n != "0" {
-			s.openDescriptor(n, v, t)
+		if isReadWrite || fd != "" && fd != "0" {
+			s.openDescriptor(fd, v, t)
 		}
-		if n == "" || n == "0" {
-			io.In, io.InputRedirected = v, true
+		if fd == "" || fd == "0" {
+			io.Stdin, io.InputRedirected = v, true
 		}
 		return
 	}
-	if w.Known() && isStreamDevice(w.Text) {
-		io.In, io.InputRedirected = abstract.Value{}, true
+	if w.IsLiteral() && isStreamDevice(w.Text) {
+		io.Stdin, io.InputRedirected = abstract.Value{}, true
 		return
 	}
 	kind := effect.ReadFile
-	if both {
+	if isReadWrite {
 		kind = effect.WriteFile
 	}
 	v := s.readFile(kind, w)
-	if n == "" || n == "0" {
-		io.In, io.InputRedirected = v, true
+	if fd == "" || fd == "0" {
+		io.Stdin, io.InputRedirected = v, true
 		return
 	}
-	path, pattern := s.place().Path(w.Text, w.IsPattern)
-	s.openDescriptor(n, v, &abstract.Target{Path: path, Pattern: pattern})
+	path, pattern := s.workingFolderContext().Path(w.Text, w.IsGlobPattern)
+	s.openDescriptor(fd, v, &abstract.OutputTarget{Path: path, PathIsGlobPattern: pattern})
 }
 
-func (s *state) redirectOut(io *abstract.Streams, n string, w abstract.Value, add bool) {
+func (s *state) redirectOutput(io *abstract.Streams, fd string, w abstract.Value, isAppend bool) {
 	if v, t, ok := s.openNetworkDevice(w); ok {
 		io.HasSocket = true
-		s.openDescriptor(n, v, t)
-		if n == "" || n == "1" {
+		s.openDescriptor(fd, v, t)
+		if fd == "" || fd == "1" {
 			io.Out = t
 		}
 		return
 	}
-	stdout := n == "" || n == "1"
-	if w.Known() && isStreamDevice(w.Text) {
+	stdout := fd == "" || fd == "1"
+	if w.IsLiteral() && isStreamDevice(w.Text) {
 		if stdout && w.Text == "/dev/null" {
-			io.Out = &abstract.Target{Discard: true}
+			io.Out = &abstract.OutputTarget{Discard: true}
 		}
 		return
 	}
 	mark := len(s.effects)
 	path, pattern := s.emitPath(effect.WriteFile, w, false)
-	if add {
-		s.addLosses(mark, effect.LosesNothing)
+	if isAppend {
+		s.addDataLosses(mark, effect.LosesNothing)
 	}
 	s.recordReopenedFile(path)
-	t := &abstract.Target{Path: path, Pattern: pattern, Append: add, FromPathList: w.IsPathList || w.IsSearchedTree}
-	if n != "" && n != "1" && n != "2" {
-		if !add {
-			s.addFile(writtenFile{path: path, pattern: pattern})
+	t := &abstract.OutputTarget{Path: path, PathIsGlobPattern: pattern, Append: isAppend, FromPathList: w.HasPathPerLine || w.DoubleStarExcludesDotDot}
+	if fd != "" && fd != "1" && fd != "2" {
+		if !isAppend {
+			s.addFile(writtenFile{path: path, isPathPattern: pattern})
 		}
 		t.Append = true
-		s.openDescriptor(n, abstract.Value{}, t)
+		s.openDescriptor(fd, abstract.Value{}, t)
 		return
 	}
 	if stdout {
 		io.Out = t
-		if !add && len(s.fileValues(path, pattern)) > 0 { // > truncates the file before the command runs
-			s.addFile(writtenFile{path: path, pattern: pattern})
+		if !isAppend && len(s.writtenFileContents(path, pattern)) > 0 { // > truncates the file before the command runs
+			s.addFile(writtenFile{path: path, isPathPattern: pattern})
 		}
 	} else {
-		s.addFile(writtenFile{path: path, pattern: pattern, val: abstract.Unknown("…", 0), appends: true})
+		s.addFile(writtenFile{path: path, isPathPattern: pattern, val: abstract.Unknown("…", 0), appends: true})
 	}
 }
 
@@ -267,7 +267,7 @@ func (s *state) inputsExist(list []*syntax.Redirect) bool {
 			if _, process := r.Word.Parts[0].(*syntax.ProcSubst); process || isStreamDevice(n) {
 				return false
 			}
-			p, _ := s.place().Path(n, false)
+			p, _ := s.workingFolderContext().Path(n, false)
 			return n == "" || !s.fileCertainlyExists(p, abstract.Lit(n))
 		}
 		return false
@@ -276,22 +276,24 @@ func (s *state) inputsExist(list []*syntax.Redirect) bool {
 
 // fileCertainlyExists reports whether the text has certainly created a file and not deleted it.
 func (s *state) fileCertainlyExists(p string, w abstract.Value) bool {
-	if len(s.fileValues(p, false)) == 0 || !s.isContentCertain(p, false) || s.mayBeOtherFile(p, w) || !s.spendSteps(len(s.effects)/64) {
+	if len(s.writtenFileContents(p, false)) == 0 || !s.isWrittenContentCertain(p, false) || s.mayNotBeWrittenFile(p, w) || !s.spendSteps(len(s.effects)/64) {
 		return false
 	}
-	return !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Kind == effect.DeleteFile && (e.Tree || e.Pattern || e.Path == p) })
+	return !slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
+		return e.Kind == effect.DeleteFile && (e.DoubleStarExcludesDotDot || e.PathIsPattern || e.Path == p)
+	})
 }
 
 // rewalkIfInputChanged walks a command again, with unknown input, if the command wrote the file that it reads. written is the
 // number of files before the command, out its output.
-func (s *state) rewalkIfInputChanged(io abstract.Streams, written int, out abstract.Value, walk func(abstract.Streams) abstract.Value) abstract.Value {
-	if io.WrittenInputFile == "" || !slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f writtenFile) bool { return f.path == io.WrittenInputFile }) {
+func (s *state) rewalkIfInputChanged(io abstract.Streams, fileCountBefore int, out abstract.Value, walk func(abstract.Streams) abstract.Value) abstract.Value {
+	if io.WrittenInputFile == "" || !slices.ContainsFunc(s.files[min(fileCountBefore, len(s.files)):], func(f writtenFile) bool { return f.path == io.WrittenInputFile }) {
 		return out
 	}
 	effects := len(s.effects)
-	io.In = abstract.Unknown("what "+path.Base(io.WrittenInputFile)+" holds", io.In.Taint).WithOrigin(abstract.FromFile)
-	out = possibleOutput(abstract.Concat(out, walk(io)))
-	s.dropRepeated(effects)
+	io.Stdin = abstract.Unknown("what "+path.Base(io.WrittenInputFile)+" holds", io.Stdin.Taint).WithOrigin(abstract.OriginFileContent)
+	out = outputOfPossiblySkippedCommand(abstract.Concat(out, walk(io)))
+	s.dropRepeatedEffects(effects)
 	return out
 }
 
@@ -308,7 +310,7 @@ func isStreamDevice(path string) bool {
 }
 
 // openNetworkDevice handles bash's /dev/tcp/HOST/PORT; ok is false for other paths.
-func (s *state) openNetworkDevice(w abstract.Value) (abstract.Value, *abstract.Target, bool) {
+func (s *state) openNetworkDevice(w abstract.Value) (abstract.Value, *abstract.OutputTarget, bool) {
 	rest, ok := strings.CutPrefix(w.Text, "/dev/tcp/")
 	if !ok {
 		if rest, ok = strings.CutPrefix(w.Text, "/dev/udp/"); !ok {
@@ -316,15 +318,15 @@ func (s *state) openNetworkDevice(w abstract.Value) (abstract.Value, *abstract.T
 		}
 	}
 	host, _, _ := strings.Cut(rest, "/")
-	e := effect.Effect{Kind: effect.Connect, Span: w.From}
-	if strings.ContainsAny(host, "*?") && w.IsPattern {
-		e.Pattern = true
+	e := effect.Effect{Kind: effect.Connect, Span: w.SourceSpan}
+	if strings.ContainsAny(host, "*?") && w.IsGlobPattern {
+		e.PathIsPattern = true
 	} else {
-		e.Host = effect.Host(host)
+		e.Host = effect.CanonicalHost(host)
 	}
 	s.emitOnce(e)
-	v := abstract.Unknown("what "+w.String()+" sends", abstract.Network|abstract.Socket)
-	return v, &abstract.Target{Socket: true}, true
+	v := abstract.Unknown("what "+w.String()+" sends", abstract.TaintNetwork|abstract.TaintSocket)
+	return v, &abstract.OutputTarget{IsSocket: true}, true
 }
 
 // deliverOutput writes a command's output to its redirection target and returns the part that goes into the pipe.
@@ -335,24 +337,24 @@ func (s *state) deliverOutput(io abstract.Streams, out abstract.Value) abstract.
 	case t == nil:
 		return out
 	case t.Discard:
-	case t.Socket:
-		s.recordUpload(out, "/dev/tcp", out.From)
-		s.recordSentValue(out, "/dev/tcp", s.lastNetworkPeer(), out.From)
+	case t.IsSocket:
+		s.recordUpload(out, "/dev/tcp", out.SourceSpan)
+		s.recordSentValue(out, "/dev/tcp", s.lastNetworkContactEffects(), out.SourceSpan)
 	default:
-		if out.Taint&(abstract.StoredCredential|abstract.EnvironmentDump) != 0 && !effect.SecretPath(t.Path, t.Pattern) {
-			s.recordShownSecret(out, "", out.From)
+		if out.Taint&(abstract.TaintStoredCredential|abstract.TaintEnvironmentDump) != 0 && !effect.IsSecretPath(t.Path, t.PathIsGlobPattern) {
+			s.recordShownSecret(out, "", out.SourceSpan)
 		}
-		if out.Known() && out.Text == "" && !t.Append {
-			s.recordTruncation(*t, out.From)
+		if out.IsLiteral() && out.Text == "" && !t.Append {
+			s.recordTruncation(*t, out.SourceSpan)
 		}
-		s.addFile(writtenFile{path: t.Path, pattern: t.Pattern, val: out, appends: t.Append})
-		s.recordWrittenInput(*t, out, io.In)
+		s.addFile(writtenFile{path: t.Path, isPathPattern: t.PathIsGlobPattern, val: out, appends: t.Append})
+		s.recordInputAsFileContent(*t, out, io.Stdin)
 	}
 	return abstract.Value{}
 }
 
 // recordTruncations records that a program truncates the files it writes to.
-func (s *state) recordTruncations(base string, sources []abstract.Value, writes []abstract.Target, at effect.Span) {
+func (s *state) recordTruncations(base string, sources []abstract.Value, writes []abstract.OutputTarget, at effect.Span) {
 	if command.Emptiers[base] || slices.ContainsFunc(sources, func(v abstract.Value) bool { return v.Text == "/dev/null" || v.Text == "/dev/zero" }) {
 		for _, w := range writes {
 			s.recordTruncation(w, at)
@@ -362,10 +364,10 @@ func (s *state) recordTruncations(base string, sources []abstract.Value, writes 
 
 // recordTruncation records that a file is emptied: this loses the content of a user's own file outside the
 // workspace, or of files whose paths come from a list.
-func (s *state) recordTruncation(t abstract.Target, at effect.Span) {
-	below, own := strings.CutPrefix(t.Path, s.startPlace.Home+"/")
-	own = own && s.startPlace.Home != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") && !s.startPlace.Inside(t.Path, t.Pattern, t.FromPathList)
-	if t.Path != "" && (t.FromPathList || own && !t.Pattern) {
-		s.emitOnce(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, Pattern: t.Pattern, Tree: t.FromPathList, Certainty: effect.Possible, Reason: "empties an existing file", Span: at})
+func (s *state) recordTruncation(t abstract.OutputTarget, at effect.Span) {
+	below, own := strings.CutPrefix(t.Path, s.initialPathContext.Home+"/")
+	own = own && s.initialPathContext.Home != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") && !s.initialPathContext.IsInsideRoots(t.Path, t.PathIsGlobPattern, t.FromPathList)
+	if t.Path != "" && (t.FromPathList || own && !t.PathIsGlobPattern) {
+		s.emitOnce(effect.Effect{Kind: effect.DeleteFile, Path: t.Path, PathIsPattern: t.PathIsGlobPattern, DoubleStarExcludesDotDot: t.FromPathList, Certainty: effect.Possible, Reason: "empties an existing file", Span: at})
 	}
 }

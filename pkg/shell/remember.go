@@ -8,19 +8,19 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// Earlier actions of the session leave labels on files: see [effect.Place].
+// Earlier actions of the session leave labels on files: see [effect.PathContext].
 
-// originLabels returns the labels that a file has from earlier actions.
-func (s *state) originLabels(path string, pattern bool) []effect.Label {
-	if s.startPlace.OriginLabels == nil || path == "" || pattern || s.remoteDepth > 0 {
+// labelsFromEarlierActions returns the labels that a file has from earlier actions.
+func (s *state) labelsFromEarlierActions(path string, isPattern bool) []effect.Label {
+	if s.initialPathContext.OriginLabels == nil || path == "" || isPattern || s.remoteOrContainerDepth > 0 {
 		return nil
 	}
-	return s.startPlace.OriginLabels(path)
+	return s.initialPathContext.OriginLabels(path)
 }
 
-// earlierTaints returns the taints of a file that earlier actions labelled.
-func (s *state) earlierTaints(path string, pattern bool) (t abstract.Taint) {
-	for _, l := range s.originLabels(path, pattern) {
+// taintsFromEarlierActions returns the taints of a file that earlier actions labelled.
+func (s *state) taintsFromEarlierActions(path string, isPattern bool) (t abstract.Taint) {
+	for _, l := range s.labelsFromEarlierActions(path, isPattern) {
 		for i := range taintLabels {
 			if taintLabels[i].label == l {
 				t |= taintLabels[i].taint
@@ -30,15 +30,15 @@ func (s *state) earlierTaints(path string, pattern bool) (t abstract.Taint) {
 	return t
 }
 
-// recordEarlierDownloadRun records that a program runs a file that an earlier action
+// recordRunOfEarlierDownload records that a program runs a file that an earlier action
 // downloaded, decoded or cloned.
-func (s *state) recordEarlierDownloadRun(base, path string, at effect.Span) {
-	s.recordLabelledRun(base, path, s.originLabels(path, false), at)
+func (s *state) recordRunOfEarlierDownload(programBaseName, path string, at effect.Span) {
+	s.recordUntrustedFileRun(programBaseName, path, s.labelsFromEarlierActions(path, false), at)
 }
 
-// recordLabelledRun records that a program runs a file if a label says that it was downloaded, decoded or cloned. It
+// recordUntrustedFileRun records that a program runs a file if a label says that it was downloaded, decoded or cloned. It
 // reports whether one does.
-func (s *state) recordLabelledRun(base, path string, labels []effect.Label, at effect.Span) bool {
+func (s *state) recordUntrustedFileRun(base, path string, labels []effect.Label, at effect.Span) bool {
 	for _, l := range labels {
 		if l == effect.LabelNetwork || l == effect.LabelDecoded || l == effect.LabelUntrusted {
 			s.emitOnce(effect.Effect{
@@ -51,14 +51,14 @@ func (s *state) recordLabelledRun(base, path string, labels []effect.Label, at e
 	return false
 }
 
-// labelledFiles returns the files that the analysed text writes and whose content has provenance
+// writtenFilesWithTaintLabels returns the files that the analysed text writes and whose content has provenance
 // labels, such as network or secret.
-func (s *state) labelledFiles() (out []effect.File) {
+func (s *state) writtenFilesWithTaintLabels() (out []effect.File) {
 	var done []string // paths whose final content is known
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
 		name, suffixed := strings.CutSuffix(f.path, effect.AnySuffix)
-		if f.pattern && (!suffixed || effect.Quote(name) != name) || f.consumer != nil || strings.HasPrefix(f.path, "/dev/") || slices.Contains(done, f.path) {
+		if f.isPathPattern && (!suffixed || effect.Quote(name) != name) || f.consumingSubstitution != nil || strings.HasPrefix(f.path, "/dev/") || slices.Contains(done, f.path) {
 			continue
 		}
 		if !f.isUncertain && !f.appends {
@@ -69,7 +69,7 @@ func (s *state) labelledFiles() (out []effect.File) {
 			l = []effect.Label{effect.LabelUntrusted}
 		}
 		if len(l) > 0 {
-			out = append(out, effect.File{Path: f.path, Tree: f.isFolder, Labels: l})
+			out = append(out, effect.File{Path: f.path, IncludesDescendants: f.isFolder, Labels: l})
 		}
 	}
 	return out

@@ -27,7 +27,7 @@ func TestRequestBodies(t *testing.T) {
 		`curl -X POST https://api.test/items -d '{"name":"delete"}'`:                                                   false,
 		`http POST https://api.test/items name=delete`:                                                                 false,
 	} {
-		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.Destroys() })
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.DestroysRemoteResource() })
 		if got != want {
 			t.Errorf("%s: destroys something elsewhere: %t", text, got)
 		}

@@ -19,17 +19,17 @@ var taintLabels = [...]struct {
 	taint abstract.Taint
 	label effect.Label
 }{
-	{abstract.Secret, effect.LabelSecret},
-	{abstract.Credential | abstract.EnvironmentDump | abstract.StoredCredential, effect.LabelCredential},
-	{abstract.Private, effect.LabelPrivate},
-	{abstract.Network, effect.LabelNetwork},
-	{abstract.Decoded, effect.LabelDecoded},
-	{abstract.Untrusted, effect.LabelUntrusted},
-	{abstract.DatabaseRows, effect.LabelDatabaseRows},
+	{abstract.TaintReadCredentials, effect.LabelSecret},
+	{abstract.TaintCredentialVariable | abstract.TaintEnvironmentDump | abstract.TaintStoredCredential, effect.LabelCredential},
+	{abstract.TaintClipboardOrScreen, effect.LabelPrivate},
+	{abstract.TaintNetwork, effect.LabelNetwork},
+	{abstract.TaintDecoded, effect.LabelDecoded},
+	{abstract.TaintUntrustedText, effect.LabelUntrusted},
+	{abstract.TaintDatabaseRows, effect.LabelDatabaseRows},
 }
 
-// localTaints are the taints of values that come from this machine.
-const localTaints = abstract.Local | abstract.Secret | abstract.Credential | abstract.EnvironmentDump | abstract.StoredCredential | abstract.Private | abstract.DatabaseRows
+// thisMachineTaints are the taints of values that come from this machine.
+const thisMachineTaints = abstract.TaintLocalMachineData | abstract.TaintReadCredentials | abstract.TaintCredentialVariable | abstract.TaintEnvironmentDump | abstract.TaintStoredCredential | abstract.TaintClipboardOrScreen | abstract.TaintDatabaseRows
 
 func labelsOf(t abstract.Taint) []effect.Label {
 	var out []effect.Label
@@ -54,7 +54,7 @@ func (s *state) emitForEachPeer(e effect.Effect, peers []effect.Effect) {
 		s.emitOnce(e)
 	}
 	for _, p := range peers[:min(len(peers), maxNetworkPeers)] {
-		e.Host, e.URL, e.Target = p.Host, p.URL, p.Target
+		e.Host, e.URL, e.RemoteTargetName = p.Host, p.URL, p.RemoteTargetName
 		s.emitOnce(e)
 	}
 }
@@ -64,12 +64,12 @@ const maxNetworkPeers = 8
 
 // recordSentValue records that a value goes to the machines that a program contacts.
 func (s *state) recordSentValue(v abstract.Value, base string, peers []effect.Effect, at effect.Span) {
-	if v.Taint&localTaints == 0 {
+	if v.Taint&thisMachineTaints == 0 {
 		return
 	}
 	e := effect.Effect{Kind: effect.SendData, Program: base, Labels: labelsOf(v.Taint), Span: at}
-	if v.IsPattern && v.Display != "" {
-		e.Reason = "sends " + abstract.Clip(v.Display)
+	if v.IsGlobPattern && v.Display != "" {
+		e.Reason = "sends " + abstract.ClipForMessage(v.Display)
 	}
 	s.emitForEachPeer(e, peers)
 }
@@ -77,59 +77,59 @@ func (s *state) recordSentValue(v abstract.Value, base string, peers []effect.Ef
 // recordSentData records the data that a network program sends.
 func (s *state) recordSentData(base string, argv []abstract.Value, use command.Interpretation, f programIO, io abstract.Streams) {
 	at := wordsSpan(argv)
-	if keepsSecrets(base, argv) { // storing a secret is the program's purpose; it needs approval as a whole
-		if len(f.sentFiles) > 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Taint&(localTaints|abstract.Credential) != 0 }) || io.In.Taint&localTaints != 0 {
-			s.emitForEachPeer(effect.Effect{Kind: effect.SendData, Program: base, Span: at, Reason: base + " stores a secret"}, f.networkPeers)
+	if isSecretStoreCommand(base, argv) { // storing a secret is the program's purpose; it needs approval as a whole
+		if len(f.sentFiles) > 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Taint&(thisMachineTaints|abstract.TaintCredentialVariable) != 0 }) || io.Stdin.Taint&thisMachineTaints != 0 {
+			s.emitForEachPeer(effect.Effect{Kind: effect.SendData, Program: base, Span: at, Reason: base + " stores a secret"}, f.networkContactEffects)
 		}
 		return
 	}
-	s.recordMisdirectedCredential(base, argv[1:], f.networkPeers, io.In)
-	for _, file := range f.sentFiles[:min(len(f.sentFiles), maxItems)] {
-		s.sendFile(base, file, f.networkPeers)
+	s.recordCredentialForOtherService(base, argv[1:], f.networkContactEffects, io.Stdin)
+	for _, file := range f.sentFiles[:min(len(f.sentFiles), maxItemsPerAnalyzedList)] {
+		s.sendFile(base, file, f.networkContactEffects)
 	}
-	if command.Transferrers[base] && io.In.Known() {
-		for _, t := range command.Transfers(io.In.Text) {
-			name := abstract.Value{Text: t.Path, From: at}
-			s.sendFile(base, sentFile{name, s.readFile(effect.ReadFile, name), t.Tree}, f.networkPeers)
+	if command.Transferrers[base] && io.Stdin.IsLiteral() {
+		for _, t := range command.ParseFTPUploads(io.Stdin.Text) {
+			name := abstract.Value{Text: t.Path, SourceSpan: at}
+			s.sendFile(base, sentFile{name, s.readFile(effect.ReadFile, name), t.IsRecursive}, f.networkContactEffects)
 		}
 	}
-	if use.Stdin == command.Upload || hasStdinArgument(argv) {
-		s.recordUpload(io.In, base, at)
-		if io.In.Taint&abstract.ShellOutput != 0 && command.Relays[base] {
+	if use.Stdin == command.StreamUpload || hasStdinArgument(argv) {
+		s.recordUpload(io.Stdin, base, at)
+		if io.Stdin.Taint&abstract.TaintStdinInterpreterOutput != 0 && command.Relays[base] {
 			s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "sends a shell's output to a network connection", Span: at})
 		}
 	}
-	if use.Stdin == command.Upload {
-		s.recordSentValue(io.In, base, f.networkPeers, at)
+	if use.Stdin == command.StreamUpload {
+		s.recordSentValue(io.Stdin, base, f.networkContactEffects, at)
 	}
-	if f.readContent.Taint&abstract.Secret != 0 && use.Stdout != command.Input {
+	if f.readContent.Taint&abstract.TaintReadCredentials != 0 && use.Stdout != command.StreamFilteredStdin {
 		s.recordUpload(f.readContent, base, at)
 	}
 	own := len(argv)
-	if len(use.Nested) == 1 && use.Nested[0].Language == "argv" && !use.Nested[0].Remote && command.HasEntry(use.Nested[0].Words[0].Text) {
-		own = max(1, len(argv)-len(use.Nested[0].Words)) // the other arguments belong to the command that it runs, which is judged separately
+	if len(use.NestedCommandsAndCode) == 1 && use.NestedCommandsAndCode[0].Language == "argv" && !use.NestedCommandsAndCode[0].Remote && command.IsProgramWithKnownSyntax(use.NestedCommandsAndCode[0].Words[0].Text) {
+		own = max(1, len(argv)-len(use.NestedCommandsAndCode[0].Words)) // the other arguments belong to the command that it runs, which is judged separately
 	}
 	for i, v := range argv[1:own] {
 		switch {
-		case mayBeAddress(v) && (use.VariableIsDatabase || isPeerAddress(v, f.networkPeers)):
+		case mayBeAddress(v) && (use.VariableArgIsDatabaseAddress || isPeerAddress(v, f.networkContactEffects)):
 			continue
-		case v.Taint&(abstract.Secret|abstract.EnvironmentDump) == 0 && isLoginArgument(argv, i+1):
-			v.Taint &^= abstract.Credential
-			if owner := credentialOwner(v); owner != nil && allBelongToService(owner, f.networkPeers) {
-				v.Taint &^= abstract.StoredCredential // a secret from a store may only go to the service that it belongs to
+		case v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump) == 0 && isLoginArgument(argv, i+1):
+			v.Taint &^= abstract.TaintCredentialVariable
+			if owner := credentialOwner(v); owner != nil && allBelongToService(owner, f.networkContactEffects) {
+				v.Taint &^= abstract.TaintStoredCredential // a secret from a store may only go to the service that it belongs to
 			}
-		case v.Taint&(abstract.Secret|abstract.EnvironmentDump|abstract.Credential) != 0:
+		case v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintCredentialVariable) != 0:
 			s.recordUpload(v, base, at)
 		}
-		if (use.SendsArguments || len(f.networkPeers) > 0) && !onlyHostUnknown(v) {
-			s.recordSentValue(v, base, f.networkPeers, v.From)
+		if (use.SendsArguments || len(f.networkContactEffects) > 0) && !isOnlyURLHostUnknown(v) {
+			s.recordSentValue(v, base, f.networkContactEffects, v.SourceSpan)
 		}
 	}
 }
 
-// recordMisdirectedCredential records that a credential of a known service is sent to a host of another service. It checks every
+// recordCredentialForOtherService records that a credential of a known service is sent to a host of another service. It checks every
 // argument, because the agent chooses which host a text names.
-func (s *state) recordMisdirectedCredential(base string, argv []abstract.Value, peers []effect.Effect, in abstract.Value) {
+func (s *state) recordCredentialForOtherService(base string, argv []abstract.Value, peers []effect.Effect, in abstract.Value) {
 	for _, v := range append(slices.Clip(argv), in) {
 		owner := credentialOwner(v)
 		if owner == nil || allBelongToService(owner, peers) {
@@ -141,12 +141,12 @@ func (s *state) recordMisdirectedCredential(base string, argv []abstract.Value, 
 			}
 			to := p.Host
 			if to == "" && strings.Contains(p.URL, "://") && !strings.ContainsAny(p.URL, "$*`") { // a literal URL without a host
-				to = abstract.Clip(p.URL)
+				to = abstract.ClipForMessage(p.URL)
 			}
 			if to == "" || effect.Loopback(p.Host) || owner.Serves(p.Host) {
 				continue
 			}
-			s.emitOnce(effect.Effect{Kind: effect.SendData, Program: base, Host: p.Host, URL: p.URL, Labels: []effect.Label{effect.LabelCredential}, Span: v.From,
+			s.emitOnce(effect.Effect{Kind: effect.SendData, Program: base, Host: p.Host, URL: p.URL, Labels: []effect.Label{effect.LabelCredential}, Span: v.SourceSpan,
 				Reason: "sends " + to + " a credential of " + owner.Hosts[0]})
 		}
 	}
@@ -154,7 +154,7 @@ func (s *state) recordMisdirectedCredential(base string, argv []abstract.Value, 
 
 // allBelongToService reports whether all hosts that a program contacts belong to the service of a credential; false if it
 // contacts none.
-func allBelongToService(owner *knowledge.Owner, peers []effect.Effect) bool {
+func allBelongToService(owner *knowledge.CredentialOwner, peers []effect.Effect) bool {
 	return len(peers) > 0 && !slices.ContainsFunc(peers, func(p effect.Effect) bool {
 		return !owner.Serves(p.Host) && (p.Host != "" || !owner.Serves(hostAfterUserinfo(p.URL)))
 	})
@@ -170,52 +170,52 @@ func hostAfterUserinfo(url string) string {
 	if !ok || strings.ContainsAny(host, "$*@") {
 		return ""
 	}
-	return effect.Host(host)
+	return effect.CanonicalHost(host)
 }
 
-// valueSourcePattern matches the variables and command substitutions in a value's text for messages.
-var valueSourcePattern = prefilter.Lazy(`\$\{?([A-Za-z_]\w{1,99})|\$\(([a-z][^()]{1,99})\)`)
+// variableOrSubstitutionPattern matches the variables and command substitutions in a value's text for messages.
+var variableOrSubstitutionPattern = prefilter.Lazy(`\$\{?([A-Za-z_]\w{1,99})|\$\(([a-z][^()]{1,99})\)`)
 
 // credentialOwner returns the service whose credential a value holds, by the name of its variable or command; nil if
 // unknown.
-func credentialOwner(v abstract.Value) *knowledge.Owner {
+func credentialOwner(v abstract.Value) *knowledge.CredentialOwner {
 	text := v.Display[:min(len(v.Display), 4096)] + " " + v.SecretDescription
-	for _, m := range valueSourcePattern().FindAllStringSubmatch(text, 16) {
+	for _, m := range variableOrSubstitutionPattern().FindAllStringSubmatch(text, 16) {
 		if o := knowledge.OwnerOfVariable(m[1]); o != nil && m[1] != "" {
 			return o
 		}
-		if o := knowledge.OwnerPrintedBy(m[2]); o != nil && m[2] != "" {
+		if o := knowledge.OwnerOfPrintedCredential(m[2]); o != nil && m[2] != "" {
 			return o
 		}
 	}
 	return nil
 }
 
-// keepsSecrets reports whether a program, or its subcommand, stores secrets.
-func keepsSecrets(base string, argv []abstract.Value) bool {
+// isSecretStoreCommand reports whether a program, or its subcommand, stores secrets.
+func isSecretStoreCommand(base string, argv []abstract.Value) bool {
 	return command.SecretKeepers[base] || slices.ContainsFunc(argv[1:min(len(argv), 6)], func(v abstract.Value) bool { return command.SecretKeepers[base+"/"+v.Text] })
 }
 
 // sendFile records that a file goes to the machines that a program contacts.
 func (s *state) sendFile(base string, file sentFile, peers []effect.Effect) {
-	e := effect.Effect{Kind: effect.SendData, Program: base, Recursive: file.isFolder, Labels: labelsOf(file.content.Taint), Span: file.pathWord.From}
-	e.Path, e.Pattern = s.place().Path(file.pathWord.Text, file.pathWord.IsPattern)
+	e := effect.Effect{Kind: effect.SendData, Program: base, Recursive: file.isFolder, Labels: labelsOf(file.content.Taint), Span: file.pathWord.SourceSpan}
+	e.Path, e.PathIsPattern = s.workingFolderContext().Path(file.pathWord.Text, file.pathWord.IsGlobPattern)
 	if file.pathWord.FullyUnknown {
-		e.Path, e.Pattern = "", true
+		e.Path, e.PathIsPattern = "", true
 	}
-	if file.content.Known() && file.content.Taint&localTaints == 0 {
+	if file.content.IsLiteral() && file.content.Taint&thisMachineTaints == 0 {
 		return // the command itself contains the content
 	}
-	if len(e.Labels) == 0 && e.Path != "" && len(s.fileValues(e.Path, e.Pattern)) == 0 && effect.IsPublishedFile(e.Path, e.Pattern) {
+	if len(e.Labels) == 0 && e.Path != "" && len(s.writtenFileContents(e.Path, e.PathIsPattern)) == 0 && effect.IsMeantForPublication(e.Path, e.PathIsPattern) {
 		e.Labels = []effect.Label{effect.LabelPublic}
 	}
 	s.emitForEachPeer(e, peers)
 }
 
-// onlyHostUnknown reports whether the unknown part of a word is only the host, and not data sent to it: "http://$(minikube
+// isOnlyURLHostUnknown reports whether the unknown part of a word is only the host, and not data sent to it: "http://$(minikube
 // ip):8080/".
-func onlyHostUnknown(v abstract.Value) bool {
-	if !v.IsPattern {
+func isOnlyURLHostUnknown(v abstract.Value) bool {
+	if !v.IsGlobPattern {
 		return false
 	}
 	text := v.Text
@@ -231,40 +231,40 @@ func onlyHostUnknown(v abstract.Value) bool {
 // mayBeAddress reports whether a word is completely unknown, so that it may be an address, and holds no data of secret
 // files or stores: "psql $DATABASE_URL".
 func mayBeAddress(v abstract.Value) bool {
-	return v.FullyUnknown && v.Taint&(abstract.Secret|abstract.EnvironmentDump|abstract.StoredCredential) == 0
+	return v.FullyUnknown && v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintStoredCredential) == 0
 }
 
 // isPeerAddress reports whether an unknown word is the address of a contacted host. In nested code all words have
 // the same span.
 func isPeerAddress(v abstract.Value, peers []effect.Effect) bool {
-	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.Span == v.From && p.Host == "" })
+	return slices.ContainsFunc(peers, func(p effect.Effect) bool { return p.Span == v.SourceSpan && p.Host == "" })
 }
 
-// recordPublishedData records data that is sent to the remote or registry that a word names.
-func (s *state) recordPublishedData(base string, v abstract.Value) {
-	e := effect.Effect{Kind: effect.SendData, Program: base, Pattern: v.IsPattern, Span: v.From}
+// recordPushOrPublish records data that is sent to the remote or registry that a word names.
+func (s *state) recordPushOrPublish(base string, v abstract.Value) {
+	e := effect.Effect{Kind: effect.SendData, Program: base, PathIsPattern: v.IsGlobPattern, Span: v.SourceSpan}
 	switch {
 	case base != "git":
-		e.Service = "registry"
+		e.RemoteServiceName = "registry"
 		e.Host, e.URL = registryHost(v.Text), v.String()
 	case isURLOrPath(v.Text):
 		e.Host, e.URL = remoteHost(v.Text), v.String()
 	default:
 		if v.Text != "." { // "." means the remote of the current branch
-			e.Target = v.String()
+			e.RemoteTargetName = v.String()
 		}
 		for _, r := range s.gitRemotes {
 			if r.Name == v.Text || r.Name == "" || v.Text == "." {
-				e.Target, e.Pattern = "", r.Address.Pattern
+				e.RemoteTargetName, e.PathIsPattern = "", r.Address.IsGlobPattern
 				e.Host, e.URL = remoteHost(r.Address.Text), r.Address.Text
 			}
 		}
 	}
-	if e.Host == "" && e.Target == "" {
+	if e.Host == "" && e.RemoteTargetName == "" {
 		if e.URL == "" {
 			return
 		}
-		e.Target = e.URL
+		e.RemoteTargetName = e.URL
 	}
 	s.emitOnce(e)
 }
@@ -279,7 +279,7 @@ func registryHost(image string) string {
 		return ""
 	}
 	first, _, _ = strings.Cut(first, ":")
-	return effect.Host(first)
+	return effect.CanonicalHost(first)
 }
 
 // isURLOrPath reports whether the target of a git push is a URL or path, and not the name of a remote.
@@ -295,7 +295,7 @@ func remoteHost(text string) string {
 	if !ok || strings.ContainsAny(host, "*?[/") {
 		return ""
 	}
-	return effect.Host(host[strings.LastIndexByte(host, '@')+1:])
+	return effect.CanonicalHost(host[strings.LastIndexByte(host, '@')+1:])
 }
 
 // hasStdinArgument reports whether an argument means standard input.
@@ -324,7 +324,7 @@ func isLoginArgument(argv []abstract.Value, i int) bool {
 // uses that file and does not send it.
 func isCredentialFileOperand(argv []abstract.Value, w command.Word) bool {
 	for i, v := range argv {
-		if v.From != w.Span {
+		if v.SourceSpan != w.Span {
 			continue
 		}
 		opt := ""
@@ -340,8 +340,8 @@ func isCredentialFileOperand(argv []abstract.Value, w command.Word) bool {
 	return false
 }
 
-// lastNetworkPeer returns the host that was contacted last: code names a host before it sends.
-func (s *state) lastNetworkPeer() []effect.Effect {
+// lastNetworkContactEffects returns the host that was contacted last: code names a host before it sends.
+func (s *state) lastNetworkContactEffects() []effect.Effect {
 	for i := len(s.effects) - 1; i >= 0; i-- {
 		switch s.effects[i].Kind {
 		case effect.HTTPRequest, effect.Connect:

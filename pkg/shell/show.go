@@ -12,20 +12,22 @@ import (
 // A credential that one command passes to another is only used. A credential in the final output is shown to the
 // agent; one written to a file can be read by the agent later.
 
-// isCaptured reports whether the current output is input of another part of the text.
-func (s *state) isCaptured() bool { return s.captureDepth > 0 && s.otherLanguageDepth == 0 }
+// isOutputCaptured reports whether the current output is input of another part of the text.
+func (s *state) isOutputCaptured() bool {
+	return s.capturedOutputDepth > 0 && s.otherLanguageDepth == 0
+}
 
-// walkCaptured walks a part of the text whose output is input of another part.
-func (s *state) walkCaptured(walk func() abstract.Value) abstract.Value {
-	s.captureDepth++
+// walkWithCapturedOutput walks a part of the text whose output is input of another part.
+func (s *state) walkWithCapturedOutput(walk func() abstract.Value) abstract.Value {
+	s.capturedOutputDepth++
 	out := walk()
-	s.captureDepth--
+	s.capturedOutputDepth--
 	return out
 }
 
 // recordShownCredentials records that credentials in a command's output are shown to the agent.
 func (s *state) recordShownCredentials(out abstract.Value, program string, at effect.Span) {
-	if s.captureDepth == 0 && out.Taint&(abstract.StoredCredential|abstract.Credential|abstract.EnvironmentDump) != 0 {
+	if s.capturedOutputDepth == 0 && out.Taint&(abstract.TaintStoredCredential|abstract.TaintCredentialVariable|abstract.TaintEnvironmentDump) != 0 {
 		s.recordShownSecret(out, program, at)
 	}
 }
@@ -33,11 +35,11 @@ func (s *state) recordShownCredentials(out abstract.Value, program string, at ef
 // recordCredentialInput records that a program gets credentials on standard input, unless it is known only to use them or to pass
 // them on.
 func (s *state) recordCredentialInput(base string, use command.Interpretation, in abstract.Value, at effect.Span) {
-	if in.Taint&abstract.StoredCredential == 0 || command.Keepers[base] || !use.Understood {
+	if in.Taint&abstract.TaintStoredCredential == 0 || command.Keepers[base] || !use.Understood {
 		return
 	}
 	switch use.Stdout {
-	case command.Input, command.Decoded, command.Upload, command.Code:
+	case command.StreamFilteredStdin, command.StreamDecodedStdin, command.StreamUpload, command.StreamExecutedCode:
 	default:
 		s.recordShownSecret(in, base, at)
 	}
@@ -48,9 +50,9 @@ func (s *state) recordShownSecret(v abstract.Value, program string, at effect.Sp
 	s.emitOnce(effect.Effect{Kind: effect.ReadSecret, Program: program, Reason: why, Span: at})
 }
 
-// searchesPlainSettings reports whether a search picks only settings without credentials from the environment: "grep
+// searchesNonSecretVariables reports whether a search picks only settings without credentials from the environment: "grep
 // NODE_ENV".
-func searchesPlainSettings(base string, argv []abstract.Value) bool {
+func searchesNonSecretVariables(base string, argv []abstract.Value) bool {
 	if !command.Searchers[base] {
 		return false
 	}
@@ -63,7 +65,7 @@ func searchesPlainSettings(base string, argv []abstract.Value) bool {
 			continue
 		}
 		name := strings.ToUpper(strings.TrimSuffix(strings.TrimPrefix(v.Text, "^"), "="))
-		if found || !v.Known() || knowledge.SecretWord(name) || !command.PlainNames[name] && !isFullVariableName(name) {
+		if found || !v.IsLiteral() || knowledge.IsNameOfSecret(name) || !command.PlainNames[name] && !isFullVariableName(name) {
 			return false
 		}
 		found = true
@@ -79,39 +81,39 @@ func isFullVariableName(name string) bool {
 
 // outputTaint returns the taint of a program's standard output.
 func (s *state) outputTaint(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Taint {
-	passed := io.In.Taint | f.readContent.Taint
-	own := generatedTextTaint(base, argv)
-	if passed&abstract.EnvironmentDump != 0 && searchesPlainSettings(base, argv) {
-		passed &^= abstract.EnvironmentDump
+	passed := io.Stdin.Taint | f.readContent.Taint
+	own := taintOfProgramGeneratedText(base, argv)
+	if passed&abstract.TaintEnvironmentDump != 0 && searchesNonSecretVariables(base, argv) {
+		passed &^= abstract.TaintEnvironmentDump
 	}
-	if passed&abstract.EnvironmentDump != 0 && f.readCount == 0 && printsOnlyNames(base, argv) {
-		passed = passed&^abstract.EnvironmentDump | abstract.Local
+	if passed&abstract.TaintEnvironmentDump != 0 && f.readFileCount == 0 && printsOnlyVariableNames(base, argv) {
+		passed = passed&^abstract.TaintEnvironmentDump | abstract.TaintLocalMachineData
 	}
 	switch use.Stdout {
-	case command.Rows:
-		return abstract.DatabaseRows
-	case command.Download:
-		t := abstract.Network
+	case command.StreamDatabaseRows:
+		return abstract.TaintDatabaseRows
+	case command.StreamDownload:
+		t := abstract.TaintNetwork
 		if command.Relays[base] {
-			t |= abstract.Socket
+			t |= abstract.TaintSocket
 		}
-		if use.VariableIsDatabase {
+		if use.VariableArgIsDatabaseAddress {
 			t |= own
 		}
 		return t
-	case command.Secret:
+	case command.StreamCredentials:
 		switch {
-		case s.isCaptured():
-			return abstract.Credential | abstract.StoredCredential
+		case s.isOutputCaptured():
+			return abstract.TaintCredentialVariable | abstract.TaintStoredCredential
 		case command.Dumps[base]:
-			return abstract.EnvironmentDump
+			return abstract.TaintEnvironmentDump
 		}
-		return abstract.Secret
-	case command.Decoded:
-		passed |= abstract.Decoded
+		return abstract.TaintReadCredentials
+	case command.StreamDecodedStdin:
+		passed |= abstract.TaintDecoded
 		fallthrough
-	case command.Input, command.Code, command.Upload:
-		if f.readCount == 0 && io.In.Known() && io.In.Text == "" {
+	case command.StreamFilteredStdin, command.StreamExecutedCode, command.StreamUpload:
+		if f.readFileCount == 0 && io.Stdin.IsLiteral() && io.Stdin.Text == "" {
 			return passed | own
 		}
 		return passed
@@ -122,10 +124,10 @@ func (s *state) outputTaint(base string, argv []abstract.Value, use command.Inte
 	return own
 }
 
-// generatedTextTaint returns the taint of text that a program generates itself.
-func generatedTextTaint(base string, argv []abstract.Value) abstract.Taint {
-	if command.Blank[base] || len(argv) > 1 && command.Blank[base+"/"+argv[1].Text] {
+// taintOfProgramGeneratedText returns the taint of text that a program generates itself.
+func taintOfProgramGeneratedText(programBaseName string, argv []abstract.Value) abstract.Taint {
+	if command.Blank[programBaseName] || len(argv) > 1 && command.Blank[programBaseName+"/"+argv[1].Text] {
 		return 0
 	}
-	return abstract.Local
+	return abstract.TaintLocalMachineData
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A signalReach says whether a signal reaches shield, sh or timeout (which run shield as a hook),
+// A shieldSignalReachability says whether a signal reaches shield, sh or timeout (which run shield as a hook),
 // or the agent's host.
-type signalReach uint8
+type shieldSignalReachability uint8
 
 const (
-	signalMissesGuard signalReach = iota
-	signalMayReachGuard
-	signalReachesGuard
+	signalMissesShield shieldSignalReachability = iota
+	signalMayReachShield
+	signalReachesShield
 )
 
 // recordGuardSignals records that a signal or a process limit can stop shield, the agent's host, or
@@ -31,7 +31,7 @@ func (s *state) recordGuardSignals(base string, argv []abstract.Value, use comma
 	if last := argv[len(argv)-1]; base == "kill" && last.Text == "-1" && len(argv) > 2 { // kill reads -1 as an option, not as a process
 		use.Signals = append(use.Signals, command.Signal{By: command.ProcessByID, Word: commandWords(argv[len(argv)-1:])[0]})
 	}
-	if len(use.Signals) == 0 || s.remoteDepth > 0 && !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Host != "" && effect.Loopback(e.Host) }) {
+	if len(use.Signals) == 0 || s.remoteOrContainerDepth > 0 && !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Host != "" && effect.Loopback(e.Host) }) {
 		return
 	}
 	signal := signalArgument(argv)
@@ -39,28 +39,28 @@ func (s *state) recordGuardSignals(base string, argv []abstract.Value, use comma
 		return // signal 0 and SIGCONT stop no process
 	}
 	stopping := signal == "STOP" || signal == "TSTP" || signal == "TTIN" || signal == "TTOU"
-	most := signalMissesGuard
+	most := signalMissesShield
 	for _, g := range use.Signals {
-		most = max(most, s.reachOfSignal(g, wordValue(g.Word, argv), argv, stopping))
+		most = max(most, s.classifyIfSignalReachesShield(g, wordValue(g.Word, argv), argv, stopping))
 	}
 	if slices.ContainsFunc(argv, func(a abstract.Value) bool { return len(a.Text) > 4 && strings.HasPrefix("--inverse", a.Text) }) {
-		most = signalReachesGuard // all processes except the named ones
+		most = signalReachesShield // all processes except the named ones
 	}
 	// pkill and killall without a name mean all processes of a user.
-	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.By == command.ProcessByGroup }); group && !slices.ContainsFunc(use.Signals, selectsByName) {
-		most = signalReachesGuard
+	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.By == command.ProcessByGroup }); group && !slices.ContainsFunc(use.Signals, signalSelectsProcessByName) {
+		most = signalReachesShield
 	}
-	if most == signalMissesGuard {
+	if most == signalMissesShield {
 		return
 	}
 	s.emitOnce(effect.Effect{
-		Kind: effect.ChangeGuard, Program: base, Certainty: effect.CertainIf(most != signalMayReachGuard), Span: wordsSpan(argv),
+		Kind: effect.TamperWithShield, Program: base, Certainty: effect.CertainIf(most != signalMayReachShield), Span: wordsSpan(argv),
 		Reason: base + " can stop shield, a program in shield's hook command or the agent's host",
 	})
 }
 
-// selectsByName reports whether a signal goes only to processes with a given name or command line.
-func selectsByName(g command.Signal) bool {
+// signalSelectsProcessByName reports whether a signal goes only to processes with a given name or command line.
+func signalSelectsProcessByName(g command.Signal) bool {
 	return (g.By == command.ProcessByName || g.By == command.ProcessByNamePattern || g.By == command.ProcessByCommandLine || g.By == command.ProcessByWholeName) && !strings.HasPrefix(g.Word.Text, "-") // a word that begins with - is the signal
 }
 
@@ -93,58 +93,58 @@ var signalNames = map[string]string{
 	"TTIN": "TTIN", "21": "TTIN", "TTOU": "TTOU", "22": "TTOU", "HUP": "HUP", "TERM": "TERM", "KILL": "KILL", "INT": "INT", "1": "HUP", "2": "INT", "9": "KILL", "15": "TERM",
 }
 
-// reachOfSignal returns whether the processes that a word names may include shield or the programs around it.
-func (s *state) reachOfSignal(g command.Signal, v abstract.Value, argv []abstract.Value, stopping bool) signalReach {
+// classifyIfSignalReachesShield returns whether the processes that a word names may include shield or the programs around it.
+func (s *state) classifyIfSignalReachesShield(g command.Signal, v abstract.Value, argv []abstract.Value, isStopSignal bool) shieldSignalReachability {
 	switch g.By {
 	case command.ProcessByID:
-		return s.reachByID(v, argv, stopping)
+		return s.signalReachByPID(v, argv, isStopSignal)
 	case command.ProcessByParent:
 		if isParentPID(v) {
-			return signalReachesGuard
+			return signalReachesShield
 		}
-		return signalMissesGuard
+		return signalMissesShield
 	case command.ProcessByGroup:
-		if stopping {
-			return signalMayReachGuard
+		if isStopSignal {
+			return signalMayReachShield
 		}
-		return signalMissesGuard
+		return signalMissesShield
 	case command.ProcessByOpenFile:
-		return s.reachByFile(v)
+		return s.signalReachByOpenFile(v)
 	case command.ProcessByName, command.ProcessByNamePattern, command.ProcessByCommandLine, command.ProcessByWholeName:
 	}
 	ignore := slices.ContainsFunc(argv, func(a abstract.Value) bool { return a.Text == "-i" || a.Text == "-I" || a.Text == "--ignore-case" })
 	switch {
 	case v.FullyUnknown:
-		if stopping {
-			return signalMayReachGuard
+		if isStopSignal {
+			return signalMayReachShield
 		}
-		return signalMissesGuard
+		return signalMissesShield
 	case g.By == command.ProcessByName:
-		return s.reachByName(v, ignore)
+		return s.signalReachByProcessName(v, ignore)
 	}
 	by := g.By
-	if by != command.ProcessByName && slices.ContainsFunc(argv, func(a abstract.Value) bool { return matchesCommandLine(a.Text) }) { // bundled options
+	if by != command.ProcessByName && slices.ContainsFunc(argv, func(a abstract.Value) bool { return isPgrepFullMatchOption(a.Text) }) { // bundled options
 		by = command.ProcessByCommandLine
 	}
-	return s.reachByPattern(v, by, ignore)
+	return s.signalReachByProcessPattern(v, by, ignore)
 }
 
-// matchesCommandLine reports whether an option of pgrep and pkill makes them match full command lines.
-func matchesCommandLine(option string) bool {
+// isPgrepFullMatchOption reports whether an option of pgrep and pkill makes them match full command lines.
+func isPgrepFullMatchOption(option string) bool {
 	letters, short := strings.CutPrefix(option, "-")
 	return option == "--full" || short && strings.Contains(letters, "f") && strings.Trim(letters, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// reachByFile handles a signal to all processes that use a file: it reaches the guard if the file is a guard
+// signalReachByOpenFile handles a signal to all processes that use a file: it reaches the guard if the file is a guard
 // program, or a folder that contains the working folder.
-func (s *state) reachByFile(v abstract.Value) signalReach {
+func (s *state) signalReachByOpenFile(v abstract.Value) shieldSignalReachability {
 	if isGuardProgram(path.Base(v.Text)) {
-		return signalReachesGuard
+		return signalReachesShield
 	}
-	if p, pattern := s.place().Path(v.Text, v.IsPattern); !pattern && v.Known() && p != "" && liesIn(s.startPlace.CWD, p) {
-		return signalReachesGuard
+	if p, pattern := s.workingFolderContext().Path(v.Text, v.IsGlobPattern); !pattern && v.IsLiteral() && p != "" && liesIn(s.initialPathContext.CWD, p) {
+		return signalReachesShield
 	}
-	return signalMissesGuard
+	return signalMissesShield
 }
 
 // liesIn reports whether a path is a folder or lies in it.
@@ -152,56 +152,58 @@ func liesIn(p, folder string) bool {
 	return p == folder || strings.HasPrefix(p, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// reachByID handles a signal to a process ID; kill also accepts a process name.
-func (s *state) reachByID(v abstract.Value, argv []abstract.Value, stopping bool) signalReach {
+// signalReachByPID handles a signal to a process ID; kill also accepts a process name.
+func (s *state) signalReachByPID(v abstract.Value, argv []abstract.Value, stopping bool) shieldSignalReachability {
 	number := strings.TrimLeft(v.Text, "0123456789") == "" && v.Text != ""
 	switch {
 	case isParentPID(v), v.Text == "-1":
-		return signalReachesGuard
-	case v.Known() && number && v.Text != "0", strings.HasPrefix(v.Text, "-") && v.Known():
-		return signalMissesGuard
-	case v.Known() && v.Text == "0", v.IsJobID():
+		return signalReachesShield
+	case v.IsLiteral() && number && v.Text != "0", strings.HasPrefix(v.Text, "-") && v.IsLiteral():
+		return signalMissesShield
+	case v.IsLiteral() && v.Text == "0", v.IsJobID():
 		if stopping && !v.IsJobID() {
-			return signalMayReachGuard // the host may be in the same process group
+			return signalMayReachShield // the host may be in the same process group
 		}
-		return signalMissesGuard
-	case v.Known():
-		return s.reachByName(v, false)
+		return signalMissesShield
+	case v.IsLiteral():
+		return s.signalReachByProcessName(v, false)
 	case s.selectsGuardProcess():
-		return signalReachesGuard
-	case stopping && v.Origin&^abstract.FromVariable != 0:
-		return signalMayReachGuard
+		return signalReachesShield
+	case stopping && v.Origin&^abstract.OriginUnsetVariable != 0:
+		return signalMayReachShield
 	}
-	return signalMissesGuard
+	return signalMissesShield
 }
 
 // isParentPID reports whether a word is the ID of the shell's parent process.
-func isParentPID(v abstract.Value) bool { return !v.Known() && strings.Contains(v.String(), "PPID") }
+func isParentPID(v abstract.Value) bool {
+	return !v.IsLiteral() && strings.Contains(v.String(), "PPID")
+}
 
-// reachByName compares a process name with the guard programs.
-func (s *state) reachByName(v abstract.Value, ignore bool) signalReach {
+// signalReachByProcessName compares a process name with the guard programs.
+func (s *state) signalReachByProcessName(v abstract.Value, ignoreCase bool) shieldSignalReachability {
 	name := programName(strings.ReplaceAll(v.Text, `\`, "/"))
-	if ignore {
+	if ignoreCase {
 		name = strings.ToLower(name)
 	}
 	switch {
-	case v.Known() && isGuardProgram(name):
-		return signalReachesGuard
-	case v.IsPattern && slices.ContainsFunc(guardPrograms(), func(g string) bool { return abstract.Match(name, g) }):
-		return signalMayReachGuard
+	case v.IsLiteral() && isGuardProgram(name):
+		return signalReachesShield
+	case v.IsGlobPattern && slices.ContainsFunc(guardPrograms(), func(g string) bool { return abstract.Match(name, g) }):
+		return signalMayReachShield
 	}
-	return signalMissesGuard
+	return signalMissesShield
 }
 
-// reachByPattern matches a regular expression against the names of the guard programs (shield, its
+// signalReachByProcessPattern matches a regular expression against the names of the guard programs (shield, its
 // hook programs and the agent hosts), and for ProcessByCommandLine also against their command
 // lines.
-func (s *state) reachByPattern(v abstract.Value, by command.ProcessSelection, ignore bool) signalReach {
+func (s *state) signalReachByProcessPattern(v abstract.Value, by command.ProcessSelection, ignore bool) shieldSignalReachability {
 	text := v.Text
-	if v.IsPattern {
+	if v.IsGlobPattern {
 		text = patternAsShellText(v.Text)
-		if strings.Contains(text, abstract.UnsetName) {
-			return s.reachByName(v, ignore)
+		if strings.Contains(text, abstract.UnknownPlaceholderVariable) {
+			return s.signalReachByProcessName(v, ignore)
 		}
 	}
 	for _, text := range []string{text, v.String()} {
@@ -213,13 +215,13 @@ func (s *state) reachByPattern(v abstract.Value, by command.ProcessSelection, ig
 		}
 		re, err := regexp.Compile(text)
 		if err != nil {
-			return signalMayReachGuard // a pattern that Go cannot compile may be valid in POSIX
+			return signalMayReachShield // a pattern that Go cannot compile may be valid in POSIX
 		}
 		if slices.ContainsFunc(guardPrograms(), re.MatchString) || by == command.ProcessByCommandLine && slices.ContainsFunc(s.guardCommandLines(), re.MatchString) {
-			return signalReachesGuard
+			return signalReachesShield
 		}
 	}
-	return signalMissesGuard
+	return signalMissesShield
 }
 
 // selectsGuardProcess reports whether the text lists processes and selects shield, its hook's
@@ -236,7 +238,7 @@ func (s *state) selectsGuardProcess() bool {
 		case command.ProcessListers[e.Program]:
 			lists = true
 			by := command.ProcessByNamePattern
-			if slices.ContainsFunc(e.Args, matchesCommandLine) {
+			if slices.ContainsFunc(e.Args, isPgrepFullMatchOption) {
 				by = command.ProcessByCommandLine
 			}
 			for _, a := range e.Args {
@@ -245,9 +247,9 @@ func (s *state) selectsGuardProcess() bool {
 					chosen = true
 				case strings.HasPrefix(a, "-"):
 				case e.Program == "pgrep":
-					chosen = chosen || s.reachByPattern(v, by, false) != signalMissesGuard
+					chosen = chosen || s.signalReachByProcessPattern(v, by, false) != signalMissesShield
 				case e.Program == "lsof" || e.Program == "fuser":
-					chosen = chosen || s.reachByFile(v) != signalMissesGuard
+					chosen = chosen || s.signalReachByOpenFile(v) != signalMissesShield
 				default:
 					chosen = chosen || isGuardProgram(programName(a))
 				}
@@ -280,12 +282,12 @@ var bracketedLetterPattern = sync.OnceValue(func() *regexp.Regexp { return regex
 // isGuardProgram reports whether a name is that of shield, of sh or timeout (which run shield as a
 // hook), or of an agent host.
 func isGuardProgram(name string) bool {
-	return name == guardName || command.GuardLine[name] || command.GuardHosts[name]
+	return name == shieldProgramName || command.GuardLine[name] || command.GuardHosts[name]
 }
 
 // guardPrograms are the names of shield, the programs of its hook command and the agent hosts.
 var guardPrograms = sync.OnceValue(func() []string {
-	names := []string{guardName}
+	names := []string{shieldProgramName}
 	for _, list := range [...]command.Words{command.GuardLine, command.GuardHosts} {
 		for name := range list {
 			names = append(names, name)
@@ -297,7 +299,7 @@ var guardPrograms = sync.OnceValue(func() []string {
 
 // guardCommandLines returns command lines of the guard programs, as pkill -f matches them.
 func (s *state) guardCommandLines() []string {
-	home := s.startPlace.Home
+	home := s.initialPathContext.Home
 	if home == "" {
 		home = "/home/user"
 	}
@@ -307,9 +309,9 @@ func (s *state) guardCommandLines() []string {
 	}
 }
 
-// checkCodeSignals checks code of another language for signals to its parent process, to all processes, or to processes
+// checkSignalCallsInCode checks code of another language for signals to its parent process, to all processes, or to processes
 // found by the name of a guard program.
-func (s *state) checkCodeSignals(language, text string, at effect.Span) {
+func (s *state) checkSignalCallsInCode(language, text string, at effect.Span) {
 	switch language {
 	case "powershell":
 		if stopProcessPattern().MatchString(text) && mentionsGuardProgram(text) {
@@ -330,8 +332,8 @@ func (s *state) checkCodeSignals(language, text string, at effect.Span) {
 
 // signalsParentVariable reports whether code signals a process ID in a variable that was set to the parent's ID.
 func signalsParentVariable(text string) bool {
-	for _, m := range parentPIDVariablePattern().FindAllStringSubmatch(text, maxItems) {
-		for _, call := range signalCallPattern().FindAllStringSubmatch(text, maxItems) {
+	for _, m := range parentPIDVariablePattern().FindAllStringSubmatch(text, maxItemsPerAnalyzedList) {
+		for _, call := range signalCallPattern().FindAllStringSubmatch(text, maxItemsPerAnalyzedList) {
 			if slices.Contains(strings.FieldsFunc(call[1], func(c rune) bool { return !isWordRune(c) }), m[1]) {
 				return true
 			}
@@ -346,7 +348,7 @@ func isWordRune(c rune) bool {
 
 func (s *state) recordStopByCode(language string, at effect.Span) {
 	s.emitOnce(effect.Effect{
-		Kind: effect.ChangeGuard, Program: language, Certainty: effect.CertainIf(s.diskScriptDepth == 0), Span: at,
+		Kind: effect.TamperWithShield, Program: language, Certainty: effect.CertainIf(s.diskScriptDepth == 0), Span: at,
 		Reason: language + " code can stop shield, a program in shield's hook command or the agent's host",
 	})
 }

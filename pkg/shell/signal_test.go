@@ -104,8 +104,8 @@ func TestSignals(t *testing.T) {
 func TestAttaching(t *testing.T) {
 	t.Parallel()
 	reads := func(line string) bool {
-		for _, e := range Analyze(line, &effect.Place{CWD: "/home/me/app", Home: "/home/me"}).Effects {
-			if e.RuleKind() == effect.ReadClipboard {
+		for _, e := range Analyze(line, &effect.PathContext{CWD: "/home/me/app", Home: "/home/me"}).Effects {
+			if e.KindForPolicies() == effect.ReadClipboard {
 				return true
 			}
 		}

@@ -21,36 +21,36 @@ var urlPattern = prefilter.Lazy(`(?i)\b(?:https?|ftp|oci|ssh|git)://[^\s"'<>,|;)
 func (s *state) recordPackageSources(program string, v abstract.Value) {
 	found := urlPattern().FindAllString(v.Text, 16)
 	for _, address := range found {
-		if e, ok := packageSourceEffect(address, v.IsPattern && strings.Contains(address, "*"), false); ok {
-			e.Program, e.Span = program, v.From
-			e.Reason = program + " takes packages from " + abstract.Clip(e.URL)
+		if e, ok := packageSourceEffect(address, v.IsGlobPattern && strings.Contains(address, "*"), false); ok {
+			e.Program, e.Span = program, v.SourceSpan
+			e.Reason = program + " takes packages from " + abstract.ClipForMessage(e.URL)
 			s.emitOnce(e)
 		}
 	}
 	if len(found) == 0 && isCommandOutput(v) && !strings.Contains(v.Text, " ") {
-		s.emitOnce(effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, Pattern: true, Program: program, Span: v.From,
+		s.emitOnce(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, PathIsPattern: true, Program: program, Span: v.SourceSpan,
 			Reason: program + " takes packages from an unknown source"})
 	}
 }
 
 // packageSourceEffect returns the effect of using a URL as a package source; ok is false for usual sources. If code is true,
 // well-known code hosts are usual sources too.
-func packageSourceEffect(address string, pattern, code bool) (e effect.Effect, ok bool) {
+func packageSourceEffect(address string, isPattern, allowsCodeHosts bool) (e effect.Effect, ok bool) {
 	url, host := effect.URL(address)
-	if !pattern && (knowledge.UsualSource(host) || code && command.CodeHosts[host]) {
+	if !isPattern && (knowledge.IsUsualPackageSource(host) || allowsCodeHosts && command.CodeHosts[host]) {
 		return effect.Effect{}, false
 	}
-	return effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, URL: url, Host: host, Pattern: pattern || host == ""}, true
+	return effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, URL: url, Host: host, PathIsPattern: isPattern || host == ""}, true
 }
 
 // packageSourceFiles match the file names of each of [knowledge.SourceForms].
-var packageSourceFiles = sync.OnceValue(func() *globLists {
-	return newGlobLists(len(knowledge.SourceForms), func(i int) []string { return knowledge.SourceForms[i].Files })
+var packageSourceFiles = sync.OnceValue(func() *globListMatcher {
+	return newGlobListMatcher(len(knowledge.SourceForms), func(i int) []string { return knowledge.SourceForms[i].Files })
 })
 
-// packageSourceForms returns the forms in which a file can name package sources; none for other files.
-func packageSourceForms(file string) (out []*knowledge.SourceForm) {
-	for _, i := range packageSourceFiles().matchingLists(file) {
+// packageSourceSettingsForFile returns the forms in which a file can name package sources; none for other files.
+func packageSourceSettingsForFile(filePath string) (out []*knowledge.PackageSourceSetting) {
+	for _, i := range packageSourceFiles().matchingLists(filePath) {
 		out = append(out, &knowledge.SourceForms[i])
 	}
 	return out
@@ -58,14 +58,14 @@ func packageSourceForms(file string) (out []*knowledge.SourceForm) {
 
 // writtenPackageSources returns the unusual package sources that a file with this text names.
 func writtenPackageSources(file, text string) (out []effect.Effect) {
-	for _, form := range packageSourceForms(file) {
-		out = append(out, packageSourceEffects(file, form.Addresses(text), form.Code)...)
+	for _, form := range packageSourceSettingsForFile(file) {
+		out = append(out, packageSourceEffects(file, form.Addresses(text), form.AllowsCodeHosts)...)
 	}
 	if path.Base(file) == "package.json" {
 		for _, m := range npmAliasPattern().FindAllStringSubmatch(text, 16) {
 			if command.AliasHidesPackage(m[1], m[2]) {
-				out = append(out, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic},
-					Reason: "package.json would install " + abstract.Clip(m[2]) + " as " + abstract.Clip(m[1])})
+				out = append(out, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", Verb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic},
+					Reason: "package.json would install " + abstract.ClipForMessage(m[2]) + " as " + abstract.ClipForMessage(m[1])})
 			}
 		}
 	}
@@ -75,23 +75,23 @@ func writtenPackageSources(file, text string) (out []effect.Effect) {
 // npmAliasPattern matches an npm alias: a package installed under another name.
 var npmAliasPattern = prefilter.Lazy(`"([\w@./-]+)"\s*:\s*"npm:([^"]+)"`)
 
-func packageSourceEffects(file string, addresses []string, code bool) []effect.Effect {
+func packageSourceEffects(file string, sourceAddresses []string, allowsCodeHosts bool) []effect.Effect {
 	var out []effect.Effect
-	for _, address := range addresses {
-		if e, ok := packageSourceEffect(address, false, code); ok {
-			e.Reason = path.Base(file) + " would take packages from " + abstract.Clip(e.URL)
+	for _, address := range sourceAddresses {
+		if e, ok := packageSourceEffect(address, false, allowsCodeHosts); ok {
+			e.Reason = path.Base(file) + " would take packages from " + abstract.ClipForMessage(e.URL)
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// recordSourceEdits records the package sources that the arguments of sed, jq, an interpreter and the like put
+// recordPackageSourceEdits records the package sources that the arguments of sed, jq, an interpreter and the like put
 // into files. The resulting file text is unknown.
-func (s *state) recordSourceEdits() {
+func (s *state) recordPackageSourceEdits() {
 	var files []string
 	for i := range s.effects {
-		if e := &s.effects[i]; e.Kind == effect.WriteFile && !e.Pattern && len(files) < maxWrittenFiles && len(packageSourceForms(e.Path)) > 0 {
+		if e := &s.effects[i]; e.Kind == effect.WriteFile && !e.PathIsPattern && len(files) < maxWrittenFiles && len(packageSourceSettingsForFile(e.Path)) > 0 {
 			files = append(files, e.Path)
 		}
 	}
@@ -113,7 +113,7 @@ func (s *state) recordSourceEdits() {
 			}
 		}
 		for _, file := range files {
-			s.recordSourceEdit(file, strings.Join(e.Args, " "), strings.Join(put, " "), e.Span)
+			s.recordPackageSourceEdit(file, strings.Join(e.Args, " "), strings.Join(put, " "), e.Span)
 		}
 	}
 }
@@ -121,17 +121,17 @@ func (s *state) recordSourceEdits() {
 // singleSubstitutionPattern matches a sed script that consists of one substitution.
 var singleSubstitutionPattern = prefilter.Lazy(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
 
-// recordSourceEdit records the package sources, such as registry URLs, that a command edits into a
+// recordPackageSourceEdit records the package sources, such as registry URLs, that a command edits into a
 // file. The parameter said holds all arguments of the command, and the parameter put only the text
 // that it inserts.
-func (s *state) recordSourceEdit(file, said, put string, at effect.Span) {
-	addresses, code, checks := urlHostPattern().FindAllString(put, 16), false, false
-	for _, form := range packageSourceForms(file) {
-		code, checks = code || form.Code, checks || form.ConfiguresVerification(said)
+func (s *state) recordPackageSourceEdit(file, argumentText, insertedText string, at effect.Span) {
+	addresses, code, checks := urlHostPattern().FindAllString(insertedText, 16), false, false
+	for _, form := range packageSourceSettingsForFile(file) {
+		code, checks = code || form.AllowsCodeHosts, checks || form.ConfiguresVerification(argumentText)
 	}
-	found := packageSourceEffects(file, append(addresses, replacementHosts(said, put)...), code)
+	found := packageSourceEffects(file, append(addresses, replacementHosts(argumentText, insertedText)...), code)
 	if checks {
-		found = append(found, effect.Effect{Kind: effect.ChangeRemote, Service: "packages", Verb: "weaken", Harms: []effect.Harm{effect.WeakensProtection},
+		found = append(found, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", Verb: "weaken", Harms: []effect.Harm{effect.WeakensProtection},
 			Reason: path.Base(file) + " loses the checksums of packages"})
 	}
 	for _, e := range found {
@@ -148,26 +148,26 @@ var hostNamePattern = prefilter.Lazy(`(?i)(?:^|[\s"'#/|,@!:;%~^=])([a-z0-9-]+(?:
 
 // replacementHosts returns the URLs of unusual hosts in the inserted text, if the arguments also name a usual package
 // source: the edit replaces that source.
-func replacementHosts(said, put string) (out []string) {
-	if usual, _ := hostsIn(said); usual {
-		_, out = hostsIn(put)
+func replacementHosts(argumentText, insertedText string) (out []string) {
+	if usual, _ := findPackageSourceHosts(argumentText); usual {
+		_, out = findPackageSourceHosts(insertedText)
 	}
 	return out
 }
 
-func hostsIn(text string) (usual bool, others []string) {
-	for len(others) < 16 {
+func findPackageSourceHosts(text string) (hasUsualSource bool, otherHostURLs []string) {
+	for len(otherHostURLs) < 16 {
 		m := hostNamePattern().FindStringSubmatchIndex(text)
 		if m == nil {
 			break
 		}
 		host := strings.ReplaceAll(text[m[2]:m[3]], `\`, "")
 		text = text[m[3]:] // keep the delimiter after this host: the next match may begin with it
-		if knowledge.UsualSource(host) {
-			usual = true
+		if knowledge.IsUsualPackageSource(host) {
+			hasUsualSource = true
 		} else if ending := host[strings.LastIndexByte(host, '.')+1:]; !command.FileEndings[strings.ToLower(ending)] {
-			others = append(others, "https://"+host)
+			otherHostURLs = append(otherHostURLs, "https://"+host)
 		}
 	}
-	return usual, others
+	return hasUsualSource, otherHostURLs
 }

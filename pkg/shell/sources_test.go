@@ -13,7 +13,7 @@ import (
 func redirected(effects []effect.Effect) string {
 	var hosts []string
 	for _, e := range effects {
-		if e.RuleKind() == effect.ChangeRemote && e.Service == "packages" {
+		if e.KindForPolicies() == effect.ChangeRemoteSystem && e.RemoteServiceName == "packages" {
 			host := e.Host
 			if host == "" {
 				host = "?"
@@ -130,7 +130,7 @@ func TestSources(t *testing.T) {
 		{"jupyter labextension install https://r.test/x", "r.test"},
 		{"cat > ~/.m2/settings.xml <<E\n<mirror><url>https://r.test</url></mirror>\nE", "r.test"},
 	} {
-		res := Analyze(c.text, &effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
+		res := Analyze(c.text, &effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}})
 		if got := redirected(res.Effects); got != c.want {
 			t.Errorf("%s: %q, want %q", c.text, got, c.want)
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// startupFiles are the files in the home folder that a shell reads at startup, by shell. The field
+// startupFilesByShell are the files in the home folder that a shell reads at startup, by shell. The field
 // "always" lists those that each start reads, the field "more" those that only interactive or login
 // shells read.
-var startupFiles = map[string]struct{ always, more []string }{
+var startupFilesByShell = map[string]struct{ always, more []string }{
 	"zsh":  {always: []string{".zshenv"}, more: []string{".zprofile", ".zshrc", ".zlogin", ".zlogout"}},
 	"bash": {more: []string{".bashrc", ".bash_profile", ".bash_login", ".profile", ".bash_logout"}},
 	"sh":   {more: []string{".profile"}},
@@ -29,8 +29,8 @@ var startupFiles = map[string]struct{ always, more []string }{
 // walkStartupFiles walks the files that a shell reads at startup: files that the text wrote, and files in a folder
 // that the text set as HOME.
 func (s *state) walkStartupFiles(program string, argv []abstract.Value) {
-	files, ok := startupFiles[program]
-	if !ok || s.remoteDepth > 0 {
+	files, ok := startupFilesByShell[program]
+	if !ok || s.remoteOrContainerDepth > 0 {
 		return
 	}
 	names := files.always
@@ -41,15 +41,15 @@ func (s *state) walkStartupFiles(program string, argv []abstract.Value) {
 	for _, name := range names {
 		for i := len(s.files) - 1; i >= 0 && s.spendSteps(1); i-- {
 			if f := s.files[i]; path.Base(f.path) == name || program == "fish" && path.Ext(f.path) == ".fish" {
-				s.walkAtAnyTime(func() { s.runText("shell", f.val, program, f.val.From, nil) })
+				s.walkCodeRunAnytime(func() { s.walkExecutedText("shell", f.val, program, f.val.SourceSpan, nil) })
 			}
 		}
-		if !set || s.startPlace.ReadScript == nil || !home.val.Known() {
+		if !set || s.initialPathContext.ReadScript == nil || !home.val.IsLiteral() {
 			continue
 		}
-		if p, pattern := s.place().Path(home.val.Text+"/"+name, false); !pattern && path.Dir(p) != s.startPlace.Home {
-			if data, err := s.startPlace.ReadScript(p); err == nil {
-				s.walkAtAnyTime(func() { s.runText("shell", abstract.Lit(string(data)), program, home.val.From, nil) })
+		if p, pattern := s.workingFolderContext().Path(home.val.Text+"/"+name, false); !pattern && path.Dir(p) != s.initialPathContext.Home {
+			if data, err := s.initialPathContext.ReadScript(p); err == nil {
+				s.walkCodeRunAnytime(func() { s.walkExecutedText("shell", abstract.Lit(string(data)), program, home.val.SourceSpan, nil) })
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func (s *state) walkStartupFiles(program string, argv []abstract.Value) {
 func mayBeInteractive(argv []abstract.Value) bool {
 	for _, v := range argv[1:] {
 		switch {
-		case !v.Known() || v.Text == "--login" || v.Text == "--interactive":
+		case !v.IsLiteral() || v.Text == "--login" || v.Text == "--interactive":
 			return true
 		case strings.HasPrefix(v.Text, "--"):
 		case v.Text == "" || v.Text[0] != '-':
@@ -95,37 +95,37 @@ func parseShebang(text string) (words []string, language string) {
 func valuesWithSpan(words []string, at effect.Span) []abstract.Value {
 	out := make([]abstract.Value, len(words))
 	for i, w := range words {
-		out[i] = abstract.Value{Text: w, From: at}
+		out[i] = abstract.Value{Text: w, SourceSpan: at}
 	}
 	return out
 }
 
 // walkEnvSplitString handles env -S: its words and the arguments after it are read as arguments of env.
 func (s *state) walkEnvSplitString(text abstract.Value, argv []abstract.Value, io abstract.Streams) abstract.Value {
-	if !text.Known() {
-		return s.runText("shell", text, "env", text.From, nil)
+	if !text.IsLiteral() {
+		return s.walkExecutedText("shell", text, "env", text.SourceSpan, nil)
 	}
 	last := len(argv) - 1
-	for last > 0 && argv[last].From != text.From {
+	for last > 0 && argv[last].SourceSpan != text.SourceSpan {
 		last--
 	}
 	line, _, _ := strings.Cut(text.Text, `\c`)
 	line = "env " + envSplitEscapes.Replace(line)
 	for _, v := range argv[last+1:] {
-		word := "${" + abstract.UnsetName + "}"
-		if q, err := syntax.Quote(v.Text, syntax.LangBash); err == nil && v.Known() {
+		word := "${" + abstract.UnknownPlaceholderVariable + "}"
+		if q, err := syntax.Quote(v.Text, syntax.LangBash); err == nil && v.IsLiteral() {
 			word = q
 		}
 		line += " " + word
 	}
-	return s.walkNestedWithInput(line, text.From, io)
+	return s.walkNestedWithInput(line, text.SourceSpan, io)
 }
 
 // envSplitEscapes replaces the escape sequences that env -S reads as spaces.
 var envSplitEscapes = strings.NewReplacer(`\_`, " ", `\n`, " ", `\t`, " ", `\v`, " ", `\f`, " ", `\r`, " ")
 
-// withPlaceholder returns the arguments of xargs with {} in place of the placeholder that -I or --replace sets.
-func withPlaceholder(program string, argv []abstract.Value) []abstract.Value {
+// normalizeXargsPlaceholder returns the arguments of xargs with {} in place of the placeholder that -I or --replace sets.
+func normalizeXargsPlaceholder(program string, argv []abstract.Value) []abstract.Value {
 	if program != "xargs" {
 		return argv
 	}
@@ -139,7 +139,7 @@ func withPlaceholder(program string, argv []abstract.Value) []abstract.Value {
 		case strings.HasPrefix(option, "--replace="):
 			sign = option[len("--replace="):]
 		}
-		if sign == "" || sign == "{}" || !argv[i].Known() {
+		if sign == "" || sign == "{}" || !argv[i].IsLiteral() {
 			continue
 		}
 		out := slices.Clone(argv)
@@ -159,12 +159,12 @@ func withPlaceholder(program string, argv []abstract.Value) []abstract.Value {
 // runFileText walks the content of an executed file, as code of language, or else for the interpreter in its first
 // line.
 func (s *state) runFileText(language string, v, f abstract.Value, args []abstract.Value, io abstract.Streams, at effect.Span) abstract.Value {
-	if language == "" && v.Known() {
+	if language == "" && v.IsLiteral() {
 		words, named := parseShebang(v.Text)
 		if len(words) > 0 {
 			return s.invoke(append(append(valuesWithSpan(words, at), f), args...), io)
 		}
 		language = named
 	}
-	return s.runText(languageOrShell(language), v, "running "+abstract.Clip(f.String()), at, args)
+	return s.walkExecutedText(languageOrShell(language), v, "running "+abstract.ClipForMessage(f.String()), at, args)
 }

@@ -14,71 +14,71 @@ import (
 // walk, and the results. It belongs to one goroutine.
 type state struct {
 	Shell
-	sharedState
-	scope
+	sharedShellState
+	nestedTextScope
 
-	text                string
-	startPlace          *effect.Place
-	effects             []effect.Effect
-	writtenTexts        []effect.FileText
-	commandLines        strings.Builder
-	steps               int
-	gaveUp              bool
-	hasSetTests         bool           // the text contains ${x+word}, which tests whether a variable is set
-	redirectedOutput    abstract.Value // output that the last statement sent to its redirection target
-	zshDiffers          bool           // zsh reads part of the current command differently
-	walkedScriptCount   int            // shell scripts that were read and walked
-	wordsWithoutEffect  []string       // words and inputs without an effect
-	unpackedBytes       int64          // bytes unpacked from archives
-	unknownCodeCount    int            // texts that run with completely unknown content
-	unanalyzedTextCount int            // texts for one program, such as SQL, that were not analysed
+	text                           string
+	initialPathContext             *effect.PathContext
+	effects                        []effect.Effect
+	writtenFileTexts               []effect.FileText
+	commandLines                   strings.Builder
+	stepsSpent                     int
+	isAnalysisAborted              bool
+	mayTextTestIfVariableSet       bool           // the text contains ${x+word}, which tests whether a variable is set
+	redirectedOutput               abstract.Value // output that the last statement sent to its redirection target
+	isReadDifferentlyByZsh         bool           // zsh reads part of the current command differently
+	walkedScriptCount              int            // shell scripts that were read and walked
+	argumentsWithoutRecordedEffect []string       // words and inputs without an effect
+	unpackedBytes                  int64          // bytes unpacked from archives
+	unknownCodeCount               int            // texts that run with completely unknown content
+	unanalyzedTextCount            int            // texts for one program, such as SQL, that were not analysed
 }
 
-// A sharedState is the data that all shells of the analysed text share. It only grows: a write that
+// A sharedShellState is the data that all shells of the analysed text share. It only grows: a write that
 // may not happen is marked with writtenFile.isUncertain.
-type sharedState struct {
-	files            []writtenFile
-	readBackFiles    []string // files that the text has written and then read
-	concurrentReads  []string // files that a concurrent part of the text reads
-	concurrentWrites []string // files that a concurrent part may write at any time
-	links            []link
-	moves            []move
-	gitRemotes       []command.GitRemote // remotes that the text adds to git repositories
-	backupPaths      []string            // paths of backup copies of edited files
-	workingFolders   []*effect.Place     // working folders of all shells
-	definedFunctions []*function         // all functions that the text defines
+type sharedShellState struct {
+	files                 []writtenFile
+	filesReadAfterWrite   []string // files that the text has written and then read
+	concurrentReads       []string // files that a concurrent part of the text reads
+	concurrentWrites      []string // files that a concurrent part may write at any time
+	links                 []link
+	moves                 []fileMove
+	gitRemotes            []command.GitRemote   // remotes that the text adds to git repositories
+	backupPaths           []string              // paths of backup copies of edited files
+	visitedWorkingFolders []*effect.PathContext // working folders of all shells
+	definedFunctions      []*function           // all functions that the text defines
 }
 
-// A scope is the state of one nested part of the analysed text: state.walkInScope restores the
+// A scope is the state of one nested part of the analysed text: state.walkInNestedTextScope restores the
 // outer scope at the end.
-type scope struct {
-	input           abstract.Value // standard input of the current statement, which its substitutions read
-	sharedInput     *sharedInput   // the unread rest of input
-	nestedSpan      *effect.Span   // span of nested text in the command, if offsets in the text cannot be mapped
-	textOffset      int            // offset of the walked text in state.text, used if nestedSpan is nil
-	listDepth       int            // nesting depth of statement lists
-	hadPlaceholders bool           // the text had placeholders or templates, which were replaced by unset variables
+type nestedTextScope struct {
+	input                           abstract.Value // standard input of the current statement, which its substitutions read
+	sharedInput                     *sharedInput   // the unread rest of input
+	spanOfNestedText                *effect.Span   // span of nested text in the command, if offsets in the text cannot be mapped
+	offsetInAnalyzedText            int            // offset of the walked text in state.text, used if spanOfNestedText is nil
+	statementListDepth              int            // nesting depth of statement lists
+	hasReplacedTemplatePlaceholders bool           // the text had placeholders or templates, which were replaced by unset variables
 
-	functionExits, lineExits *earlyExits   // exits of the function and of the line being walked
-	loopExits                []*earlyExits // exits of the enclosing loops
+	functionExits, currentLineExitStates *earlyExitStates   // exits of the function and of the line being walked
+	loopExits                            []*earlyExitStates // exits of the enclosing loops
 
-	nestingDepth             int
-	diskScriptDepth          int         // nesting depth of scripts and recipes on disk
-	remoteDepth              int         // nesting depth of commands on another machine or in a container
-	remoteHostDepth          int         // nesting depth of commands on another machine, without containers
-	persistentContainerDepth int         // nesting depth of containers that keep data: already running, with a named volume, or of a compose service
-	bindMounts               []bindMount // bind mounts of the container being walked
-	captureDepth             int         // nesting depth of text whose output another part of the text reads
-	childShellDepth          int         // nesting depth of child shells, which may exit before the text ends
-	otherLanguageDepth       int         // nesting depth of code in other languages, which may print its input
-	suppressedDepth          int         // if > 0, effects are not recorded, only values computed
-	callDepth                int         // depth of function calls
-	runningRecipes           []string    // recipes being walked, with their goals
-	enclosingOutputs         []string    // output files of the enclosing commands
+	nestingDepth              int
+	diskScriptDepth           int         // nesting depth of scripts and recipes on disk
+	remoteOrContainerDepth    int         // nesting depth of commands on another machine or in a container
+	remoteMachineDepth        int         // nesting depth of commands on another machine, without containers
+	persistentContainerDepth  int         // nesting depth of containers that keep data: already running, with a named volume, or of a compose service
+	bindMounts                []bindMount // bind mounts of the container being walked
+	capturedOutputDepth       int         // nesting depth of text whose output another part of the text reads
+	childShellDepth           int         // nesting depth of child shells, which may exit before the text ends
+	otherLanguageDepth        int         // nesting depth of code in other languages, which may print its input
+	effectSuppressionDepth    int         // if > 0, effects are not recorded, only values computed
+	callDepth                 int         // depth of function calls
+	activeRecipePathsAndGoals []string    // recipes being walked, with their goals
+	enclosingOutputPaths      []string    // output files of the enclosing commands
 
-	mergesStderr       bool             // an enclosing command redirects errors to its output
-	currentWords       []*syntax.Word   // the words of the command being walked
-	pendingAssignments []*syntax.Assign // assignments before the command whose words are being expanded; not yet visible to them
+	mergesStderr        bool             // an enclosing command redirects errors to its output
+	currentCommandWords []*syntax.Word   // the words of the command being walked
+	pendingAssignments  []*syntax.Assign // assignments before the command whose words are being expanded; not yet visible to them
 }
 
 // A sharedInput is standard input that several commands read one after another.
@@ -90,25 +90,25 @@ type sharedInput struct {
 // remaining returns the unread rest of the input, for the next command.
 func (in *sharedInput) remaining() abstract.Value {
 	if in.isPartlyRead {
-		return remainingInput(in.val)
+		return inputAfterPartialRead(in.val)
 	}
 	return in.val
 }
 
-// walkInScope walks a part of the text in its own scope.
-func (s *state) walkInScope(walk func()) {
-	outer := s.scope
+// walkInNestedTextScope walks a part of the text in its own scope.
+func (s *state) walkInNestedTextScope(walk func()) {
+	outer := s.nestedTextScope
 	walk()
-	s.scope = outer
+	s.nestedTextScope = outer
 }
 
 // walkNested walks text that a part of the command runs as shell code.
 func (s *state) walkNested(text string, at effect.Span) (out abstract.Value) {
 	if !s.enterNesting(at) {
-		return abstract.Unknown("…", abstract.UnknownText)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
-	s.walkInScope(func() {
-		s.nestedSpan = &at
+	s.walkInNestedTextScope(func() {
+		s.spanOfNestedText = &at
 		out = s.walkShellText(text)
 	})
 	s.leaveNesting()
@@ -117,7 +117,7 @@ func (s *state) walkNested(text string, at effect.Span) (out abstract.Value) {
 
 // enterNesting adds a level of nesting and reports whether it is allowed.
 func (s *state) enterNesting(at effect.Span) bool {
-	if s.nestingDepth >= maxDepth {
+	if s.nestingDepth >= maxCommandNesting {
 		s.giveUp("commands are nested too deeply")
 		return false
 	}
@@ -129,8 +129,8 @@ func (s *state) leaveNesting() { s.nestingDepth-- }
 
 // spendSteps spends n steps of the analysis budget and reports whether the walk may go on.
 func (s *state) spendSteps(n int) bool {
-	s.steps += n
-	if s.steps > maxSteps {
+	s.stepsSpent += n
+	if s.stepsSpent > maxSteps {
 		s.giveUp("the command is too complex")
 		return false
 	}
@@ -141,41 +141,41 @@ func (s *state) spendSteps(n int) bool {
 //
 //go:noinline
 func (s *state) giveUp(why string) {
-	if !s.gaveUp {
-		s.gaveUp = true
-		s.effects = append(s.effects, effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseLimit, Reason: why, Span: effect.Span{End: len(s.text)}})
+	if !s.isAnalysisAborted {
+		s.isAnalysisAborted = true
+		s.effects = append(s.effects, effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseAnalysisLimitExceeded, Reason: why, Span: effect.Span{End: len(s.text)}})
 	}
-	s.steps = maxSteps + 1
+	s.stepsSpent = maxSteps + 1
 }
 
 // span converts offsets in the walked text to a span in the whole text.
 func (s *state) span(start, end int) effect.Span {
-	if s.nestedSpan != nil {
-		return *s.nestedSpan
+	if s.spanOfNestedText != nil {
+		return *s.spanOfNestedText
 	}
-	start, end = min(max(0, start+s.textOffset), len(s.text)), min(max(0, end+s.textOffset), len(s.text))
+	start, end = min(max(0, start+s.offsetInAnalyzedText), len(s.text)), min(max(0, end+s.offsetInAnalyzedText), len(s.text))
 	return effect.Span{Start: start, End: max(start, end)}
 }
 
 func (s *state) spanOf(n syntax.Node) effect.Span {
-	if s.nestedSpan != nil {
-		return *s.nestedSpan
+	if s.spanOfNestedText != nil {
+		return *s.spanOfNestedText
 	}
 	return s.span(int(n.Pos().Offset()), int(n.End().Offset()))
 }
 
-// place returns the place in which relative paths are resolved.
-func (s *state) place() *effect.Place {
-	if s.Shell.place != nil {
-		return s.Shell.place
+// workingFolderContext returns the place in which relative paths are resolved.
+func (s *state) workingFolderContext() *effect.PathContext {
+	if s.Shell.workingFolder != nil {
+		return s.Shell.workingFolder
 	}
-	return s.startPlace
+	return s.initialPathContext
 }
 
 // changeFolder changes the working folder.
-func (s *state) changeFolder(place *effect.Place) {
-	s.Shell.place = place
-	if len(s.workingFolders) < maxItems {
-		s.workingFolders = append(s.workingFolders, place)
+func (s *state) changeFolder(place *effect.PathContext) {
+	s.Shell.workingFolder = place
+	if len(s.visitedWorkingFolders) < maxItemsPerAnalyzedList {
+		s.visitedWorkingFolders = append(s.visitedWorkingFolders, place)
 	}
 }

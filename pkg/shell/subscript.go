@@ -9,36 +9,38 @@ import (
 
 // walkSubscripts walks command substitutions in a value's array subscripts, which run if the value is evaluated as a
 // number: a[$(id)]. If number is set, the whole value is evaluated.
-func (s *state) walkSubscripts(v abstract.Value, number bool) {
-	if v.IsPattern && v.Origin == 0 { // glob characters of the command itself are literal in a value
-		v.Text, v.IsPattern = strings.ReplaceAll(v.Text, `\`, ""), false
+func (s *state) walkSubscripts(v abstract.Value, isEvaluatedAsNumber bool) {
+	if v.IsGlobPattern && v.Origin == 0 { // glob characters of the command itself are literal in a value
+		v.Text, v.IsGlobPattern = strings.ReplaceAll(v.Text, `\`, ""), false
 	}
-	if !v.Known() || !hasCommand(v.Text) || !s.spendSteps(1+len(v.Text)/16) {
+	if !v.IsLiteral() || !hasCommandSubstitution(v.Text) || !s.spendSteps(1+len(v.Text)/16) {
 		return
 	}
-	at := v.From
+	at := v.SourceSpan
 	if at.End == 0 {
 		at = s.span(0, len(s.text))
 	}
-	for _, sub := range commandSubscripts(v.Text, number) {
-		s.walkAtAnyTime(func() { s.walkTextExpansions(sub, at) })
+	for _, sub := range subscriptsWithCommands(v.Text, isEvaluatedAsNumber) {
+		s.walkCodeRunAnytime(func() { s.walkExpansionsInPlainText(sub, at) })
 	}
 }
 
-// checkMemberValue checks the value of an array member: it runs if it is evaluated as a number, or as a prompt.
-func (s *state) checkMemberValue(name string, v abstract.Value) {
+// checkArrayMemberForCode checks the value of an array member: it runs if it is evaluated as a number, or as a prompt.
+func (s *state) checkArrayMemberForCode(name string, v abstract.Value) {
 	if s.walkSubscripts(v, false); name == "PROMPT_COMMAND" || name == "PS4" {
-		s.checkEnvironmentCode(name, v, v.From)
+		s.checkEnvironmentCode(name, v, v.SourceSpan)
 	}
 }
 
-// hasCommand reports whether a text contains a command substitution.
-func hasCommand(text string) bool { return strings.Contains(text, "$(") || strings.Contains(text, "`") }
+// hasCommandSubstitution reports whether a text contains a command substitution.
+func hasCommandSubstitution(text string) bool {
+	return strings.Contains(text, "$(") || strings.Contains(text, "`")
+}
 
-// commandSubscripts returns the array subscripts in a text that contain a command substitution; with number set, the
+// subscriptsWithCommands returns the array subscripts in a text that contain a command substitution; with number set, the
 // whole text.
-func commandSubscripts(text string, number bool) []string {
-	if number {
+func subscriptsWithCommands(text string, isEvaluatedAsNumber bool) []string {
+	if isEvaluatedAsNumber {
 		return []string{text}
 	}
 	var out []string
@@ -56,7 +58,7 @@ func commandSubscripts(text string, number bool) []string {
 				}
 			}
 		}
-		if sub := text[i+1 : min(end, len(text))]; hasCommand(sub) {
+		if sub := text[i+1 : min(end, len(text))]; hasCommandSubstitution(sub) {
 			out = append(out, sub)
 		}
 		i = end
@@ -64,7 +66,7 @@ func commandSubscripts(text string, number bool) []string {
 	return out
 }
 
-// walkTextExpansions walks the expansions in a text that is otherwise not code, such as a prompt.
-func (s *state) walkTextExpansions(text string, at effect.Span) {
+// walkExpansionsInPlainText walks the expansions in a text that is otherwise not code, such as a prompt.
+func (s *state) walkExpansionsInPlainText(text string, at effect.Span) {
 	s.walkNested("echo \""+strings.ReplaceAll(text, `"`, `\"`)+"\"", at)
 }

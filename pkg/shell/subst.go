@@ -11,8 +11,8 @@ import (
 
 // walkCommandSubstitution walks $(…) and returns its output.
 func (s *state) walkCommandSubstitution(c *syntax.CmdSubst) abstract.Value {
-	out := s.walkCaptured(func() abstract.Value { return s.walkSubshellStmts(c.Stmts, s.input) })
-	if out.Known() {
+	out := s.walkWithCapturedOutput(func() abstract.Value { return s.walkSubshellStmts(c.Stmts, s.input) })
+	if out.IsLiteral() {
 		out.Text = strings.TrimRight(out.Text, "\n")
 		return out
 	}
@@ -21,13 +21,13 @@ func (s *state) walkCommandSubstitution(c *syntax.CmdSubst) abstract.Value {
 		out.Text, out.FullyUnknown = "**", true
 	}
 	out.Display = s.textForMessage(int(c.Pos().Offset()), int(c.End().Offset()))
-	return out.WithOrigin(abstract.FromCommand | out.Origin&(abstract.FromText|abstract.FromUnknownAssignment))
+	return out.WithOrigin(abstract.OriginCommandOutput | out.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginUnknownAssignment))
 }
 
 // textForMessage returns a piece of the walked text for messages.
 func (s *state) textForMessage(start, end int) string {
-	start, end = start+s.textOffset, end+s.textOffset
-	if s.nestedSpan != nil || start < 0 || end > len(s.text) || start >= end {
+	start, end = start+s.offsetInAnalyzedText, end+s.offsetInAnalyzedText
+	if s.spanOfNestedText != nil || start < 0 || end > len(s.text) || start >= end {
 		return "$(…)"
 	}
 	if end-start > 200 {
@@ -43,15 +43,17 @@ func (s *state) walkProcessSubstitution(p *syntax.ProcSubst) abstract.Value {
 	path := "/dev/fd/" + strconv.Itoa(63-len(s.files)%40) + "." + strconv.Itoa(len(s.files))
 	show := s.textForMessage(int(p.Pos().Offset()), int(p.End().Offset()))
 	if p.Op == syntax.CmdOut {
-		s.addFile(writtenFile{path: path, consumer: p, consumerSpan: s.nestedSpan, consumerOffset: s.textOffset})
-		return abstract.Value{Text: path, From: s.spanOf(p)}
+		s.addFile(writtenFile{path: path, consumingSubstitution: p, consumerNestedTextSpan: s.spanOfNestedText, consumingSubstitutionTextOffset: s.offsetInAnalyzedText})
+		return abstract.Value{Text: path, SourceSpan: s.spanOf(p)}
 	}
 	var out abstract.Value
-	s.walkConcurrent(func() { out = s.walkCaptured(func() abstract.Value { return s.walkSubshellStmts(p.Stmts, s.input) }) })
-	if out.IsPattern {
-		out = out.WithOrigin(abstract.FromCommand | out.Origin&(abstract.FromText|abstract.FromUnknownAssignment))
+	s.walkConcurrent(func() {
+		out = s.walkWithCapturedOutput(func() abstract.Value { return s.walkSubshellStmts(p.Stmts, s.input) })
+	})
+	if out.IsGlobPattern {
+		out = out.WithOrigin(abstract.OriginCommandOutput | out.Origin&(abstract.OriginUnanalysedComputation|abstract.OriginUnknownAssignment))
 		out.Display = show
 	}
 	s.addFile(writtenFile{path: path, val: out})
-	return abstract.Value{Text: path, From: s.spanOf(p), Taint: out.Taint &^ abstract.UnknownText}
+	return abstract.Value{Text: path, SourceSpan: s.spanOf(p), Taint: out.Taint &^ abstract.TaintUnknownText}
 }

@@ -53,13 +53,13 @@ func readCases(tb testing.TB) []tableCase {
 // describe writes an effect as the tables do.
 func describe(e effect.Effect) string {
 	var b strings.Builder
-	b.WriteString(string(e.RuleKind()))
+	b.WriteString(string(e.KindForPolicies()))
 	for _, part := range [...]string{e.Path, e.URL, e.Host} {
 		if part != "" {
 			b.WriteString(" " + part)
 		}
 	}
-	if e.RuleKind() == effect.Execute {
+	if e.KindForPolicies() == effect.Execute {
 		b.WriteString(" " + e.Program)
 		for _, a := range e.Args {
 			if a == "" || strings.ContainsAny(a, " \t\n\"") {
@@ -104,8 +104,8 @@ func TestTable(t *testing.T) {
 // attacks are the kinds of effects that a command of testdata/harmless.txt
 // must not have.
 var attacks = map[effect.Kind]bool{
-	effect.RunDownload: true, effect.RunDecoded: true, effect.RunInput: true, effect.SendSecret: true, effect.RemoteShell: true, effect.ChangeGuard: true,
-	effect.Destroy: true, effect.Dynamic: true, effect.ReadSecret: true, effect.Persist: true, effect.ReadClipboard: true, effect.StopProcess: true,
+	effect.RunDownload: true, effect.RunDecoded: true, effect.RunOtherCommandOutput: true, effect.SendSecret: true, effect.RemoteShell: true, effect.TamperWithShield: true,
+	effect.DestroyData: true, effect.UnknownEffect: true, effect.ReadSecret: true, effect.Persist: true, effect.ReadClipboard: true, effect.StopProcess: true,
 }
 
 func TestHarmless(t *testing.T) {
@@ -117,8 +117,8 @@ func TestHarmless(t *testing.T) {
 		}
 		n++
 		for _, e := range Analyze(c.text, here()).Effects {
-			if attacks[e.RuleKind()] {
-				t.Errorf("%s:%d: %q: %s: %s", c.file, c.line, c.text, e.RuleKind(), e.Reason)
+			if attacks[e.KindForPolicies()] {
+				t.Errorf("%s:%d: %q: %s: %s", c.file, c.line, c.text, e.KindForPolicies(), e.Reason)
 			}
 		}
 	}
@@ -168,7 +168,7 @@ func TestAttacks(t *testing.T) {
 		var all []string
 		for _, e := range Analyze(c.text, here()).Effects {
 			all = append(all, describe(e))
-			switch e.RuleKind() {
+			switch e.KindForPolicies() {
 			case effect.Execute:
 				unlisted := strings.HasSuffix(command.Interpret([]command.Word{{Text: e.Program}}).WhyNotUnderstood, "is not listed")
 				shows = shows || e.Class == effect.UnknownClass && (unlisted || e.Program == "ls") || e.Program == "rm"
@@ -176,8 +176,8 @@ func TestAttacks(t *testing.T) {
 				shows = true
 			default:
 				outside := e.Path != "" && !strings.HasPrefix(e.Path, "/home/me/app")
-				secret := e.Path != "" && effect.SecretPath(e.Path, e.Pattern)
-				shows = shows || attacks[e.RuleKind()] || outside || secret
+				secret := e.Path != "" && effect.IsSecretPath(e.Path, e.PathIsPattern)
+				shows = shows || attacks[e.KindForPolicies()] || outside || secret
 			}
 		}
 		if !shows {

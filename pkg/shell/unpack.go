@@ -22,12 +22,12 @@ const maxUnpackedMembers = 128
 // links, and files that run later. All others are part of the write to the folder. The members of an archive that
 // the text changed, or of an unknown format, are unknown.
 func (s *state) recordUnpackedMembers(base string, argv []abstract.Value, use command.Interpretation) {
-	if !command.Unpackers[base] || s.startPlace.ListArchive == nil || s.remoteDepth > 0 || s.suppressedDepth > 0 {
+	if !command.Unpackers[base] || s.initialPathContext.ListArchive == nil || s.remoteOrContainerDepth > 0 || s.effectSuppressionDepth > 0 {
 		return
 	}
 	into, archives, extracts := "", []string{}, false
 	for _, t := range use.OperandEffects {
-		p, pattern := s.place().Path(t.Word.Text, t.Word.Pattern)
+		p, pattern := s.workingFolderContext().Path(t.Word.Text, t.Word.IsGlobPattern)
 		switch {
 		case t.Kind == effect.WriteFile && t.Recursive:
 			into, extracts = p, !pattern
@@ -41,20 +41,20 @@ func (s *state) recordUnpackedMembers(base string, argv []abstract.Value, use co
 	}
 	piped := len(archives) == 0
 	switch {
-	case words.allKnown && words.archive != "" && words.archive != "-":
-		p, pattern := s.place().Path(words.archive, false)
+	case words.areAllWordsKnown && words.archive != "" && words.archive != "-":
+		p, pattern := s.workingFolderContext().Path(words.archive, false)
 		if piped = false; pattern {
 			return
 		}
 		archives = []string{p}
-	case words.allKnown: // the archive is standard input or a tape
+	case words.areAllWordsKnown: // the archive is standard input or a tape
 		piped, archives = true, nil
 	case !tarPrograms[base] && base != "cpio" && !piped: // further operands are member names
 		archives = archives[:1]
 	}
 	if piped {
-		for i := max(0, len(s.effects)-maxSearchedEffects); i < len(s.effects); i++ {
-			if e := &s.effects[i]; e.Kind == effect.ReadFile && !e.Pattern && !e.Recursive && !slices.Contains(archives, e.Path) {
+		for i := max(0, len(s.effects)-maxEffectsSearchedForArchive); i < len(s.effects); i++ {
+			if e := &s.effects[i]; e.Kind == effect.ReadFile && !e.PathIsPattern && !e.Recursive && !slices.Contains(archives, e.Path) {
 				archives = append(archives, e.Path)
 			}
 		}
@@ -63,9 +63,9 @@ func (s *state) recordUnpackedMembers(base string, argv []abstract.Value, use co
 		return
 	}
 	for _, archive := range archives {
-		if len(s.fileValues(archive, false)) == 0 {
-			u := unpacking{s: s, program: base, argv: argv, span: wordsSpan(argv), archive: archive, targetFolder: into, tarOptions: words, linkTargets: map[string]string{}}
-			u.isCertainlyArchive = !piped && (words.allKnown || !tarPrograms[base]) || isTarArchiveName(archive)
+		if len(s.writtenFileContents(archive, false)) == 0 {
+			u := unpacking{analysisState: s, program: base, argv: argv, span: wordsSpan(argv), archive: archive, targetFolder: into, tarOptions: words, linkTargets: map[string]string{}}
+			u.isCertainlyArchive = !piped && (words.areAllWordsKnown || !tarPrograms[base]) || isTarArchiveName(archive)
 			u.unpack()
 		}
 	}
@@ -90,10 +90,10 @@ func isTarArchiveName(p string) bool {
 	return false
 }
 
-// tarOptions holds tar options that affect unpacking. If allKnown is false, some options are
+// tarOptions holds tar options that affect unpacking. If areAllWordsKnown is false, some options are
 // unknown, and every member is assumed to be unpacked.
 type tarOptions struct {
-	allKnown           bool
+	areAllWordsKnown   bool
 	printsMembers      bool // members are printed to standard output
 	keepsAbsoluteNames bool // absolute names and names with ".." are kept
 	ignoresZeros       bool
@@ -102,18 +102,18 @@ type tarOptions struct {
 	excludedNames      []string // name parts that are excluded
 }
 
-// absoluteNamesPattern matches bundled tar options that contain P (--absolute-names).
-var absoluteNamesPattern = prefilter.Lazy(`^-[a-zA-Z]*P[a-zA-Z]*$`)
+// tarAbsoluteNamesOptionPattern matches bundled tar options that contain P (--absolute-names).
+var tarAbsoluteNamesOptionPattern = prefilter.Lazy(`^-[a-zA-Z]*P[a-zA-Z]*$`)
 
-// parseTarArguments parses the arguments of tar. An unknown option sets allKnown to false, because
+// parseTarArguments parses the arguments of tar. An unknown option sets areAllWordsKnown to false, because
 // it may take a value.
 func parseTarArguments(argv []abstract.Value) (w tarOptions) {
-	w.allKnown = true
+	w.areAllWordsKnown = true
 	for _, v := range argv[1:] { // these options are found even if others are unknown
 		if v.Text == "--ignore-zeros" || len(v.Text) > 1 && v.Text[0] == '-' && v.Text[1] != '-' && strings.Contains(v.Text, "i") || strings.HasPrefix(v.Text, "--ig") {
 			w.ignoresZeros = true
 		}
-		if strings.HasPrefix(v.Text, "--abs") || v.Text == "-P" || absoluteNamesPattern().MatchString(v.Text) {
+		if strings.HasPrefix(v.Text, "--abs") || v.Text == "-P" || tarAbsoluteNamesOptionPattern().MatchString(v.Text) {
 			w.keepsAbsoluteNames = true
 		}
 	}
@@ -126,7 +126,7 @@ func parseTarArguments(argv []abstract.Value) (w tarOptions) {
 	unclear, listed := tarOptions{ignoresZeros: w.ignoresZeros, keepsAbsoluteNames: w.keepsAbsoluteNames}, false // listed: another file names the members to unpack
 	for i := 1; i < len(argv); i++ {
 		v := argv[i]
-		if !v.Known() {
+		if !v.IsLiteral() {
 			return unclear
 		}
 		letters, bare := strings.CutPrefix(v.Text, "-")
@@ -142,7 +142,7 @@ func parseTarArguments(argv []abstract.Value) (w tarOptions) {
 			case !tarValueOptions[name]:
 				return unclear
 			case !attached:
-				if i++; i == len(argv) || !argv[i].Known() {
+				if i++; i == len(argv) || !argv[i].IsLiteral() {
 					return unclear
 				}
 				value = argv[i].Text
@@ -170,7 +170,7 @@ func parseTarArguments(argv []abstract.Value) (w tarOptions) {
 				}
 				value := letters
 				if bare || value == "" {
-					if i++; i == len(argv) || !argv[i].Known() {
+					if i++; i == len(argv) || !argv[i].IsLiteral() {
 						return unclear
 					}
 					value = argv[i].Text
@@ -211,7 +211,7 @@ func cleanMemberName(name string) string { return strings.TrimLeft(path.Clean(na
 
 // excludes reports whether a member is not unpacked.
 func (w *tarOptions) excludes(name string) bool {
-	if !w.allKnown || strings.Contains("/"+name+"/", "/../") { // programs handle ".." in names differently
+	if !w.areAllWordsKnown || strings.Contains("/"+name+"/", "/../") { // programs handle ".." in names differently
 		return false
 	}
 	name = cleanMemberName(name)
@@ -223,57 +223,57 @@ func (w *tarOptions) excludes(name string) bool {
 	return len(w.onlyMembers) > 0 && !slices.ContainsFunc(w.onlyMembers, func(o string) bool { return o == "." || name == o || strings.HasPrefix(name, o+"/") })
 }
 
-// maxSearchedEffects is how many of the last effects are searched for the archive that arrives on standard input.
-const maxSearchedEffects = 16
+// maxEffectsSearchedForArchive is how many of the last effects are searched for the archive that arrives on standard input.
+const maxEffectsSearchedForArchive = 16
 
 // An unpacking is the extraction of one archive.
 type unpacking struct {
-	s                  *state
-	program            string
-	argv               []abstract.Value
-	span               effect.Span
-	archive            string
-	targetFolder       string
-	stripComponents    int
-	dropsFolders       bool // folders in names are dropped
-	renamesMembers     bool
-	linkTargets        map[string]string // link targets, by the path of the link
-	outsideLinkCount   int               // number of links that lead out of the folder
-	hasAmbiguousLinks  bool              // two links have one name, or a path has too many links
-	recordedCount      int
-	isCertainlyArchive bool // the file is certainly the archive that is unpacked
+	analysisState           *state
+	program                 string
+	argv                    []abstract.Value
+	span                    effect.Span
+	archive                 string
+	targetFolder            string
+	stripComponents         int
+	flattensMemberPaths     bool // folders in names are dropped
+	renamesMembers          bool
+	linkTargets             map[string]string // link targets, by the path of the link
+	linksLeavingTargetCount int               // number of links that lead out of the folder
+	hasAmbiguousLinks       bool              // two links have one name, or a path has too many links
+	recordedMemberCount     int
+	isCertainlyArchive      bool // the file is certainly the archive that is unpacked
 	tarOptions
 }
 
 func (u *unpacking) unpack() {
 	u.parseOptions()
-	members, err := u.s.startPlace.ListArchive(u.archive, packed.Query{WantsText: u.needsText, UsedBytes: &u.s.unpackedBytes, OnlyZip: zipPrograms[u.program], IgnoresZeroBlocks: u.ignoresZeros})
-	if zipped := u.archive + ".zip"; u.program == "unzip" && errors.Is(err, fs.ErrNotExist) && len(u.s.fileValues(zipped, false)) == 0 {
+	members, err := u.analysisState.initialPathContext.ListArchive(u.archive, packed.Query{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, OnlyZip: zipPrograms[u.program], IgnoresZeroBlocks: u.ignoresZeros})
+	if zipped := u.archive + ".zip"; u.program == "unzip" && errors.Is(err, fs.ErrNotExist) && len(u.analysisState.writtenFileContents(zipped, false)) == 0 {
 		u.archive = zipped
-		members, err = u.s.startPlace.ListArchive(u.archive, packed.Query{WantsText: u.needsText, UsedBytes: &u.s.unpackedBytes, OnlyZip: true})
+		members, err = u.analysisState.initialPathContext.ListArchive(u.archive, packed.Query{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, OnlyZip: true})
 	}
 	for i := range members {
-		if !u.s.spendSteps(1) {
+		if !u.analysisState.spendSteps(1) {
 			return
 		}
 		u.recordMemberEffects(&members[i])
 	}
-	name := abstract.Clip(path.Base(u.archive))
+	name := abstract.ClipForMessage(path.Base(u.archive))
 	switch {
-	case errors.Is(err, packed.ErrLimit), u.recordedCount > maxUnpackedMembers:
-		u.s.emitDynamic(effect.CauseArchive, name+" is a larger archive than shield reads, so the rest of its content is unknown", u.span)
+	case errors.Is(err, packed.ErrLimit), u.recordedMemberCount > maxUnpackedMembers:
+		u.analysisState.emitDynamic(effect.CauseUnreadArchive, name+" is a larger archive than shield reads, so the rest of its content is unknown", u.span)
 	case errors.Is(err, packed.ErrUnsupported):
-		u.s.emitDynamic(effect.CauseArchive, "the content of "+name+" is unknown, as shield does not read archives of its format", u.span)
+		u.analysisState.emitDynamic(effect.CauseUnreadArchive, "the content of "+name+" is unknown, as shield does not read archives of its format", u.span)
 	case errors.Is(err, packed.ErrFormat) && u.isCertainlyArchive && (tarPrograms[u.program] || zipPrograms[u.program]):
-		u.s.emitDynamic(effect.CauseArchive, name+" is not a readable archive, so its content is unknown", u.span)
+		u.analysisState.emitDynamic(effect.CauseUnreadArchive, name+" is not a readable archive, so its content is unknown", u.span)
 	case u.hasAmbiguousLinks:
-		u.s.emitDynamic(effect.CauseArchive, "links in "+name+" can point to more than one place", u.span)
+		u.analysisState.emitDynamic(effect.CauseUnreadArchive, "links in "+name+" can point to more than one place", u.span)
 	case err != nil && len(members) > 0:
-		u.s.emitDynamic(effect.CauseArchive, "the archive "+name+" is truncated or damaged", u.span)
+		u.analysisState.emitDynamic(effect.CauseUnreadArchive, "the archive "+name+" is truncated or damaged", u.span)
 	case err != nil && u.keepsAbsoluteNames:
-		u.s.emitDynamic(effect.CauseArchive, u.program+" unpacks absolute paths, and the content of "+name+" was not read", u.span)
+		u.analysisState.emitDynamic(effect.CauseUnreadArchive, u.program+" unpacks absolute paths, and the content of "+name+" was not read", u.span)
 	case err == nil && u.renamesMembers:
-		u.s.emitDynamic(effect.CauseUnresolved, u.program+" renames the files of "+name+" while unpacking", u.span)
+		u.analysisState.emitDynamic(effect.CauseUnresolvedText, u.program+" renames the files of "+name+" while unpacking", u.span)
 	}
 }
 
@@ -291,7 +291,7 @@ func (u *unpacking) parseOptions() {
 		case strings.HasPrefix(name, "--transf"), strings.HasPrefix(name, "--xf"), u.program == "bsdtar" && strings.HasPrefix(name, "-s"):
 			u.renamesMembers = true
 		case u.program == "unzip" && len(name) > 1 && name[0] == '-' && name[1] != '-' && strings.Contains(name, "j"):
-			u.dropsFolders = true
+			u.flattensMemberPaths = true
 		}
 	}
 }
@@ -299,8 +299,8 @@ func (u *unpacking) parseOptions() {
 // targetPath returns the paths to which a member may be unpacked: p follows from the member's name,
 // and behind also follows links that the archive contains. Existing files decide which of the two
 // is written. Both are "" if the member is not unpacked.
-func (u *unpacking) targetPath(name string) (p, behind string) {
-	if u.dropsFolders {
+func (u *unpacking) targetPath(name string) (namedPath, resolvedPath string) {
+	if u.flattensMemberPaths {
 		name = path.Base(name)
 	}
 	for range u.stripComponents {
@@ -311,59 +311,59 @@ func (u *unpacking) targetPath(name string) (p, behind string) {
 		name = rest
 	}
 	if strings.HasPrefix(name, "/") || hasWindowsDrive(name) {
-		p = path.Clean(name) // some programs keep absolute paths, others drop the slash
-		return p, p
+		namedPath = path.Clean(name) // some programs keep absolute paths, others drop the slash
+		return namedPath, namedPath
 	}
-	p = path.Join(u.targetFolder, name)
+	namedPath = path.Join(u.targetFolder, name)
 	if len(u.linkTargets) == 0 {
-		return p, p
+		return namedPath, namedPath
 	}
-	hops := maxItems
-	return p, path.Join(u.resolveLinks(u.targetFolder, path.Dir(strings.TrimSuffix(name, "/")), &hops), path.Base(name))
+	hops := maxItemsPerAnalyzedList
+	return namedPath, path.Join(u.resolveLinks(u.targetFolder, path.Dir(strings.TrimSuffix(name, "/")), &hops), path.Base(name))
 }
 
 // resolveLinks resolves a relative path from a folder through the archive's links.
-func (u *unpacking) resolveLinks(at, rel string, hops *int) string {
-	for name := range strings.SplitSeq(rel, "/") {
-		at = path.Join(at, name)
-		to, ok := u.linkTargets[at]
+func (u *unpacking) resolveLinks(folder, relativePath string, hopsLeft *int) string {
+	for name := range strings.SplitSeq(relativePath, "/") {
+		folder = path.Join(folder, name)
+		to, ok := u.linkTargets[folder]
 		if !ok || name == "" || name == "." || name == ".." {
 			continue
 		}
-		if *hops--; *hops < 0 {
+		if *hopsLeft--; *hopsLeft < 0 {
 			u.hasAmbiguousLinks = true
-			return at
+			return folder
 		}
 		if !strings.HasPrefix(to, "/") {
-			at = u.resolveLinks(path.Dir(at), to, hops)
+			folder = u.resolveLinks(path.Dir(folder), to, hopsLeft)
 		} else if rest, ok := strings.CutPrefix(to, strings.TrimSuffix(u.targetFolder, "/")+"/"); ok {
-			at = u.resolveLinks(u.targetFolder, rest, hops)
+			folder = u.resolveLinks(u.targetFolder, rest, hopsLeft)
 		} else {
-			at = u.resolveLinks("/", to, hops)
+			folder = u.resolveLinks("/", to, hopsLeft)
 		}
 	}
-	return at
+	return folder
 }
 
-// isInside reports whether a path is in the target folder.
-func (u *unpacking) isInside(p string) bool {
+// isInTargetFolder reports whether a path is in the target folder.
+func (u *unpacking) isInTargetFolder(p string) bool {
 	return p == u.targetFolder || strings.HasPrefix(p, strings.TrimSuffix(u.targetFolder, "/")+"/")
 }
 
 func hasWindowsDrive(name string) bool { return len(name) > 2 && name[1] == ':' && name[2] == '/' }
 
-// needsText reports whether a member's text is analysed.
-func (u *unpacking) needsText(name string) bool {
-	if u.excludes(name) {
+// needsMemberText reports whether a member's text is analysed.
+func (u *unpacking) needsMemberText(memberName string) bool {
+	if u.excludes(memberName) {
 		return false
 	}
-	p, _ := u.targetPath(name)
-	return u.hasOwnEffect(p)
+	p, _ := u.targetPath(memberName)
+	return u.needsSeparateEffect(p)
 }
 
-// hasOwnEffect reports whether a file needs an effect besides the write to its folder.
-func (u *unpacking) hasOwnEffect(p string) bool {
-	return p != "" && (u.s.startPlace.PersistenceClass(p, false, false) != "" || path.Base(p) == "CODEOWNERS")
+// needsSeparateEffect reports whether a file needs an effect besides the write to its folder.
+func (u *unpacking) needsSeparateEffect(p string) bool {
+	return p != "" && (u.analysisState.initialPathContext.PersistenceClassName(p, false, false) != "" || path.Base(p) == "CODEOWNERS")
 }
 
 // recordMemberEffects records the effects of a member.
@@ -380,7 +380,7 @@ func (u *unpacking) recordMemberEffects(m *packed.Member) {
 		u.recordMemberWrite(behind, m)
 	}
 	if _, ok := u.linkTargets[behind]; ok && m.LinkTarget == "" && !m.IsDir { // some programs write through an existing link
-		hops := maxItems
+		hops := maxItemsPerAnalyzedList
 		u.recordMemberWrite(u.resolveLinks(path.Dir(behind), path.Base(behind), &hops), m)
 	}
 	if m.LinkTarget != "" {
@@ -390,27 +390,27 @@ func (u *unpacking) recordMemberEffects(m *packed.Member) {
 
 // recordMemberWrite records that a member is written to a path.
 func (u *unpacking) recordMemberWrite(p string, m *packed.Member) {
-	inside := u.isInside(p)
-	if inside && (m.IsDir || !u.hasOwnEffect(p) || u.isHarmless(p, m)) {
+	inside := u.isInTargetFolder(p)
+	if inside && (m.IsDir || !u.needsSeparateEffect(p) || u.runsNothingDespiteName(p, m)) {
 		return
 	}
-	if u.recordedCount++; u.recordedCount > maxUnpackedMembers {
+	if u.recordedMemberCount++; u.recordedMemberCount > maxUnpackedMembers {
 		return
 	}
 	e := effect.Effect{Kind: effect.WriteFile, Path: p, Program: u.program, Span: u.span}
 	if !inside {
-		e.Certainty, e.Reason = effect.Possible, path.Base(u.archive)+" contains "+abstract.Clip(m.Name)+", a path outside the target folder (path traversal)"
+		e.Certainty, e.Reason = effect.Possible, path.Base(u.archive)+" contains "+abstract.ClipForMessage(m.Name)+", a path outside the target folder (path traversal)"
 	}
-	u.s.emitOnce(e)
+	u.analysisState.emitOnce(e)
 	if m.TextComplete {
-		u.s.recordWrittenText(p, abstract.Lit(m.Text), "")
+		u.analysisState.recordInsertedFileText(p, abstract.Lit(m.Text), "")
 	}
 }
 
-// isHarmless reports whether an unpacked file runs nothing, although files at such paths usually
+// runsNothingDespiteName reports whether an unpacked file runs nothing, although files at such paths usually
 // run code: a sample git hook, the default git settings of a new repository, or a package.json in
 // node_modules without install scripts.
-func (u *unpacking) isHarmless(p string, m *packed.Member) bool {
+func (u *unpacking) runsNothingDespiteName(p string, m *packed.Member) bool {
 	if m.LinkTarget != "" {
 		return false
 	}
@@ -423,10 +423,10 @@ func (u *unpacking) isHarmless(p string, m *packed.Member) bool {
 	case name == "package.json":
 		return strings.Contains(strings.TrimPrefix(p, u.targetFolder), "/node_modules/") && !strings.Contains(m.Text, `\u`) && !strings.Contains(m.Text, `install"`)
 	case name == "config" && strings.HasSuffix(dir, "/.git/"):
-		if u.s.startPlace.ReadScript == nil || !isDefaultGitConfig(m.Text) {
+		if u.analysisState.initialPathContext.ReadScript == nil || !isDefaultGitConfig(m.Text) {
 			return false
 		}
-		_, err := u.s.startPlace.ReadScript(p)
+		_, err := u.analysisState.initialPathContext.ReadScript(p)
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	return false
@@ -475,18 +475,18 @@ func (u *unpacking) recordLink(p string, m *packed.Member) {
 		u.hasAmbiguousLinks = true
 	}
 	u.linkTargets[p] = raw
-	hops := maxItems
+	hops := maxItemsPerAnalyzedList
 	to := u.resolveLinks(path.Dir(p), path.Base(p), &hops)
-	if u.isInside(to) {
-		if u.hasOwnEffect(to) || u.hasOwnEffect(to+"/x") {
-			u.s.recordLink(p, false, abstract.Lit(to))
+	if u.isInTargetFolder(to) {
+		if u.needsSeparateEffect(to) || u.needsSeparateEffect(to+"/x") {
+			u.analysisState.recordLink(p, false, abstract.Lit(to))
 		}
 		return
 	}
-	if u.outsideLinkCount++; u.outsideLinkCount > maxItems {
-		u.recordedCount = maxUnpackedMembers + 1
+	if u.linksLeavingTargetCount++; u.linksLeavingTargetCount > maxItemsPerAnalyzedList {
+		u.recordedMemberCount = maxUnpackedMembers + 1
 		return
 	}
-	u.s.recordLink(p, false, abstract.Lit(to))
-	u.s.emitOnce(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.program, Span: u.span, Reason: path.Base(u.archive) + " contains a symbolic link to this path, and unpacking writes files through the link"})
+	u.analysisState.recordLink(p, false, abstract.Lit(to))
+	u.analysisState.emitOnce(effect.Effect{Kind: effect.ReadFile, Path: to, Program: u.program, Span: u.span, Reason: path.Base(u.archive) + " contains a symbolic link to this path, and unpacking writes files through the link"})
 }

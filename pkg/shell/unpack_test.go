@@ -21,7 +21,7 @@ func TestUnpacks(t *testing.T) {
 	for i := range modules {
 		modules[i] = packed.Member{Name: fmt.Sprintf("node_modules/%d/package.json", i), Text: `{"name": "a"}`, TextComplete: true}
 	}
-	linked := make([]packed.Member, 3*maxItems)
+	linked := make([]packed.Member, 3*maxItemsPerAnalyzedList)
 	for i := range linked {
 		linked[i] = packed.Member{Name: fmt.Sprintf("node_modules/.bin/%d", i), LinkTarget: fmt.Sprintf("../%d/x.js", i)}
 	}
@@ -89,7 +89,7 @@ func TestUnpacks(t *testing.T) {
 			switch {
 			case e.Certainty == effect.Unknown:
 				got += string(e.Cause) + " "
-			case e.Recursive || e.Pattern || e.Kind == effect.Execute || e.Kind == effect.ReadFile && (strings.HasSuffix(e.Path, ".tar") || strings.HasSuffix(e.Path, ".xz")):
+			case e.Recursive || e.PathIsPattern || e.Kind == effect.Execute || e.Kind == effect.ReadFile && (strings.HasSuffix(e.Path, ".tar") || strings.HasSuffix(e.Path, ".xz")):
 			default:
 				got += string(e.Kind) + " " + e.Path + ";"
 			}

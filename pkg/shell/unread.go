@@ -17,20 +17,20 @@ import (
 // maxWordsWithoutEffect is the maximum number of words and inputs without an effect that are shown.
 const maxWordsWithoutEffect = 128
 
-// judgeUnreadWords judges arguments whose meaning is unknown by the paths in them: the program may
+// recordUnrecognizedArguments judges arguments whose meaning is unknown by the paths in them: the program may
 // read and write each file outside the workspace that is neither temporary nor part of a tool.
-func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command.Interpretation) {
-	if s.remoteDepth > 0 {
+func (s *state) recordUnrecognizedArguments(base string, argv []abstract.Value, use command.Interpretation) {
+	if s.remoteOrContainerDepth > 0 {
 		return
 	}
-	if !use.Understood && !command.HasEntry(base) {
+	if !use.Understood && !command.IsProgramWithKnownSyntax(base) {
 		for _, v := range argv[1:min(len(argv), maxWordsWithoutEffect)] {
-			s.noteWordWithoutEffect(base, v.String())
+			s.recordArgumentWithoutEffect(base, v.String())
 		}
 	}
 	for _, w := range use.Unrecognized {
 		if w.MaybeOptionValue { // other unrecognized words are plain text
-			s.noteWordWithoutEffect(base, w.Text)
+			s.recordArgumentWithoutEffect(base, w.Text)
 		}
 		if !strings.ContainsAny(w.Text, "/~:\\ ") { // it contains no path or URL
 			continue
@@ -51,7 +51,7 @@ func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command
 			}
 			one := v
 			one.Text = text
-			if v.IsPattern {
+			if v.IsGlobPattern {
 				one.Display = text
 			}
 			s.recordUnknownPathUse(base, one, w.MaybeOptionValue)
@@ -59,10 +59,10 @@ func (s *state) judgeUnreadWords(base string, argv []abstract.Value, use command
 	}
 }
 
-// noteWordWithoutEffect notes an argument or input of a program without an effect.
-func (s *state) noteWordWithoutEffect(base, text string) {
-	if s.suppressedDepth == 0 && len(s.wordsWithoutEffect) < maxWordsWithoutEffect {
-		s.wordsWithoutEffect = append(s.wordsWithoutEffect, base+" "+abstract.Clip(text))
+// recordArgumentWithoutEffect notes an argument or input of a program without an effect.
+func (s *state) recordArgumentWithoutEffect(programBaseName, text string) {
+	if s.effectSuppressionDepth == 0 && len(s.argumentsWithoutRecordedEffect) < maxWordsWithoutEffect {
+		s.argumentsWithoutRecordedEffect = append(s.argumentsWithoutRecordedEffect, programBaseName+" "+abstract.ClipForMessage(text))
 	}
 }
 
@@ -103,34 +103,34 @@ var distinguishedNamePattern = prefilter.Lazy(`^(?:/[A-Za-z]+=[^/]*)+$`)
 func (s *state) recordUnknownURLUse(base string, v abstract.Value) {
 	start := strings.LastIndexAny(v.Text[:strings.Index(v.Text, "://")], "=,;@ ") + 1
 	if _, host := effect.URL(v.Text[start:]); host != "" && command.IsPublicHost(host) {
-		s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does to "+abstract.Clip(v.String()), v.From)
+		s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does to "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 	}
 }
 
 // recordUnknownPathUse records that it is unknown what a program does with a path.
-func (s *state) recordUnknownPathUse(base string, v abstract.Value, option bool) {
-	p, pattern := s.place().Path(v.Text, v.IsPattern)
-	if p == "" || strings.HasPrefix(p, "*") || isStreamDevice(p) || !s.isForeignPath(p, pattern, option) {
+func (s *state) recordUnknownPathUse(base string, v abstract.Value, withOrdinaryFiles bool) {
+	p, pattern := s.workingFolderContext().Path(v.Text, v.IsGlobPattern)
+	if p == "" || strings.HasPrefix(p, "*") || isStreamDevice(p) || !s.isOutsideWorkspaceTempAndProgramFolders(p, pattern, withOrdinaryFiles) {
 		return
 	}
 	mark := len(s.effects)
 	s.emitPath(effect.ReadFile, v, false)
 	s.emitPath(effect.WriteFile, v, false)
 	s.markEffectsPossible(mark)
-	s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does to "+abstract.Clip(v.String()), v.From)
+	s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does to "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 }
 
-// fileInput returns the content of the file on a command's standard input; found is false if it is unknown.
-func (s *state) fileInput(io abstract.Streams, at effect.Span) (text string, found bool) {
-	if io.ExistingInputFile == "" || io.In.Known() || s.remoteDepth > 0 && s.startPlace.ReadScript == nil {
+// stdinFileText returns the content of the file on a command's standard input; found is false if it is unknown.
+func (s *state) stdinFileText(io abstract.Streams, at effect.Span) (text string, found bool) {
+	if io.ExistingInputFile == "" || io.Stdin.IsLiteral() || s.remoteOrContainerDepth > 0 && s.initialPathContext.ReadScript == nil {
 		return "", false
 	}
 	return s.scriptText(io.ExistingInputFile, at)
 }
 
-// isAwaited reports whether a script that does not exist may be created before it runs: the text before it waits
+// mayBeCreatedBeforeRun reports whether a script that does not exist may be created before it runs: the text before it waits
 // for a file, tests for this one in a loop, or leaves a command in the background.
-func (s *state) isAwaited(f abstract.Value) bool {
+func (s *state) mayBeCreatedBeforeRun(f abstract.Value) bool {
 	name := path.Base(f.Text)
 	at := strings.LastIndex(s.text, name)
 	if name == "" || at < 0 {
@@ -144,7 +144,7 @@ func (s *state) isAwaited(f abstract.Value) bool {
 // isInUserHome reports whether a path outside the workspace is in a home folder, where another process of the user may
 // create a script.
 func (s *state) isInUserHome(p string) bool {
-	return s.isForeignPath(p, false, true) && s.startPlace.PersistenceClass(p, false, false) == "" && (s.startPlace.Home != "" && isUnder(p, s.startPlace.Home) || isUnder(p, "~") || isUnder(p, "/root"))
+	return s.isOutsideWorkspaceTempAndProgramFolders(p, false, true) && s.initialPathContext.PersistenceClassName(p, false, false) == "" && (s.initialPathContext.Home != "" && isUnder(p, s.initialPathContext.Home) || isUnder(p, "~") || isUnder(p, "/root"))
 }
 
 // isTemporaryPath reports whether a path is in a folder for temporary files, where every user can create files.
@@ -184,67 +184,67 @@ var (
 // input. It records the first line that contains a URL, a protected path, a command or a
 // destructive verb.
 func (s *state) checkUnreadInput(base string, in abstract.Value, at effect.Span) {
-	if !in.Known() || in.Text == "" {
+	if !in.IsLiteral() || in.Text == "" {
 		return
 	}
-	s.noteWordWithoutEffect(base+" <<<", in.Text)
+	s.recordArgumentWithoutEffect(base+" <<<", in.Text)
 	for line := range strings.Lines(in.Text) {
 		if !s.spendSteps(1 + len(line)/512) {
 			return
 		}
-		if what := s.instructionIn(strings.TrimSpace(line)); what != "" {
-			s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does with the input line "+abstract.Clip(what)+"; instead: leave the line out, or ask the user", at)
+		if what := s.suspiciousInstructionLine(strings.TrimSpace(line)); what != "" {
+			s.emitDynamic(effect.CauseUnparsedWord, "shield does not know what "+base+" does with the input line "+abstract.ClipForMessage(what)+"; instead: leave the line out, or ask the user", at)
 			return
 		}
 	}
 }
 
-// checkUnreadCode judges code in a language without a parser by its lines: code piped to a shell, or a protected path.
-func (s *state) checkUnreadCode(text string, at effect.Span) {
-	if s.remoteDepth > 0 {
+// recordSuspiciousUnparsedCode judges code in a language without a parser by its lines: code piped to a shell, or a protected path.
+func (s *state) recordSuspiciousUnparsedCode(text string, at effect.Span) {
+	if s.remoteOrContainerDepth > 0 {
 		return
 	}
 	for line := range strings.Lines(text) {
 		if !s.spendSteps(1 + len(line)/512) {
 			return
 		}
-		if line = strings.TrimSpace(line); pipeToShellPattern().MatchString(line) || s.holdsProtected(line) {
-			s.emitDynamic(effect.CauseUnparsedWord, "code in a language that shield does not read contains "+abstract.Clip(line), at)
+		if line = strings.TrimSpace(line); pipeToShellPattern().MatchString(line) || s.mentionsProtectedPath(line) {
+			s.emitDynamic(effect.CauseUnparsedWord, "code in a language that shield does not read contains "+abstract.ClipForMessage(line), at)
 			return
 		}
 	}
 }
 
-// maxProtectedListBytes is the maximum size in bytes of a file that is searched for protected paths.
-const maxProtectedListBytes = 4096
+// maxProtectedPathListBytes is the maximum size in bytes of a file that is searched for protected paths.
+const maxProtectedPathListBytes = 4096
 
-// protectedListText returns the content of a file on the disk that lists protected paths, for
+// protectedPathListFileText returns the content of a file on the disk that lists protected paths, for
 // example paths of credentials. found is true only if the file's content goes to another command,
 // which may use the paths as arguments.
-func (s *state) protectedListText(p string, pattern bool) (text string, found bool) {
-	if s.captureDepth == 0 || s.startPlace.ReadScript == nil || s.remoteDepth > 0 || pattern || effect.SecretPath(p, false) {
+func (s *state) protectedPathListFileText(filePath string, isPattern bool) (text string, found bool) {
+	if s.capturedOutputDepth == 0 || s.initialPathContext.ReadScript == nil || s.remoteOrContainerDepth > 0 || isPattern || effect.IsSecretPath(filePath, false) {
 		return "", false
 	}
-	data, err := s.startPlace.ReadScript(p)
-	if err != nil || len(data) > maxProtectedListBytes || isBinary(data) {
+	data, err := s.initialPathContext.ReadScript(filePath)
+	if err != nil || len(data) > maxProtectedPathListBytes || isBinary(data) {
 		return "", false
 	}
 	for line := range strings.Lines(string(data)) {
-		if s.holdsProtected(line) {
+		if s.mentionsProtectedPath(line) {
 			return string(data), true
 		}
 	}
 	return "", false
 }
 
-// holdsProtected reports whether a line contains a path of a credential file, or a path outside the
+// mentionsProtectedPath reports whether a line contains a path of a credential file, or a path outside the
 // workspace of a file that runs code later, such as a shell startup file.
-func (s *state) holdsProtected(line string) bool {
+func (s *state) mentionsProtectedPath(line string) bool {
 	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t\"'(){}[];,`<>|=", r) }) {
 		if word[0] != '/' && word[0] != '~' {
 			continue
 		}
-		if p, pattern := s.place().Path(word, false); p != "" && !pattern && s.isForeignPath(p, false, false) {
+		if p, pattern := s.workingFolderContext().Path(word, false); p != "" && !pattern && s.isOutsideWorkspaceTempAndProgramFolders(p, false, false) {
 			return true
 		}
 	}
@@ -258,9 +258,9 @@ var (
 	hostPrivilegePattern = prefilter.Lazy(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b|\bcluster-admin\b|\bsystem:(?:unauthenticated|anonymous|masters)\b`)
 )
 
-// instructionIn returns the line if it may be an instruction: it names a foreign path or a URL, begins with a
+// suspiciousInstructionLine returns the line if it may be an instruction: it names a foreign path or a URL, begins with a
 // destructive verb, or is a shell command; "" otherwise.
-func (s *state) instructionIn(line string) string {
+func (s *state) suspiciousInstructionLine(line string) string {
 	if line == "" {
 		return ""
 	}
@@ -277,13 +277,13 @@ func (s *state) instructionIn(line string) string {
 			return line
 		}
 	}
-	runs := command.HasEntry(first) && strings.Contains(line, " -") // a command with options, not prose
+	runs := command.IsProgramWithKnownSyntax(first) && strings.Contains(line, " -") // a command with options, not prose
 	for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return strings.ContainsRune(" \t\"'(){}[];,`<>|", r) }) {
 		if runs && (word == "/" || word == "/*" || word == "~") { // in other text, these are separators
 			return line
 		}
 		for _, text := range pathsIn(word) {
-			if p, pattern := s.place().Path(text, false); p != "" && !isStreamDevice(p) && s.isForeignPath(p, pattern, true) {
+			if p, pattern := s.workingFolderContext().Path(text, false); p != "" && !isStreamDevice(p) && s.isOutsideWorkspaceTempAndProgramFolders(p, pattern, true) {
 				return line
 			}
 		}
@@ -299,7 +299,7 @@ func (s *state) instructionIn(line string) string {
 // isDestructiveCommand reports whether a line is a complete command that destroys data or changes the system.
 func isDestructiveCommand(line string) bool {
 	fields := strings.Fields(line)
-	if len(fields) > 8 || len(fields) > 3 && !strings.Contains(line, " -") || !command.HasEntry(fields[0]) {
+	if len(fields) > 8 || len(fields) > 3 && !strings.Contains(line, " -") || !command.IsProgramWithKnownSyntax(fields[0]) {
 		return false
 	}
 	words := make([]command.Word, len(fields))
@@ -310,30 +310,30 @@ func isDestructiveCommand(line string) bool {
 	return use.Understood && (use.Class == effect.Destructive || use.Class == effect.Privileged)
 }
 
-// isForeignPath reports whether a path is outside the workspace, not temporary, and not in a folder of tools and
+// isOutsideWorkspaceTempAndProgramFolders reports whether a path is outside the workspace, not temporary, and not in a folder of tools and
 // their caches.
-func (s *state) isForeignPath(p string, pattern, option bool) bool {
-	if s.place().Inside(p, pattern, false) {
+func (s *state) isOutsideWorkspaceTempAndProgramFolders(p string, isPattern, includesOrdinaryFiles bool) bool {
+	if s.workingFolderContext().IsInsideRoots(p, isPattern, false) {
 		return false
 	}
 	if effect.IsInSharedFolder(p+"/") || isUnder(p, "/dev/fd") || isUnder(p, "/proc/self") {
 		return false
 	}
-	if effect.SecretPath(p, pattern) {
+	if effect.IsSecretPath(p, isPattern) {
 		return true
 	}
 	tail := p
-	if rest, ok := strings.CutPrefix(p, s.startPlace.Home+"/"); ok && s.startPlace.Home != "" {
+	if rest, ok := strings.CutPrefix(p, s.initialPathContext.Home+"/"); ok && s.initialPathContext.Home != "" {
 		tail = "/~/" + rest
 	}
-	if _, tool := toolFolders().Covers(tail, pattern, false, false); tool {
+	if _, tool := programAndCacheFolders().FirstCoveringGlob(tail, isPattern, false, false); tool {
 		return false
 	}
-	return option || s.startPlace.PersistenceClass(p, pattern, false) != ""
+	return includesOrdinaryFiles || s.initialPathContext.PersistenceClassName(p, isPattern, false) != ""
 }
 
-// toolFolders match the folders of programs, libraries and caches.
-var toolFolders = sync.OnceValue(func() *effect.Globs {
+// programAndCacheFolders match the folders of programs, libraries and caches.
+var programAndCacheFolders = sync.OnceValue(func() *effect.Globs {
 	var all []string
 	for _, name := range [...]string{"tool_folders", "own_caches"} {
 		list, _ := knowledge.Paths(name)

@@ -19,35 +19,35 @@ type variable struct {
 	mayTransformValues bool           // an attribute may change assigned values: declare -i, -u, -A and the like
 	isNameref          bool           // declare -n: a nameref to another variable
 	mayNotBeLocal      bool           // a local variable that may not have been declared
-	settingsRead       *effect.Effect // the settings file that set it
+	envFileReadEffect  *effect.Effect // the settings file that set it
 }
 
 // A variableContent is one possible content of a variable.
 type variableContent struct {
-	val         abstract.Value
-	members     []abstract.Value // the members of an array, if they are known
-	isArray     bool             // the variable is an array; if members is nil, val represents any member
-	isUnset     bool             // the variable is unset
-	mayBeUnset  bool             // unknown whether the variable is set
-	isInherited bool             // the content that the variable had before the command
-	isNonEmpty  bool             // the variable is set and not empty
+	val               abstract.Value
+	members           []abstract.Value // the members of an array, if they are known
+	isArray           bool             // the variable is an array; if members is nil, val represents any member
+	isUnset           bool             // the variable is unset
+	mayBeUnset        bool             // unknown whether the variable is set
+	isInherited       bool             // the content that the variable had before the command
+	isAssumedNonEmpty bool             // the variable is set and not empty
 }
 
-// maxAlternatives is the number of possible contents above which a variable counts as unknown.
-const maxAlternatives = 8
+// maxPossibleVariableValues is the number of possible contents above which a variable counts as unknown.
+const maxPossibleVariableValues = 8
 
 // maxVariables is the maximum number of variables that a text may assign.
 const maxVariables = 1024
 
-// positionalName and zeroName are the names under which the positional parameters (as an array) and $0 are stored.
+// positionalParametersName and zeroName are the names under which the positional parameters (as an array) and $0 are stored.
 const (
-	positionalName = "@"
-	zeroName       = "0"
+	positionalParametersName = "@"
+	zeroName                 = "0"
 )
 
-// changedPathName is set if $PATH starts with a folder that is not a system folder: a program's name then does not
+// nonSystemPATHMarkerVariable is set if $PATH starts with a folder that is not a system folder: a program's name then does not
 // tell which program runs.
-const changedPathName = "\x00path"
+const nonSystemPATHMarkerVariable = "\x00path"
 
 func (c variableContent) equal(o variableContent) bool {
 	return c.isArray == o.isArray && c.isUnset == o.isUnset && c.mayBeUnset == o.mayBeUnset && c.isInherited == o.isInherited && equalIgnoringSpan(c.val, o.val) && slices.EqualFunc(c.members, o.members, equalIgnoringSpan)
@@ -55,7 +55,7 @@ func (c variableContent) equal(o variableContent) bool {
 
 // equalIgnoringSpan reports whether two values are equal, apart from their spans.
 func equalIgnoringSpan(v, o abstract.Value) bool {
-	v.From, o.From = effect.Span{}, effect.Span{}
+	v.SourceSpan, o.SourceSpan = effect.Span{}, effect.Span{}
 	return v == o
 }
 
@@ -67,8 +67,8 @@ func (v variable) equal(o variable) bool {
 func (v variable) merge(o variable) variable {
 	v.isExported, v.mayBeReadonly, v.mayTransformValues, v.isNameref = v.isExported && o.isExported, v.mayBeReadonly || o.mayBeReadonly, v.mayTransformValues || o.mayTransformValues, v.isNameref || o.isNameref
 	v.mayNotBeLocal = v.mayNotBeLocal || o.mayNotBeLocal
-	if v.settingsRead == nil {
-		v.settingsRead = o.settingsRead
+	if v.envFileReadEffect == nil {
+		v.envFileReadEffect = o.envFileReadEffect
 	}
 	v.contents = slices.Clip(v.contents)
 	for _, c := range o.contents {
@@ -76,40 +76,40 @@ func (v variable) merge(o variable) variable {
 			v.contents = append(v.contents, c)
 		}
 	}
-	if len(v.contents) > maxAlternatives {
-		v.contents = []variableContent{{val: v.anyValue("…"), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}}
+	if len(v.contents) > maxPossibleVariableValues {
+		v.contents = []variableContent{{val: v.valueCoveringPossibleContents("…"), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}}
 	}
 	return v
 }
 
-// anyValue returns one value that covers all possible contents of a variable.
-func (v variable) anyValue(show string) abstract.Value {
+// valueCoveringPossibleContents returns one value that covers all possible contents of a variable.
+func (v variable) valueCoveringPossibleContents(messageText string) abstract.Value {
 	var all []abstract.Value
 	for _, c := range v.contents {
 		if c.isInherited {
-			all = append(all, abstract.Variable(show, 0))
+			all = append(all, abstract.UnsetVariableValue(messageText, 0))
 			continue
 		}
 		all = append(append(all, c.members...), c.val)
 	}
 	numbers, outside := true, false
 	for _, one := range all {
-		before := isEnvironmentOnly(one) && one.FullyUnknown
+		before := hasOnlyEnvironmentUnknowns(one) && one.FullyUnknown
 		numbers = numbers && (one.IsNumber() || isDecimal(one) || before) && one.Taint == 0
 		outside = outside || before
 	}
 	switch {
 	case !numbers:
-		return uncomputed(show, all...)
+		return unknownFromOperands(messageText, all...)
 	case outside:
-		return abstract.Unknown(show, 0).WithOrigin(abstract.FromVariable | abstract.FromArithmetic)
+		return abstract.Unknown(messageText, 0).WithOrigin(abstract.OriginUnsetVariable | abstract.OriginArithmetic)
 	}
-	return abstract.UnknownNumber(show)
+	return abstract.UnknownNumber(messageText)
 }
 
 func isDecimal(v abstract.Value) bool {
 	_, err := parseDecimal(v.Text)
-	return v.Known() && err == nil
+	return v.IsLiteral() && err == nil
 }
 
 // parseDecimal parses a number that all shells read as decimal.
@@ -124,26 +124,26 @@ func parseDecimal(text string) (int64, error) {
 // withUnknownContent returns a copy of the variable with unknown content. It is used if every
 // iteration of a loop changes the variable.
 func (v variable) withUnknownContent(name string) variable {
-	c := variableContent{val: v.anyValue("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}
+	c := variableContent{val: v.valueCoveringPossibleContents("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}
 	v.contents = []variableContent{c}
 	return v
 }
 
 // lookup returns a variable's content, and whether the analysed text sets it. If several contents
-// are possible, the result is unknown; to walk code once for each of them, use state.walkEachValue.
+// are possible, the result is unknown; to walk code once for each of them, use state.walkEachVariableValue.
 func (s *state) lookup(name string) (variableContent, bool) {
 	v := s.vars.get(name)
 	if len(v.contents) > 1 {
-		return variableContent{val: v.anyValue("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}, true
+		return variableContent{val: v.valueCoveringPossibleContents("$" + name), mayBeUnset: true, isArray: slices.ContainsFunc(v.contents, func(c variableContent) bool { return c.isArray })}, true
 	}
 	if v.isNameref || v.mayTransformValues && !v.contents[0].isUnset && !v.contents[0].isInherited {
-		return variableContent{val: v.anyValue("$" + name), mayBeUnset: true, isArray: v.contents[0].isArray}, true
+		return variableContent{val: v.valueCoveringPossibleContents("$" + name), mayBeUnset: true, isArray: v.contents[0].isArray}, true
 	}
 	return v.contents[0], !v.contents[0].isInherited
 }
 
-// mayBeAssigned reports whether the text may assign a variable.
-func (s *state) mayBeAssigned(name string) bool {
+// mayTextAssign reports whether the text may assign a variable.
+func (s *state) mayTextAssign(name string) bool {
 	_, ok := s.vars.byName[name]
 	return ok || s.vars.hasUnknownAssignment && syntax.ValidName(name)
 }
@@ -151,12 +151,12 @@ func (s *state) mayBeAssigned(name string) bool {
 // setVariableContent sets the only content of a variable.
 func (s *state) setVariableContent(name string, c variableContent) {
 	v := s.vars.byName[name]
-	v.settingsRead = nil
+	v.envFileReadEffect = nil
 	switch name {
 	case "LINENO", "RANDOM", "SRANDOM", "SECONDS", "BASHPID", "EPOCHSECONDS", "HISTCMD": // reading them does not return the assigned value
 		c = variableContent{val: abstract.UnknownNumber("$" + name)}
 	case "BASH_COMMAND", "DIRSTACK", "FUNCNAME", "GROUPS", "PIPESTATUS", "_":
-		c = variableContent{val: uncomputed("$"+name, c.val), mayBeUnset: true}
+		c = variableContent{val: unknownFromOperands("$"+name, c.val), mayBeUnset: true}
 	}
 	next := variable{contents: []variableContent{c}, isExported: v.isExported, mayBeReadonly: v.mayBeReadonly, mayTransformValues: v.mayTransformValues, isNameref: v.isNameref}
 	if v.mayBeReadonly || slices.Contains(s.trapVariables, name) {
@@ -166,7 +166,7 @@ func (s *state) setVariableContent(name string, c variableContent) {
 		s.recordPossibleLineExit()
 	}
 	if v.isNameref {
-		s.emitDynamic(effect.CauseUnresolved, "assigns through the nameref $"+name, c.val.From)
+		s.emitDynamic(effect.CauseUnresolvedText, "assigns through the nameref $"+name, c.val.SourceSpan)
 		s.forgetVariables()
 		return
 	}
@@ -179,40 +179,40 @@ func (s *state) setVariableContent(name string, c variableContent) {
 
 // assign assigns a variable, and walks code that runs because of its value.
 func (s *state) assign(name string, v abstract.Value) {
-	s.assignUnchecked(name, v)
-	s.checkEnvironmentCode(name, v, v.From)
+	s.assignWithoutCodeCheck(name, v)
+	s.checkEnvironmentCode(name, v, v.SourceSpan)
 }
 
-// assignUnchecked assigns a variable without checking for code that programs run because of its name.
-func (s *state) assignUnchecked(name string, v abstract.Value) {
+// assignWithoutCodeCheck assigns a variable without checking for code that programs run because of its name.
+func (s *state) assignWithoutCodeCheck(name string, v abstract.Value) {
 	s.walkSubscripts(v, false)
 	if commandLookupArrays[name] {
-		s.recordCommandRenaming(name, v.From)
+		s.recordCommandRenaming(name, v.SourceSpan)
 	}
 	if old, ok := s.lookup(name); ok && old.isArray { // an array: assigns its first member, or in zsh replaces it
-		v = uncomputed("$"+name, append([]abstract.Value{v, old.val}, old.members...)...)
+		v = unknownFromOperands("$"+name, append([]abstract.Value{v, old.val}, old.members...)...)
 		s.setVariableContent(name, variableContent{val: v, isArray: true})
 		return
 	}
 	s.setVariableContent(name, variableContent{val: v})
 }
 
-// mayAssignUnchecked is [state.assignUnchecked] for an assignment that may not happen.
-func (s *state) mayAssignUnchecked(name string, v abstract.Value) {
-	s.walkPossibly(func() { s.assignUnchecked(name, v) })
+// mayAssignWithoutCodeCheck is [state.assignWithoutCodeCheck] for an assignment that may not happen.
+func (s *state) mayAssignWithoutCodeCheck(name string, v abstract.Value) {
+	s.walkCodeThatMayRun(func() { s.assignWithoutCodeCheck(name, v) })
 }
 
-// assignTo assigns to the name in a word: a variable, or an array member. If the name is unknown, any variable may
+// assignByNameWord assigns to the name in a word: a variable, or an array member. If the name is unknown, any variable may
 // change.
-func (s *state) assignTo(to, v abstract.Value) {
-	name, _, member := strings.Cut(to.Text, "[")
+func (s *state) assignByNameWord(nameWord, v abstract.Value) {
+	name, _, member := strings.Cut(nameWord.Text, "[")
 	switch {
-	case !to.Known() || !syntax.ValidName(name):
-		s.walkSubscripts(to, true)
-		s.assignUnknownName(to)
+	case !nameWord.IsLiteral() || !syntax.ValidName(name):
+		s.walkSubscripts(nameWord, true)
+		s.assignUnknownName(nameWord)
 	case member:
-		s.walkSubscripts(to, false)
-		s.setMember(name, v)
+		s.walkSubscripts(nameWord, false)
+		s.assignUnknownArrayMember(name, v)
 	default:
 		s.assign(name, v)
 	}
@@ -222,23 +222,23 @@ func (s *state) assignTo(to, v abstract.Value) {
 // variable that makes programs run code.
 func (s *state) assignUnknownName(v abstract.Value) {
 	if v.IsComputed() {
-		s.emitDynamic(effect.CauseUnresolved, "the name of the assigned variable is unknown: "+abstract.Clip(v.String()), v.From)
+		s.emitDynamic(effect.CauseUnresolvedText, "the name of the assigned variable is unknown: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 	}
 	s.forgetVariables()
 }
 
-// setMember assigns to an array member.
-func (s *state) setMember(name string, v abstract.Value) {
-	s.checkMemberValue(name, v)
-	if commandLookupArrays[name] {
-		s.recordCommandRenaming(name, v.From)
+// assignUnknownArrayMember assigns to an array member.
+func (s *state) assignUnknownArrayMember(arrayName string, v abstract.Value) {
+	s.checkArrayMemberForCode(arrayName, v)
+	if commandLookupArrays[arrayName] {
+		s.recordCommandRenaming(arrayName, v.SourceSpan)
 	}
-	old, _ := s.lookup(name)
+	old, _ := s.lookup(arrayName)
 	all := append([]abstract.Value{v, old.val}, old.members...)
-	if name == "argv" { // zsh: argv holds the positional parameters
-		s.setAnyPositional(all...)
+	if arrayName == "argv" { // zsh: argv holds the positional parameters
+		s.setUnknownPositional(all...)
 	}
-	s.setVariableContent(name, variableContent{val: uncomputed("$"+name, all...), isArray: true})
+	s.setVariableContent(arrayName, variableContent{val: unknownFromOperands("$"+arrayName, all...), isArray: true})
 }
 
 // forgetVariables makes all variables unknown, because an unknown variable was assigned.
@@ -246,7 +246,7 @@ func (s *state) forgetVariables() {
 	kept := &variableTable{byName: map[string]variable{}, hasUnknownAssignment: true}
 	for name, v := range s.vars.byName {
 		if syntax.ValidName(name) { // else an internal name, not a variable
-			v.contents = []variableContent{{val: abstract.Variable(name, abstract.UnknownText).WithOrigin(abstract.FromUnknownAssignment), mayBeUnset: true}}
+			v.contents = []variableContent{{val: abstract.UnsetVariableValue(name, abstract.TaintUnknownText).WithOrigin(abstract.OriginUnknownAssignment), mayBeUnset: true}}
 		}
 		kept.set(name, v)
 	}
@@ -265,7 +265,7 @@ func (s *state) walkAssignment(a *syntax.Assign) {
 	switch {
 	case a.Array != nil && a.Index != nil: // zsh: assigns a slice of an array
 		s.walkIndex(a.Index)
-		s.setMember(name, uncomputed("$"+name, s.expandArrayMembers(a.Array)...))
+		s.assignUnknownArrayMember(name, unknownFromOperands("$"+name, s.expandArrayMembers(a.Array)...))
 		return
 	case a.Array != nil:
 		s.assignArray(name, a)
@@ -276,7 +276,7 @@ func (s *state) walkAssignment(a *syntax.Assign) {
 		if a.Value != nil {
 			v = s.expandWord(a.Value)
 		}
-		s.setMember(name, v)
+		s.assignUnknownArrayMember(name, v)
 		return
 	}
 	v := s.expandWord(a.Value)
@@ -284,7 +284,7 @@ func (s *state) walkAssignment(a *syntax.Assign) {
 		old, ok := s.lookup(name)
 		switch {
 		case old.isArray:
-			s.setMember(name, v)
+			s.assignUnknownArrayMember(name, v)
 			return
 		case ok:
 			v = abstract.Concat(old.val, v)
@@ -292,7 +292,7 @@ func (s *state) walkAssignment(a *syntax.Assign) {
 			v = abstract.Concat(s.environmentValue(name)[0], v)
 		}
 	}
-	v.From = s.spanOf(a)
+	v.SourceSpan = s.spanOf(a)
 	s.assign(name, v)
 }
 
@@ -305,7 +305,7 @@ func (s *state) expandArrayMembers(a *syntax.ArrayExpr) (out []abstract.Value) {
 		if e.Value != nil {
 			out = append(out, s.expandFields(e.Value)...)
 		}
-		if len(out) > abstract.MaxFields {
+		if len(out) > abstract.MaxExpandedWords {
 			s.giveUp("an array is too long to analyse")
 			break
 		}
@@ -317,14 +317,14 @@ func (s *state) expandArrayMembers(a *syntax.ArrayExpr) (out []abstract.Value) {
 func (s *state) assignArray(name string, a *syntax.Assign) {
 	list := s.expandArrayMembers(a.Array)
 	for _, v := range list {
-		s.checkMemberValue(name, v)
+		s.checkArrayMemberForCode(name, v)
 	}
 	if commandLookupArrays[name] {
 		s.recordCommandRenaming(name, s.spanOf(a))
 	}
 	old, bound := s.lookup(name)
 	exact := !slices.ContainsFunc(a.Array.Elems, func(e *syntax.ArrayElem) bool { return e.Index != nil }) &&
-		!slices.ContainsFunc(list, func(v abstract.Value) bool { return v.IsPattern && !v.IsSingleWord })
+		!slices.ContainsFunc(list, func(v abstract.Value) bool { return v.IsGlobPattern && !v.IsSingleWord })
 	if a.Append {
 		exact = exact && bound && old.isArray && old.members != nil
 		list = append(slices.Clip(old.members), list...)
@@ -333,13 +333,13 @@ func (s *state) assignArray(name string, a *syntax.Assign) {
 	switch {
 	case exact && list == nil:
 		c.members = []abstract.Value{}
-	case !exact && len(list) == 1 && list[0].IsPathList && !a.Append:
+	case !exact && len(list) == 1 && list[0].HasPathPerLine && !a.Append:
 		c = variableContent{val: list[0], isArray: true}
 	case !exact:
-		c = variableContent{val: uncomputed("$"+name, append(list, old.val)...), isArray: true}
+		c = variableContent{val: unknownFromOperands("$"+name, append(list, old.val)...), isArray: true}
 	}
 	if name == "argv" { // zsh: argv holds the positional parameters
-		s.setAnyPositional(list...)
+		s.setUnknownPositional(list...)
 	}
 	if name == "path" && len(list) > 0 {
 		s.checkSearchPath(list[0])
@@ -360,9 +360,9 @@ func (s *state) walkIndex(x syntax.ArithmExpr) {
 func (s *state) setPositional(args []abstract.Value) {
 	c := variableContent{isArray: true, members: []abstract.Value{}}
 	for i, v := range args {
-		if v.IsPattern && !v.IsSingleWord { // may become any number of words
-			c = variableContent{isArray: true, val: uncomputed("$@", args...)}
-			if v.IsPathList && len(args) == 1 && i == 0 {
+		if v.IsGlobPattern && !v.IsSingleWord { // may become any number of words
+			c = variableContent{isArray: true, val: unknownFromOperands("$@", args...)}
+			if v.HasPathPerLine && len(args) == 1 && i == 0 {
 				c.val = v
 			}
 			break
@@ -370,17 +370,17 @@ func (s *state) setPositional(args []abstract.Value) {
 		s.walkSubscripts(v, false)
 		c.members = append(c.members, v)
 	}
-	s.Shell.setVariable(positionalName, variable{contents: []variableContent{c}})
+	s.Shell.setVariable(positionalParametersName, variable{contents: []variableContent{c}})
 }
 
-// setAnyPositional sets the positional parameters to an unknown selection of words.
-func (s *state) setAnyPositional(of ...abstract.Value) {
-	s.Shell.setVariable(positionalName, variable{contents: []variableContent{{isArray: true, val: uncomputed("$@", of...)}}})
+// setUnknownPositional sets the positional parameters to an unknown selection of words.
+func (s *state) setUnknownPositional(possibleWords ...abstract.Value) {
+	s.Shell.setVariable(positionalParametersName, variable{contents: []variableContent{{isArray: true, val: unknownFromOperands("$@", possibleWords...)}}})
 }
 
 // positionalContent returns the positional parameters, from $1; false if they are unknown.
 func (s *state) positionalContent() (variableContent, bool) {
-	c, ok := s.lookup(positionalName)
+	c, ok := s.lookup(positionalParametersName)
 	if !ok {
 		return variableContent{isArray: true, members: []abstract.Value{}}, true
 	}
@@ -392,7 +392,7 @@ func (s *state) positionalAt(n int) (v abstract.Value, set bool) {
 	c, known := s.positionalContent()
 	switch {
 	case !known:
-		return lineOrUnknown(c.val, uncomputed("$"+strconv.Itoa(n), c.val)), false
+		return anyPathOfLineListOrUnknown(c.val, unknownFromOperands("$"+strconv.Itoa(n), c.val)), false
 	case n >= 1 && n <= len(c.members):
 		return c.members[n-1], true
 	}
@@ -403,16 +403,16 @@ func (s *state) positionalAt(n int) (v abstract.Value, set bool) {
 func (s *state) positionalValues() []abstract.Value {
 	c, known := s.positionalContent()
 	if !known {
-		return []abstract.Value{lineOrUnknown(c.val, uncomputed("$@", c.val))}
+		return []abstract.Value{anyPathOfLineListOrUnknown(c.val, unknownFromOperands("$@", c.val))}
 	}
 	return c.members
 }
 
-// lineOrUnknown returns one line of a list of lines, or unknown if the value is not a list.
-func lineOrUnknown(in, unknown abstract.Value) abstract.Value {
-	if !in.IsPathList {
+// anyPathOfLineListOrUnknown returns one line of a list of lines, or unknown if the value is not a list.
+func anyPathOfLineListOrUnknown(pathPerLineList, unknown abstract.Value) abstract.Value {
+	if !pathPerLineList.HasPathPerLine {
 		return unknown
 	}
-	in.Display, in.Taint = unknown.Display, unknown.Taint
-	return in
+	pathPerLineList.Display, pathPerLineList.Taint = unknown.Display, unknown.Taint
+	return pathPerLineList
 }

@@ -19,25 +19,25 @@ func (s *state) walkStmts(list []*syntax.Stmt, in abstract.Value) abstract.Value
 	var b abstract.Builder
 	stdin, outer := s.stdin, s.sharedInput
 	own := &sharedInput{val: in}
-	s.walkInScope(func() {
-		s.listDepth++
+	s.walkInNestedTextScope(func() {
+		s.statementListDepth++
 		s.sharedInput = own
-		if s.listDepth == 1 {
-			s.lineExits = s.newEarlyExits(lineBlock)
+		if s.statementListDepth == 1 {
+			s.currentLineExitStates = s.newEarlyExits(lineBlock)
 		}
 		for i, st := range list {
-			if s.gaveUp {
+			if s.isAnalysisAborted {
 				break
 			}
-			ended, place := s.possibleExits.any(), s.Shell.place
+			ended, place := s.possibleExits.isExitPossible(), s.Shell.workingFolder
 			out := s.walkStmt(st, s.sharedInput.remaining())
 			if ended {
-				out = possibleOutput(out)
+				out = outputOfPossiblySkippedCommand(out)
 			}
 			if b.Add(out); i+1 < len(list) {
-				s.folderUncertain = s.folderUncertain || s.Shell.place != place
-				if s.listDepth == 1 && list[i+1].Pos().Line() > st.End().Line() {
-					s.joinEarlyExits(s.lineExits)
+				s.folderUncertain = s.folderUncertain || s.Shell.workingFolder != place
+				if s.statementListDepth == 1 && list[i+1].Pos().Line() > st.End().Line() {
+					s.joinEarlyExits(s.currentLineExitStates)
 				}
 			}
 			if s.stdin != stdin {
@@ -45,8 +45,8 @@ func (s *state) walkStmts(list []*syntax.Stmt, in abstract.Value) abstract.Value
 				s.sharedInput = &sharedInput{val: *stdin}
 			}
 		}
-		if s.listDepth == 1 {
-			s.joinEarlyExits(s.lineExits)
+		if s.statementListDepth == 1 {
+			s.joinEarlyExits(s.currentLineExitStates)
 		}
 	})
 	if outer != nil && own.isPartlyRead {
@@ -60,9 +60,9 @@ func (s *state) walkStmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value
 	if st == nil || !s.spendSteps(1) || !s.enterNesting(effect.Span{}) {
 		return abstract.Value{}
 	}
-	s.walkInScope(func() {
+	s.walkInNestedTextScope(func() {
 		s.input = in
-		s.walkZshInputs(st, in, false)
+		s.walkZshMultipleInputs(st, in, false)
 		coproc, ok := st.Cmd.(*syntax.CoprocClause)
 		if !st.Background && (!ok || coproc == nil) {
 			out = s.walkForeground(st, in)
@@ -72,7 +72,7 @@ func (s *state) walkStmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value
 			if st.Background {
 				s.walkSubshell(func() { out = s.walkForeground(st, in) })
 				if list, ok := st.Cmd.(*syntax.BinaryCmd); ok && !isPipe(list.Op) && s.mayBeZsh() { // in zsh, only the last part of a list runs in the background
-					s.walkPossibly(func() { out = s.walkForeground(st, in) })
+					s.walkCodeThatMayRun(func() { out = s.walkForeground(st, in) })
 				}
 				return
 			}
@@ -86,27 +86,27 @@ func (s *state) walkStmt(st *syntax.Stmt, in abstract.Value) (out abstract.Value
 // walkConcurrent walks a part of the text that runs concurrently with the rest: its writes may not have happened
 // yet, and files that it reads may be changed later.
 func (s *state) walkConcurrent(walk func()) {
-	read, mark, first := len(s.readBackFiles), len(s.files), len(s.effects)
+	read, mark, first := len(s.filesReadAfterWrite), len(s.files), len(s.effects)
 	walk()
-	s.addLosses(first, effect.LosesLater)
+	s.addDataLosses(first, effect.LosesFilesAtUnknownTime)
 	s.markFilesUncertain(mark)
-	s.concurrentReads = append(s.concurrentReads, s.readBackFiles[read:]...)
-	s.noteRacingWrites(mark)
+	s.concurrentReads = append(s.concurrentReads, s.filesReadAfterWrite[read:]...)
+	s.recordConcurrentWrites(mark)
 }
 
-// noteRacingWrites records that the files written since mark may be written at any time.
-func (s *state) noteRacingWrites(mark int) {
-	for _, f := range s.files[min(mark, len(s.files)):] {
-		if f.consumer == nil {
+// recordConcurrentWrites records that the files written since mark may be written at any time.
+func (s *state) recordConcurrentWrites(firstNewFile int) {
+	for _, f := range s.files[min(firstNewFile, len(s.files)):] {
+		if f.consumingSubstitution == nil {
 			s.concurrentWrites = append(s.concurrentWrites, f.path)
 		}
 	}
 }
 
-// noteReadBack records that the text reads a file that it wrote.
-func (s *state) noteReadBack(path string) {
-	if len(s.readBackFiles) < maxFiles {
-		s.readBackFiles = append(s.readBackFiles, path)
+// recordReadAfterWrite records that the text reads a file that it wrote.
+func (s *state) recordReadAfterWrite(path string) {
+	if len(s.filesReadAfterWrite) < maxTrackedWrittenFiles {
+		s.filesReadAfterWrite = append(s.filesReadAfterWrite, path)
 	}
 }
 
@@ -119,31 +119,31 @@ func (s *state) walkForeground(st *syntax.Stmt, in abstract.Value) abstract.Valu
 	from := s.Fork()
 	io := s.walkRedirects(st.Redirs, in)
 	opened := s.fds
-	s.input = io.In
+	s.input = io.Stdin
 	if st.Cmd == nil {
 		return s.deliverOutput(io, s.walkBareRedirect(io))
 	}
 	fed, written := s.inputsExist(st.Redirs), len(s.files)
 	out := abstract.Value{}
-	s.walkInScope(func() {
+	s.walkInNestedTextScope(func() {
 		if io.InputRedirected {
-			s.sharedInput = &sharedInput{val: io.In}
+			s.sharedInput = &sharedInput{val: io.Stdin}
 		}
 		s.mergesStderr = s.mergesStderr || redirectsErrors(st.Redirs)
 		if io.Out != nil && io.Out.Path != "" {
-			s.enclosingOutputs = append(slices.Clip(s.enclosingOutputs), io.Out.Path)
+			s.enclosingOutputPaths = append(slices.Clip(s.enclosingOutputPaths), io.Out.Path)
 		}
 		out = s.rewalkIfInputChanged(io, written, s.walkCommand(st.Cmd, io), func(io abstract.Streams) abstract.Value { return s.walkCommand(st.Cmd, io) })
 	})
 	if !fed { // an input file may be missing: the command may not have run
-		s.joinSkippedState(from, written)
+		s.joinStateWithoutCommand(from, written)
 	}
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {
 		s.closeDescriptors(from.fds, opened)
 	}
 	overwritten := io.Out != nil && slices.ContainsFunc(s.files[min(written, len(s.files)):], func(f writtenFile) bool { return f.path == io.Out.Path })
 	if io.OutputDuplicated || overwritten {
-		out = possibleOutput(abstract.Concat(out, abstract.Unknown("…", 0)))
+		out = outputOfPossiblySkippedCommand(abstract.Concat(out, abstract.Unknown("…", 0)))
 	}
 	return s.deliverOutput(io, out)
 }
@@ -159,12 +159,12 @@ func (s *state) closeDescriptors(before, opened []descriptor) {
 // walkBareRedirect handles `< file` without a command, as in $(< file).
 func (s *state) walkBareRedirect(io abstract.Streams) abstract.Value {
 	for _, name := range [...]string{"NULLCMD", "READNULLCMD"} { // zsh runs the program in this variable
-		if s.mayBeAssigned(name) && s.mayBeZsh() {
-			s.recordDialectDifference("in zsh, a redirection without a command runs $"+name, io.In.From)
+		if s.mayTextAssign(name) && s.mayBeZsh() {
+			s.recordDialectDifference("in zsh, a redirection without a command runs $"+name, io.Stdin.SourceSpan)
 		}
 	}
 	if io.InputRedirected {
-		return io.In
+		return io.Stdin
 	}
 	return abstract.Value{}
 }
@@ -172,22 +172,22 @@ func (s *state) walkBareRedirect(io abstract.Streams) abstract.Value {
 func (s *state) walkCommand(c syntax.Command, io abstract.Streams) (out abstract.Value) {
 	switch c := c.(type) {
 	case *syntax.BinaryCmd:
-		return s.walkBinary(c, io.In)
+		return s.walkBinary(c, io.Stdin)
 	case *syntax.Block:
-		return s.walkStmts(c.Stmts, io.In)
+		return s.walkStmts(c.Stmts, io.Stdin)
 	case *syntax.Subshell:
-		return s.walkSubshellStmts(c.Stmts, io.In)
+		return s.walkSubshellStmts(c.Stmts, io.Stdin)
 	case *syntax.IfClause:
-		return s.walkIf(c, io.In)
+		return s.walkIf(c, io.Stdin)
 	case *syntax.WhileClause:
-		return s.walkWhile(c, io.In)
+		return s.walkWhile(c, io.Stdin)
 	case *syntax.ForClause:
-		return s.walkFor(c, io.In)
+		return s.walkFor(c, io.Stdin)
 	case *syntax.CaseClause:
-		return s.walkCase(c, io.In)
+		return s.walkCase(c, io.Stdin)
 	case *syntax.FuncDecl:
 		if c.Name == nil && len(c.Names) == 0 { // an anonymous function of zsh, which runs at once
-			return s.walkStmt(c.Body, io.In)
+			return s.walkStmt(c.Body, io.Stdin)
 		}
 		s.defineFunction(c)
 	case *syntax.ArithmCmd:
@@ -200,32 +200,32 @@ func (s *state) walkCommand(c syntax.Command, io abstract.Streams) (out abstract
 		s.walkTest(c.X)
 	case *syntax.DeclClause:
 		if c.Variant.Value == "local" && len(s.frames) == 0 { // local outside a function is an error, except in zsh
-			s.walkPossibly(func() { out = s.walkDeclaration(c) })
+			s.walkCodeThatMayRun(func() { out = s.walkDeclaration(c) })
 			return out
 		}
-		s.walkEachValue(c, func() { out = s.walkDeclaration(c) })
+		s.walkEachVariableValue(c, func() { out = s.walkDeclaration(c) })
 	case *syntax.TimeClause:
 		if c.Stmt != nil {
-			return s.walkStmt(c.Stmt, io.In)
+			return s.walkStmt(c.Stmt, io.Stdin)
 		}
 	case *syntax.CoprocClause:
 		s.walkSubshell(func() {
-			out = s.walkStmt(c.Stmt, abstract.Unknown("the input from its descriptors", abstract.UnknownText).WithOrigin(abstract.FromInput))
+			out = s.walkStmt(c.Stmt, abstract.Unknown("the input from its descriptors", abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin))
 		})
 		name := "COPROC"
 		if c.Name != nil {
 			name = cmp.Or(s.expandWord(c.Name).Text, name)
 		}
-		d := descriptor{coprocPrefix + itoa(len(s.fds)), &stream{val: out}}
-		if out.Taint&abstract.Network != 0 {
-			d.out = &abstract.Target{Socket: true}
+		d := descriptor{coprocDescriptorPrefix + itoa(len(s.fds)), &openFile{val: out}}
+		if out.Taint&abstract.TaintNetwork != 0 {
+			d.out = &abstract.OutputTarget{IsSocket: true}
 		}
 		s.fds = append(slices.Clip(s.fds), d)
-		number := abstract.Value{Text: d.id, Display: "${" + name + "…}", IsPattern: true}
+		number := abstract.Value{Text: d.id, Display: "${" + name + "…}", IsGlobPattern: true}
 		s.setVariableContent(name, variableContent{members: []abstract.Value{number, number}, isArray: true})
 		return abstract.Value{}
 	case *syntax.TestDecl:
-		return s.walkStmt(c.Body, io.In)
+		return s.walkStmt(c.Body, io.Stdin)
 	}
 	return out
 }
@@ -235,8 +235,8 @@ func (s *state) walkSubshellStmts(list []*syntax.Stmt, in abstract.Value) (out a
 	s.walkSubshell(func() {
 		s.childShellDepth++
 		out = s.walkStmts(list, in)
-		if s.possibleExits.shell {
-			out = possibleOutput(out)
+		if s.possibleExits.mayHaveExitedShell {
+			out = outputOfPossiblySkippedCommand(out)
 		}
 	})
 	return out
@@ -263,18 +263,18 @@ func (s *state) walkBinary(c *syntax.BinaryCmd, in abstract.Value) abstract.Valu
 	out := s.walkStmt(first, in)
 	sure := alwaysSucceeds(first)
 	for i, c := range chain {
-		if s.gaveUp {
+		if s.isAnalysisAborted {
 			break
 		}
 		var y abstract.Value
-		walk := func() { y = s.walkStmt(c.Y, s.inputForNext(in)) }
+		walk := func() { y = s.walkStmt(c.Y, s.inputLeftForNextCommand(in)) }
 		if effects := len(s.effects); sure && c.Op == syntax.AndStmt {
 			walk()
-		} else if s.walkPossibly(walk); isTestCommand(c.X) {
-			s.markReadsPossible(effects)
+		} else if s.walkCodeThatMayRun(walk); isTestCommand(c.X) {
+			s.markFileReadsPossible(effects)
 		}
 		if i > 0 || c.Op != syntax.AndStmt || !normallySucceeds(c.X) {
-			y = possibleOutput(y)
+			y = outputOfPossiblySkippedCommand(y)
 		}
 		out = abstract.Concat(out, y)
 		sure = sure && c.Op == syntax.AndStmt && alwaysSucceeds(c.Y)
@@ -282,10 +282,10 @@ func (s *state) walkBinary(c *syntax.BinaryCmd, in abstract.Value) abstract.Valu
 	return out
 }
 
-// inputForNext returns the input that is left for the next command of a list.
-func (s *state) inputForNext(in abstract.Value) abstract.Value {
+// inputLeftForNextCommand returns the input that is left for the next command of a list.
+func (s *state) inputLeftForNextCommand(in abstract.Value) abstract.Value {
 	if s.sharedInput != nil && s.sharedInput.isPartlyRead {
-		return remainingInput(in)
+		return inputAfterPartialRead(in)
 	}
 	return in
 }
@@ -302,34 +302,34 @@ func (s *state) walkPipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, in abstr
 		if i > 0 {
 			st = chain[i-1].Y
 		}
-		if s.gaveUp {
+		if s.isAnalysisAborted {
 			break
 		}
 		side := func() {
 			if i > 0 {
 				s.sharedInput = &sharedInput{val: out}
-				s.walkZshInputs(st, out, true)
+				s.walkZshMultipleInputs(st, out, true)
 			}
 			if !last {
-				s.captureDepth++
+				s.capturedOutputDepth++
 			}
 			given := out
 			out = s.walkStmt(st, given)
 			if !last && redirectsOutput(st.Redirs) && s.mayBeZsh() { // in zsh, the output also goes into the pipe
-				out = possibleOutput(abstract.Concat(out, s.redirectedOutput))
+				out = outputOfPossiblySkippedCommand(abstract.Concat(out, s.redirectedOutput))
 			}
 		}
-		read, given := len(s.readBackFiles), out
+		read, given := len(s.filesReadAfterWrite), out
 		s.walkSubshell(side)
 		if last && (strings.Contains(s.text, "lastpipe") || mayChangeShell(st) && s.mayBeZsh()) {
 			written := out
 			out = given
-			s.walkInScope(func() { s.walkPossibly(side) })
+			s.walkInNestedTextScope(func() { s.walkCodeThatMayRun(side) })
 			out = written
 		}
-		if s.concurrentReads = append(s.concurrentReads, s.readBackFiles[read:]...); !last {
+		if s.concurrentReads = append(s.concurrentReads, s.filesReadAfterWrite[read:]...); !last {
 			s.markFilesUncertain(mark)
-			s.noteRacingWrites(mark)
+			s.recordConcurrentWrites(mark)
 		}
 	}
 	s.concurrentReads, s.concurrentWrites = s.concurrentReads[:racing], s.concurrentWrites[:contested]
@@ -420,21 +420,21 @@ func isTestCommand(st *syntax.Stmt) bool {
 	return false
 }
 
-// markReadsPossible downgrades reads of files from effect mark on to possible; their content stays known.
-func (s *state) markReadsPossible(mark int) {
-	for i := mark; i < len(s.effects); i++ {
+// markFileReadsPossible downgrades reads of files from effect mark on to possible; their content stays known.
+func (s *state) markFileReadsPossible(firstEffect int) {
+	for i := firstEffect; i < len(s.effects); i++ {
 		if s.effects[i].Kind == effect.ReadFile {
 			s.effects[i].Certainty = effect.Possible
 		}
 	}
 }
 
-// possibleOutput returns the output of a command that may not run.
-func possibleOutput(out abstract.Value) abstract.Value {
-	if out.Known() && out.Text == "" {
+// outputOfPossiblySkippedCommand returns the output of a command that may not run.
+func outputOfPossiblySkippedCommand(out abstract.Value) abstract.Value {
+	if out.IsLiteral() && out.Text == "" {
 		return out
 	}
-	v := abstract.Unknown("…", out.Taint).WithOrigin(out.Origin | abstract.FromCommand)
+	v := abstract.Unknown("…", out.Taint).WithOrigin(out.Origin | abstract.OriginCommandOutput)
 	v.SecretDescription = out.SecretDescription
 	return v
 }
@@ -446,20 +446,20 @@ func commonOutput(outs []abstract.Value) abstract.Value {
 	}
 	out := outs[0]
 	for _, o := range outs[1:] {
-		if o.Text != out.Text || o.IsPattern != out.IsPattern {
-			return possibleOutput(abstract.Concat(outs...))
+		if o.Text != out.Text || o.IsGlobPattern != out.IsGlobPattern {
+			return outputOfPossiblySkippedCommand(abstract.Concat(outs...))
 		}
 		out.Taint |= o.Taint
 	}
 	return out
 }
 
-// remainingInput returns the rest of an input that was partly read.
-func remainingInput(in abstract.Value) abstract.Value {
-	if in.Known() && in.Text == "" {
+// inputAfterPartialRead returns the rest of an input that was partly read.
+func inputAfterPartialRead(in abstract.Value) abstract.Value {
+	if in.IsLiteral() && in.Text == "" {
 		return in
 	}
-	return lineOrUnknown(in, abstract.Unknown("…", in.Taint).WithOrigin(abstract.FromInput))
+	return anyPathOfLineListOrUnknown(in, abstract.Unknown("…", in.Taint).WithOrigin(abstract.OriginStdin))
 }
 
 // redirectsErrors reports whether a redirection redirects standard error.
@@ -486,17 +486,17 @@ func (s *state) walkIf(c *syntax.IfClause, in abstract.Value) abstract.Value {
 	}
 	cond := s.walkStmts(c.Cond, in)
 	if isAlwaysTrue(c.Cond) {
-		return abstract.Concat(cond, s.walkStmts(c.Then, s.inputForNext(in)))
+		return abstract.Concat(cond, s.walkStmts(c.Then, s.inputLeftForNextCommand(in)))
 	}
 	var then, other abstract.Value
 	effects := len(s.effects)
-	walks := []func(){func() { then = s.walkStmts(c.Then, s.inputForNext(in)) }}
+	walks := []func(){func() { then = s.walkStmts(c.Then, s.inputLeftForNextCommand(in)) }}
 	if c.Else != nil {
-		walks = append(walks, func() { other = s.walkIf(c.Else, s.inputForNext(in)) })
+		walks = append(walks, func() { other = s.walkIf(c.Else, s.inputLeftForNextCommand(in)) })
 	}
-	s.walkAlternatives(c.Else == nil, walks...)
-	s.markReadsPossible(effects)
-	return abstract.Concat(cond, possibleOutput(abstract.Concat(then, other)))
+	s.walkAlternativeBranches(c.Else == nil, walks...)
+	s.markFileReadsPossible(effects)
+	return abstract.Concat(cond, outputOfPossiblySkippedCommand(abstract.Concat(then, other)))
 }
 
 func (s *state) walkCase(c *syntax.CaseClause, in abstract.Value) abstract.Value {
@@ -505,30 +505,30 @@ func (s *state) walkCase(c *syntax.CaseClause, in abstract.Value) abstract.Value
 	var walks []func()
 	none, through := true, false
 	for _, item := range c.Items {
-		s.walkPossibly(func() {
+		s.walkCodeThatMayRun(func() {
 			for _, p := range item.Patterns {
 				s.expandWord(p)
 			}
 		})
 		none = none && !slices.ContainsFunc(item.Patterns, func(p *syntax.Word) bool { return p.Lit() == "*" })
 		through = through || item.Op != syntax.Break
-		walks = append(walks, func() { b.Add(s.walkStmts(item.Stmts, s.inputForNext(in))) })
+		walks = append(walks, func() { b.Add(s.walkStmts(item.Stmts, s.inputLeftForNextCommand(in))) })
 	}
 	effects := len(s.effects)
 	if through { // ;& continues with the next branch
 		for _, walk := range walks {
-			s.walkPossibly(walk)
+			s.walkCodeThatMayRun(walk)
 		}
 	} else if len(walks) > 0 {
-		s.walkAlternatives(none, walks...)
+		s.walkAlternativeBranches(none, walks...)
 	}
-	s.markReadsPossible(effects)
-	return possibleOutput(b.Value())
+	s.markFileReadsPossible(effects)
+	return outputOfPossiblySkippedCommand(b.Value())
 }
 
 // walkIteration walks one iteration of a loop, which break or continue can end early.
 func (s *state) walkIteration(walk func()) {
-	s.walkInScope(func() {
+	s.walkInNestedTextScope(func() {
 		end := s.newEarlyExits(iterationBlock)
 		s.loopExits = append(slices.Clip(s.loopExits), end)
 		walk()
@@ -539,35 +539,35 @@ func (s *state) walkIteration(walk func()) {
 func (s *state) walkWhile(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 	var b abstract.Builder
 	first := len(s.effects)
-	defer func() { s.addLosses(first, effect.LosesLater) }()
+	defer func() { s.addDataLosses(first, effect.LosesFilesAtUnknownTime) }()
 	s.walkLoop(func() {
 		s.walkIteration(func() {
-			b.Add(s.walkStmts(c.Cond, s.inputForNext(in)))
-			s.walkPossibly(func() { b.Add(s.walkStmts(c.Do, s.inputForNext(in))) })
+			b.Add(s.walkStmts(c.Cond, s.inputLeftForNextCommand(in)))
+			s.walkCodeThatMayRun(func() { b.Add(s.walkStmts(c.Do, s.inputLeftForNextCommand(in))) })
 		})
 	})
-	return possibleOutput(b.Value())
+	return outputOfPossiblySkippedCommand(b.Value())
 }
 
 func (s *state) walkFor(c *syntax.ForClause, in abstract.Value) (out abstract.Value) {
 	switch loop := c.Loop.(type) {
 	case *syntax.WordIter:
 		var outs []abstract.Value
-		s.walkEachValue(&syntax.ForClause{Loop: loop}, func() { outs = append(outs, s.walkForWords(c, loop, in)) })
+		s.walkEachVariableValue(&syntax.ForClause{Loop: loop}, func() { outs = append(outs, s.walkForWords(c, loop, in)) })
 		return commonOutput(outs)
 	case *syntax.CStyleLoop:
 		s.walkArithmetic(loop.Init)
 		first := len(s.effects)
-		defer func() { s.addLosses(first, effect.LosesLater) }()
+		defer func() { s.addDataLosses(first, effect.LosesFilesAtUnknownTime) }()
 		s.walkLoop(func() {
 			s.walkIteration(func() {
 				s.walkArithmetic(loop.Cond)
-				out = s.walkStmts(c.Do, s.inputForNext(in))
+				out = s.walkStmts(c.Do, s.inputLeftForNextCommand(in))
 			})
 			s.walkArithmetic(loop.Post)
 		})
 	}
-	return possibleOutput(out)
+	return outputOfPossiblySkippedCommand(out)
 }
 
 // walkForWords walks "for" over a list of words: once for each word if they are known.
@@ -587,22 +587,22 @@ func (s *state) walkForWords(c *syntax.ForClause, loop *syntax.WordIter, in abst
 			mark := len(s.effects)
 			s.walkIteration(func() {
 				s.assign(name, item)
-				out := s.walkStmts(c.Do, s.inputForNext(in))
-				if s.possibleExits.any() {
-					out = possibleOutput(out)
+				out := s.walkStmts(c.Do, s.inputLeftForNextCommand(in))
+				if s.possibleExits.isExitPossible() {
+					out = outputOfPossiblySkippedCommand(out)
 				}
 				b.Add(out)
 			})
-			if s.dropRepeated(mark); s.gaveUp {
+			if s.dropRepeatedEffects(mark); s.isAnalysisAborted {
 				break
 			}
 		}
 	}
-	if !c.Select && !slices.ContainsFunc(items, func(v abstract.Value) bool { return !v.Known() }) {
+	if !c.Select && !slices.ContainsFunc(items, func(v abstract.Value) bool { return !v.IsLiteral() }) {
 		if len(items) == 0 {
 			s.walkSubshell(func() {
-				s.assign(name, abstract.Variable(name, 0))
-				s.walkUnexecuted(func() { s.walkStmts(c.Do, in) })
+				s.assign(name, abstract.UnsetVariableValue(name, 0))
+				s.walkUnreachableCode(func() { s.walkStmts(c.Do, in) })
 			})
 			return abstract.Value{}
 		}
@@ -610,10 +610,10 @@ func (s *state) walkForWords(c *syntax.ForClause, loop *syntax.WordIter, in abst
 		return b.Value()
 	}
 	if len(items) == 0 {
-		items = []abstract.Value{abstract.Variable(name, 0)}
+		items = []abstract.Value{abstract.UnsetVariableValue(name, 0)}
 	}
 	s.walkLoop(turns)
-	return possibleOutput(b.Value())
+	return outputOfPossiblySkippedCommand(b.Value())
 }
 
 // defineFunction binds the names of a function definition.
@@ -623,38 +623,38 @@ func (s *state) defineFunction(c *syntax.FuncDecl) {
 		names = []*syntax.Lit{c.Name}
 	}
 	for _, n := range names {
-		s.checkShadowing(n.Value, s.span(0, 0))
+		s.recordShieldShadowing(n.Value, s.span(0, 0))
 		if len(s.definedFunctions) == 256 {
 			s.giveUp("too many functions")
 			return
 		}
-		f := &function{name: n.Value, body: c.Body, nestedSpan: s.nestedSpan, textOffset: s.textOffset}
+		f := &function{name: n.Value, body: c.Body, spanOfNestedText: s.spanOfNestedText, offsetInAnalyzedText: s.offsetInAnalyzedText}
 		s.definedFunctions = append(s.definedFunctions, f)
-		s.setFunction(n.Value, functionCandidates{functions: []*function{f}})
+		s.setFunction(n.Value, possibleFunctions{functions: []*function{f}})
 	}
 }
 
-// finish walks the traps, and the functions that the text defines but does not call: text that is sourced later
+// walkTrapsAndUncalledFunctions walks the traps, and the functions that the text defines but does not call: text that is sourced later
 // may call them.
-func (s *state) finish() {
+func (s *state) walkTrapsAndUncalledFunctions() {
 	defer s.markKnownInstallers()
-	defer s.markStopsByName()
+	defer s.markProcessesStoppedByName()
 	s.runTraps()
-	for i := 0; i < len(s.definedFunctions) && !s.gaveUp; i++ {
+	for i := 0; i < len(s.definedFunctions) && !s.isAnalysisAborted; i++ {
 		switch f := s.definedFunctions[i]; {
-		case isShellHook(f.name):
+		case isShellHookFunction(f.name):
 			s.walkSubshell(func() {
 				s.forgetVariables() // the shell may call the hook at any time
-				s.callFunction(f, []abstract.Value{uncomputed("$@")}, abstract.Value{}, abstract.Value{})
+				s.callFunction(f, []abstract.Value{unknownFromOperands("$@")}, abstract.Value{}, abstract.Value{})
 			})
-		case !f.isCalled:
+		case !f.hasBeenCalled:
 			s.callFunction(f, nil, abstract.Value{}, abstract.Value{})
 		}
 	}
 }
 
-// isShellHook reports whether a shell calls functions of this name itself, as hooks with its own arguments.
-func isShellHook(name string) bool {
+// isShellHookFunction reports whether a shell calls functions of this name itself, as hooks with its own arguments.
+func isShellHookFunction(name string) bool {
 	switch name {
 	case "command_not_found_handle", "command_not_found_handler", "precmd", "preexec", "chpwd", "periodic", "zshaddhistory":
 		return true
@@ -665,20 +665,20 @@ func isShellHook(name string) bool {
 // recordPossibleExit records an error at which some shells exit. It has no consequence in the main shell, where no command
 // would follow; only in command substitutions and child shells.
 func (s *state) recordPossibleExit() {
-	s.possibleExits.shell = s.possibleExits.shell || s.captureDepth > 0 || s.childShellDepth > 0
+	s.possibleExits.mayHaveExitedShell = s.possibleExits.mayHaveExitedShell || s.capturedOutputDepth > 0 || s.childShellDepth > 0
 }
 
 // recordPossibleLineExit records an error after which bash continues with the next line and other shells exit.
 func (s *state) recordPossibleLineExit() {
 	s.recordPossibleExit()
-	s.addEarlyExit(s.lineExits)
+	s.addEarlyExit(s.currentLineExitStates)
 }
 
-// walkUnexecuted walks code that does not run, so that rules see its known effects; unknown effects are dropped.
-func (s *state) walkUnexecuted(walk func()) {
+// walkUnreachableCode walks code that does not run, so that rules see its known effects; unknown effects are dropped.
+func (s *state) walkUnreachableCode(walk func()) {
 	mark := len(s.effects)
 	walk()
 	s.effects = append(s.effects[:min(mark, len(s.effects))], slices.DeleteFunc(s.effects[min(mark, len(s.effects)):], func(e effect.Effect) bool {
-		return !s.gaveUp && (e.Certainty == effect.Unknown || e.RuleKind() == effect.RunInput)
+		return !s.isAnalysisAborted && (e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunOtherCommandOutput)
 	})...)
 }

@@ -28,7 +28,7 @@ func TestSyntaxError(t *testing.T) {
 		{"unterminated", "echo \"a", true, false},
 	} {
 		r := Analyze(c.text, here())
-		if got := has(r, effect.Dynamic); got != c.dynamic {
+		if got := has(r, effect.UnknownEffect); got != c.dynamic {
 			t.Errorf("%s: %q: dynamic is %v, want %v", c.name, c.text, got, c.dynamic)
 		}
 		if got := has(r, effect.DeleteFile); got != c.deletes {
@@ -44,7 +44,7 @@ func TestSyntaxError(t *testing.T) {
 func TestReplacementsKeepLength(t *testing.T) {
 	t.Parallel()
 	for _, text := range [...]string{"a ${{ b }} c", "${{}}", "${{", "<a>", "<", "<>", "< a>", "<a b-c>d", "x <y"} {
-		if got := parse.WithoutPlaceholders(parse.WithoutTemplates(text)); len(got) != len(text) {
+		if got := parse.ReplaceAnglePlaceholders(parse.ReplaceWorkflowTemplates(text)); len(got) != len(text) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
@@ -84,7 +84,7 @@ func TestFolding(t *testing.T) {
 	} {
 		var got []string
 		for _, e := range Analyze(c.text, here()).Effects {
-			if e.RuleKind() != effect.Execute || e.Program != "echo" {
+			if e.KindForPolicies() != effect.Execute || e.Program != "echo" {
 				continue
 			}
 			got = append(got, strings.Join(append([]string{"echo"}, e.Args...), " "))

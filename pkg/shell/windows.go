@@ -13,7 +13,7 @@ import (
 // invokeOnWindows runs a program on Windows: names ignore case, and some mean a different program than on other
 // systems.
 func (s *state) invokeOnWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	if !argv[0].Known() {
+	if !argv[0].IsLiteral() {
 		return s.runUnknownProgram(argv, io)
 	}
 	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
@@ -22,16 +22,16 @@ func (s *state) invokeOnWindows(argv []abstract.Value, io abstract.Streams) abst
 	if short := strings.TrimSuffix(base, ext); (ext == ".cmd" || ext == ".bat" || ext == ".com") && command.CmdShims[short] {
 		base = short
 	}
-	if listed, ok := command.WindowsEntryName(base); ok {
+	if listed, ok := command.WindowsProgramEntry(base); ok {
 		words := commandWords(argv)
 		words[0].Text = listed
-		return s.runListedProgram(base, words, argv, io)
+		return s.walkKnownProgram(base, words, argv, io)
 	}
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && !isSystemFolder(name[:i+1]) || isWindowsScript(base) {
 		return s.runLocalProgram(argv, io)
 	}
 	// cmd.exe and PowerShell also search the working folder.
-	if p, pattern := s.place().Path(argv[0].Text, false); len(s.fileValues(p, pattern)) > 0 {
+	if p, pattern := s.workingFolderContext().Path(argv[0].Text, false); len(s.writtenFileContents(p, pattern)) > 0 {
 		return s.runLocalProgram(argv, io)
 	}
 	argv[0].Text = base

@@ -22,13 +22,13 @@ func (s *state) expandFields(w *syntax.Word) []abstract.Value {
 	words := s.expandWordBraces(w)
 	for _, parts := range words {
 		out = s.splitWord(out, parts, at)
-		if len(out) > abstract.MaxFields {
+		if len(out) > abstract.MaxExpandedWords {
 			s.giveUp("a word expands to too many words")
-			return out[:abstract.MaxFields]
+			return out[:abstract.MaxExpandedWords]
 		}
 	}
 	if len(words) > 1 && hasExpansion(w) && len(out) != len(words) && s.readsAsZsh() { // zsh expands variables before braces, which gives other words
-		return []abstract.Value{uncomputed("{…}", out...)}
+		return []abstract.Value{unknownFromOperands("{…}", out...)}
 	}
 	return out
 }
@@ -63,9 +63,9 @@ type fieldSplitter struct {
 }
 
 func (f *fieldSplitter) endField() {
-	if f.hasQuotes || f.HasParts && f.Text.Len() > 0 {
+	if f.hasQuotes || f.HasReceivedParts && f.Text.Len() > 0 {
 		v := f.Value()
-		v.From = f.span
+		v.SourceSpan = f.span
 		v.IsSingleWord = f.hasQuotes && !f.mayBeManyWords
 		f.fields = append(f.fields, v)
 	}
@@ -79,24 +79,24 @@ const defaultIFS = " \t\n"
 // hasDefaultIFS reports whether IFS has its default value.
 func (s *state) hasDefaultIFS() bool {
 	c, ok := s.lookup("IFS")
-	return !ok || c.isUnset || c.val.Known() && c.val.Text == defaultIFS && !c.isArray
+	return !ok || c.isUnset || c.val.IsLiteral() && c.val.Text == defaultIFS && !c.isArray
 }
 
 // ifsMayHaveLetters reports whether IFS may contain letters.
 func (s *state) ifsMayHaveLetters() bool {
 	c, ok := s.lookup("IFS")
-	return ok && (c.isArray || !c.val.Known() || strings.ContainsFunc(c.val.Text, unicode.IsLetter))
+	return ok && (c.isArray || !c.val.IsLiteral() || strings.ContainsFunc(c.val.Text, unicode.IsLetter))
 }
 
 // addUnquoted adds the result of an unquoted expansion, which is subject to word splitting.
 func (f *fieldSplitter) addUnquoted(v abstract.Value) {
 	switch {
-	case !v.Known():
-		f.Add(f.addCompleteWords(v, f.completeWordsLength(v)))
+	case !v.IsLiteral():
+		f.Add(f.addCompleteWords(v, f.completeWordsBytes(v)))
 		f.mayBeManyWords = true
 		return
 	case !f.hasDefaultIFS && (f.ifsMayHaveLetters || strings.Trim(v.Text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != ""):
-		f.Add(uncomputed("${…}", v))
+		f.Add(unknownFromOperands("${…}", v))
 		f.mayBeManyWords = true
 		return
 	}
@@ -112,15 +112,15 @@ func (f *fieldSplitter) addUnquoted(v abstract.Value) {
 		}
 		f.endField()
 		text = strings.TrimLeft(text[i:], defaultIFS)
-		if len(f.fields) > abstract.MaxFields {
+		if len(f.fields) > abstract.MaxExpandedWords {
 			return
 		}
 	}
 }
 
-// completeWordsLength returns the length in bytes of the complete words at the start of a value with an unknown end.
-func (f *fieldSplitter) completeWordsLength(v abstract.Value) int {
-	if !f.hasDefaultIFS || v.FullyUnknown || v.IsPathList {
+// completeWordsBytes returns the length in bytes of the complete words at the start of a value with an unknown end.
+func (f *fieldSplitter) completeWordsBytes(v abstract.Value) int {
+	if !f.hasDefaultIFS || v.FullyUnknown || v.HasPathPerLine {
 		return 0
 	}
 	known := strings.IndexAny(v.Text, `\*?[{`)
@@ -131,12 +131,12 @@ func (f *fieldSplitter) completeWordsLength(v abstract.Value) int {
 }
 
 // addCompleteWords adds the complete words at the start of a value, and returns the rest of the value.
-func (f *fieldSplitter) addCompleteWords(v abstract.Value, words int) abstract.Value {
-	if words == 0 {
+func (f *fieldSplitter) addCompleteWords(v abstract.Value, completeWordsBytes int) abstract.Value {
+	if completeWordsBytes == 0 {
 		return v
 	}
-	f.addUnquoted(abstract.Value{Text: v.Text[:words], Taint: v.Taint, SecretDescription: v.SecretDescription})
-	v.Text, v.Display = v.Text[words:], v.Display[words:]
+	f.addUnquoted(abstract.Value{Text: v.Text[:completeWordsBytes], Taint: v.Taint, SecretDescription: v.SecretDescription})
+	v.Text, v.Display = v.Text[completeWordsBytes:], v.Display[completeWordsBytes:]
 	if v.FullyUnknown = strings.Trim(v.Text, "*") == ""; v.Text[0] == '*' {
 		v.FirstOrigin = v.Origin
 	}
@@ -146,7 +146,7 @@ func (f *fieldSplitter) addCompleteWords(v abstract.Value, words int) abstract.V
 // addGlobText adds text in which glob characters are active.
 func (f *fieldSplitter) addGlobText(text string, v abstract.Value) {
 	if strings.ContainsAny(text, "*?[") {
-		f.Add(abstract.Value{Text: abstract.GlobPattern(text), Display: text, IsPattern: true, Taint: v.Taint, SecretDescription: v.SecretDescription})
+		f.Add(abstract.Value{Text: abstract.GlobPattern(text), Display: text, IsGlobPattern: true, Taint: v.Taint, SecretDescription: v.SecretDescription})
 		return
 	}
 	v.Text = text
@@ -157,7 +157,7 @@ func (f *fieldSplitter) addGlobText(text string, v abstract.Value) {
 func (s *state) splitWord(out []abstract.Value, parts []syntax.WordPart, at effect.Span) []abstract.Value {
 	f := fieldSplitter{fields: out, span: at, hasDefaultIFS: s.hasDefaultIFS()}
 	f.ifsMayHaveLetters = !f.hasDefaultIFS && s.ifsMayHaveLetters()
-	for _, part := range s.partsInDialect(parts, false) {
+	for _, part := range s.rewritePartsForDialect(parts, false) {
 		switch p := part.(type) {
 		case *syntax.Lit:
 			f.AddUnquotedText(p.Value)
@@ -169,7 +169,7 @@ func (s *state) splitWord(out []abstract.Value, parts []syntax.WordPart, at effe
 		case *syntax.ParamExp:
 			vs := s.expandParameter(p)
 			if len(vs) > 1 && !f.hasDefaultIFS { // shells differ in where one word ends and the next begins
-				vs = []abstract.Value{uncomputed("${…}", vs...)}
+				vs = []abstract.Value{unknownFromOperands("${…}", vs...)}
 			}
 			for k, v := range vs {
 				if k > 0 {
@@ -196,19 +196,19 @@ func isProcessSubstitution(p syntax.WordPart) bool {
 
 // addUnquotedParameter adds the value of an unquoted parameter, which zsh does not split.
 func (s *state) addUnquotedParameter(f *fieldSplitter, p *syntax.ParamExp, v abstract.Value) {
-	blank := strings.ContainsAny(v.Text, defaultIFS) || f.completeWordsLength(v) > 0
+	blank := strings.ContainsAny(v.Text, defaultIFS) || f.completeWordsBytes(v) > 0
 	switch {
-	case blank && hasQuotedDefault(p) && v.Known():
-		f.Add(uncomputed("${…}", v))
-	case v.Known() && v.Text == "" && hasQuotedDefault(p): // one empty word, or none if the variable is empty
-		f.Add(uncomputed("${…}", v))
+	case blank && hasQuotedDefault(p) && v.IsLiteral():
+		f.Add(unknownFromOperands("${…}", v))
+	case v.IsLiteral() && v.Text == "" && hasQuotedDefault(p): // one empty word, or none if the variable is empty
+		f.Add(unknownFromOperands("${…}", v))
 		f.mayBeManyWords = true
 	case blank && s.readsAsZsh():
 		if s.dialect.zshOptionsChanged {
-			v = uncomputed("${…}", v)
+			v = unknownFromOperands("${…}", v)
 		}
 		f.Add(v)
-		f.mayBeManyWords = f.mayBeManyWords || !v.Known()
+		f.mayBeManyWords = f.mayBeManyWords || !v.IsLiteral()
 	default:
 		f.addUnquoted(v)
 	}
@@ -232,7 +232,7 @@ func (s *state) addDoubleQuoted(f *fieldSplitter, p *syntax.DblQuoted) {
 	// "$@" without positional parameters expands to no word.
 	lone := len(p.Parts) == 1
 	f.hasQuotes = true
-	for _, inner := range s.partsInDialect(p.Parts, true) {
+	for _, inner := range s.rewritePartsForDialect(p.Parts, true) {
 		switch q := inner.(type) {
 		case *syntax.Lit:
 			f.AddLiteral(unescapeDouble(q.Value))
@@ -241,7 +241,7 @@ func (s *state) addDoubleQuoted(f *fieldSplitter, p *syntax.DblQuoted) {
 			list := expandsToList(q)
 			switch {
 			case hasQuotedDefault(q) && len(vs) == 1: // shells differ in how they read single quotes here
-				vs = []abstract.Value{uncomputed("${…}", vs...)}
+				vs = []abstract.Value{unknownFromOperands("${…}", vs...)}
 			case joinsMembers(q) || len(vs) > 1 && !list:
 				vs = []abstract.Value{s.joinPositional(vs)}
 			case len(vs) == 0 && (!lone || !list || q.Index != nil && s.readsAsZsh()): // in zsh, an empty word
@@ -256,7 +256,7 @@ func (s *state) addDoubleQuoted(f *fieldSplitter, p *syntax.DblQuoted) {
 					f.hasQuotes = true
 				}
 				f.Add(v)
-				f.mayBeManyWords = f.mayBeManyWords || v.IsPattern && (isZshExpansion(q) || q.Exp != nil && q.Exp.Word != nil && s.holdsList(q.Exp.Word) || !joinsMembers(q) && (q.Index != nil || list))
+				f.mayBeManyWords = f.mayBeManyWords || v.IsGlobPattern && (isZshExpansion(q) || q.Exp != nil && q.Exp.Word != nil && s.containsListExpansion(q.Exp.Word) || !joinsMembers(q) && (q.Index != nil || list))
 			}
 		default:
 			f.Add(s.expandPart(inner))
@@ -285,9 +285,9 @@ func joinsMembers(p *syntax.ParamExp) bool {
 // joinPositional returns the values of "$*" as one word.
 func (s *state) joinPositional(vs []abstract.Value) abstract.Value {
 	if len(vs) > 1 && !s.hasDefaultIFS() {
-		return uncomputed("$*", vs...)
+		return unknownFromOperands("$*", vs...)
 	}
-	return abstract.JoinValues(vs)
+	return abstract.JoinWithSpaces(vs)
 }
 
 // expandPart returns the value of one part of a word, without word splitting.
@@ -311,7 +311,7 @@ func (s *state) expandPart(part syntax.WordPart) abstract.Value {
 	case *syntax.ProcSubst:
 		return s.walkProcessSubstitution(p)
 	case *syntax.ExtGlob:
-		return abstract.Value{Text: "*", Display: p.Op.String() + p.Pattern.Value + ")", IsPattern: true}
+		return abstract.Value{Text: "*", Display: p.Op.String() + p.Pattern.Value + ")", IsGlobPattern: true}
 	case *syntax.BraceExp:
 		return abstract.Unknown("{…}", 0)
 	}
@@ -324,7 +324,7 @@ func (s *state) expandWord(w *syntax.Word) abstract.Value {
 		return abstract.Value{}
 	}
 	f := fieldSplitter{}
-	for _, part := range s.partsInDialect(w.Parts, false) {
+	for _, part := range s.rewritePartsForDialect(w.Parts, false) {
 		if l, ok := part.(*syntax.Lit); ok {
 			f.AddUnquotedText(l.Value)
 			continue
@@ -332,7 +332,7 @@ func (s *state) expandWord(w *syntax.Word) abstract.Value {
 		f.Add(s.expandPart(part))
 	}
 	v := f.Value()
-	v.From = s.spanOf(w)
+	v.SourceSpan = s.spanOf(w)
 	return v
 }
 
@@ -348,7 +348,7 @@ func (s *state) hereDocument(delim, body *syntax.Word) abstract.Value {
 		}
 	}
 	var b abstract.Builder
-	for _, part := range s.partsInDialect(body.Parts, true) {
+	for _, part := range s.rewritePartsForDialect(body.Parts, true) {
 		l, ok := part.(*syntax.Lit)
 		switch {
 		case ok && raw:
@@ -358,13 +358,13 @@ func (s *state) hereDocument(delim, body *syntax.Word) abstract.Value {
 		default:
 			v := s.expandPart(part)
 			if p, ok := part.(*syntax.ParamExp); ok && hasQuotedDefault(p) { // shells differ in how they read quotes here
-				v = uncomputed("${…}", v)
+				v = unknownFromOperands("${…}", v)
 			}
 			b.Add(v)
 		}
 	}
 	v := b.Value()
-	v.From = s.spanOf(body)
+	v.SourceSpan = s.spanOf(body)
 	return v
 }
 

@@ -23,7 +23,7 @@ func TestWorktree(t *testing.T) {
 	} {
 		var lost, kept bool
 		for _, e := range Analyze(text, here()).Effects {
-			if e.RuleKind() == effect.DeleteFile {
+			if e.KindForPolicies() == effect.DeleteFile {
 				lost, kept = lost || !e.Restorable, true
 			}
 		}
@@ -31,7 +31,7 @@ func TestWorktree(t *testing.T) {
 			t.Errorf("%s: loses nothing: %t", text, got)
 		}
 	}
-	if !slices.ContainsFunc(Analyze("git worktree remove wt", here()).Effects, func(e effect.Effect) bool { return e.RuleKind() == effect.DeleteFile && e.Recursive }) {
+	if !slices.ContainsFunc(Analyze("git worktree remove wt", here()).Effects, func(e effect.Effect) bool { return e.KindForPolicies() == effect.DeleteFile && e.Recursive }) {
 		t.Error("a working tree that is removed is not deleted")
 	}
 }

@@ -7,108 +7,122 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A world gives the readers of other languages access to a state. It implements [abstract.World].
+// A world gives the readers of other languages access to a state. It implements [abstract.AnalysisContext].
 // The state is not embedded: the compiler would write a method of world for each of its methods.
-type world struct{ s *state }
+type embeddedCodeContext struct{ analysisState *state }
 
-func (w world) Step(n int) bool                        { return w.s.spendSteps(n) }
-func (w world) GiveUp(why string)                      { w.s.giveUp(why) }
-func (w world) Ended() bool                            { return w.s.gaveUp }
-func (w world) Report(e effect.Effect)                 { w.s.emitOnce(e) }
-func (w world) URL(kind effect.Kind, v abstract.Value) { w.s.emitURL(kind, v) }
-func (w world) Read(v abstract.Value) abstract.Value   { return w.s.readFile(effect.ReadFile, v) }
-func (w world) Discards(path string) bool              { return isStreamDevice(path) }
-func (w world) Secret(path string) bool                { return effect.SecretPath(path, false) }
-func (w world) Input() abstract.Value                  { return w.s.input }
-func (w world) Call(argv []abstract.Value)             { w.s.invoke(argv, abstract.Streams{}) }
-
-func (w world) Dynamic(cause effect.Cause, why string, at effect.Span) {
-	w.s.emitDynamic(cause, why, at)
+func (w embeddedCodeContext) Step(n int) bool          { return w.analysisState.spendSteps(n) }
+func (w embeddedCodeContext) AbortAnalysis(why string) { w.analysisState.giveUp(why) }
+func (w embeddedCodeContext) Ended() bool              { return w.analysisState.isAnalysisAborted }
+func (w embeddedCodeContext) Report(e effect.Effect)   { w.analysisState.emitOnce(e) }
+func (w embeddedCodeContext) RecordURLContact(kind effect.Kind, v abstract.Value) {
+	w.analysisState.emitURL(kind, v)
+}
+func (w embeddedCodeContext) Read(v abstract.Value) abstract.Value {
+	return w.analysisState.readFile(effect.ReadFile, v)
+}
+func (w embeddedCodeContext) IsOutputDiscarded(path string) bool { return isStreamDevice(path) }
+func (w embeddedCodeContext) IsSecretPath(path string) bool      { return effect.IsSecretPath(path, false) }
+func (w embeddedCodeContext) Stdin() abstract.Value              { return w.analysisState.input }
+func (w embeddedCodeContext) Call(argv []abstract.Value) {
+	w.analysisState.invoke(argv, abstract.Streams{})
 }
 
-func (w world) Path(kind effect.Kind, v abstract.Value, recursive bool) (path string, pattern bool) {
-	return w.s.emitPath(kind, v, recursive)
+func (w embeddedCodeContext) ReportUnknown(cause effect.EffectCause, why string, at effect.Span) {
+	w.analysisState.emitDynamic(cause, why, at)
 }
 
-func (w world) Store(path string, pattern bool, content abstract.Value) {
-	w.s.addFile(writtenFile{path: path, pattern: pattern, val: content})
+func (w embeddedCodeContext) RecordEffectAndResolvePathOrPattern(kind effect.Kind, v abstract.Value, recursive bool) (path string, isPattern bool) {
+	return w.analysisState.emitPath(kind, v, recursive)
 }
 
-func (w world) Send(v abstract.Value, program string, at effect.Span) {
-	w.s.recordUpload(v, program, at)
-	w.s.recordSentValue(v, program, w.s.lastNetworkPeer(), at)
+func (w embeddedCodeContext) StoreFileContent(path string, pattern bool, content abstract.Value) {
+	w.analysisState.addFile(writtenFile{path: path, isPathPattern: pattern, val: content})
 }
 
-func (w world) Environment(name string) abstract.Value { return w.s.environmentValue(name)[0] }
-
-func (w world) Nested(text string, at effect.Span) abstract.Value { return w.s.walkNested(text, at) }
-
-func (w world) Pipe(text string, at effect.Span, in abstract.Value) {
-	w.s.walkNestedWithInput(text, at, abstract.Streams{In: in})
+func (w embeddedCodeContext) Send(v abstract.Value, program string, at effect.Span) {
+	w.analysisState.recordUpload(v, program, at)
+	w.analysisState.recordSentValue(v, program, w.analysisState.lastNetworkContactEffects(), at)
 }
 
-func (w world) Run(language string, code abstract.Value, how string, at effect.Span) abstract.Value {
-	return w.s.runText(language, code, how, at, nil)
+func (w embeddedCodeContext) Environment(name string) abstract.Value {
+	return w.analysisState.environmentValue(name)[0]
 }
 
-func (w world) RunFile(path abstract.Value, language string, at effect.Span) {
-	w.s.runFile(path, language, nil, abstract.Streams{}, at)
+func (w embeddedCodeContext) WalkShellText(text string, at effect.Span) abstract.Value {
+	return w.analysisState.walkNested(text, at)
 }
 
-func (w world) Host(kind effect.Kind, v abstract.Value) { w.s.emitHost(kind, v) }
-
-func (w world) SetEnvironment(name string, v abstract.Value, at effect.Span) {
-	w.s.checkEnvironmentCode(name, v, at)
+func (w embeddedCodeContext) WalkShellTextWithStdin(text string, at effect.Span, stdin abstract.Value) {
+	w.analysisState.walkNestedWithInput(text, at, abstract.Streams{Stdin: stdin})
 }
 
-func (w world) SetRegistry(program string, words []abstract.Value, at effect.Span) {
-	w.s.recordRegistryWrite(program, words, at)
+func (w embeddedCodeContext) WalkCode(language string, code abstract.Value, runnerName string, at effect.Span) abstract.Value {
+	return w.analysisState.walkExecutedText(language, code, runnerName, at, nil)
 }
 
-func (w world) Set(name string, v abstract.Value) {
-	w.s.setVariableContent(name, variableContent{val: v})
+func (w embeddedCodeContext) WalkCodeFile(path abstract.Value, language string, at effect.Span) {
+	w.analysisState.runFile(path, language, nil, abstract.Streams{}, at)
 }
 
-func (w world) Get(name string) (abstract.Value, bool) {
-	c, ok := w.s.lookup(name)
+func (w embeddedCodeContext) RecordHostContact(kind effect.Kind, v abstract.Value) {
+	w.analysisState.emitHost(kind, v)
+}
+
+func (w embeddedCodeContext) SetEnvironment(name string, v abstract.Value, at effect.Span) {
+	w.analysisState.checkEnvironmentCode(name, v, at)
+}
+
+func (w embeddedCodeContext) RecordWindowsRegistryChange(program string, words []abstract.Value, at effect.Span) {
+	w.analysisState.recordRegistryWrite(program, words, at)
+}
+
+func (w embeddedCodeContext) SetVariable(name string, v abstract.Value) {
+	w.analysisState.setVariableContent(name, variableContent{val: v})
+}
+
+func (w embeddedCodeContext) LookupVariable(name string) (abstract.Value, bool) {
+	c, ok := w.analysisState.lookup(name)
 	return c.val, ok
 }
 
-func (w world) ChangeFolder(v abstract.Value) {
-	w.s.cd([]abstract.Value{abstract.Lit("cd"), v}, abstract.Streams{})
+func (w embeddedCodeContext) ChangeFolder(v abstract.Value) {
+	w.analysisState.cd([]abstract.Value{abstract.Lit("cd"), v}, abstract.Streams{})
 }
 
-func (w world) Redirect(io *abstract.Streams, descriptor string, path abstract.Value, add bool) {
-	w.s.redirectOut(io, descriptor, path, add)
+func (w embeddedCodeContext) RedirectOutput(io *abstract.Streams, descriptor string, path abstract.Value, isAppend bool) {
+	w.analysisState.redirectOutput(io, descriptor, path, isAppend)
 }
 
-func (w world) DeliverOutput(io abstract.Streams, out abstract.Value) abstract.Value {
-	return w.s.deliverOutput(io, out)
+func (w embeddedCodeContext) DeliverOutput(io abstract.Streams, out abstract.Value) abstract.Value {
+	return w.analysisState.deliverOutput(io, out)
 }
 
-func (w world) DeferEffects(f func()) (release func()) {
-	mark := len(w.s.effects)
+func (w embeddedCodeContext) DeferEffects(f func()) (release func()) {
+	mark := len(w.analysisState.effects)
 	f()
-	held := slices.Clone(w.s.effects[min(mark, len(w.s.effects)):])
-	w.s.effects = w.s.effects[:min(mark, len(w.s.effects))]
-	return func() { w.s.effects = append(w.s.effects, held...) }
+	held := slices.Clone(w.analysisState.effects[min(mark, len(w.analysisState.effects)):])
+	w.analysisState.effects = w.analysisState.effects[:min(mark, len(w.analysisState.effects))]
+	return func() { w.analysisState.effects = append(w.analysisState.effects, held...) }
 }
 
-func (w world) Execute(argv []abstract.Value, program string, class effect.Class) {
-	w.s.execute(argv, program, class)
+func (w embeddedCodeContext) Execute(argv []abstract.Value, program string, class effect.ProgramClass) {
+	w.analysisState.recordExecuteEffect(argv, program, class)
 }
 
-func (w world) CallUnknown(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	return w.s.runUnknownProgram(argv, io)
+func (w embeddedCodeContext) CallUnknown(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	return w.analysisState.runUnknownProgram(argv, io)
 }
 
-func (w world) CallWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	return w.s.invokeOnWindows(argv, io)
+func (w embeddedCodeContext) CallWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
+	return w.analysisState.invokeOnWindows(argv, io)
 }
 
-func (w world) Suspect(v abstract.Value) { w.s.recordSuspectWord(v) }
+func (w embeddedCodeContext) RecordPathOrURLOfUnknownCommand(v abstract.Value) {
+	w.analysisState.recordSuspectWord(v)
+}
 
-func (w world) Link(path, to abstract.Value) {
-	at, pattern := w.s.place().Path(path.Text, path.IsPattern)
-	w.s.recordLink(at, pattern, to)
+func (w embeddedCodeContext) Link(path, to abstract.Value) {
+	at, pattern := w.analysisState.workingFolderContext().Path(path.Text, path.IsGlobPattern)
+	w.analysisState.recordLink(at, pattern, to)
 }

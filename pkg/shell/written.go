@@ -27,7 +27,7 @@ const maxWrittenFiles = 64
 //
 // Effects of files that start automatically keep their kind; those of other files become RunCode or Destroy effects
 // with the cause CauseLater.
-func AnalyzeWrittenFile(file, text string, at *effect.Place) []effect.Effect {
+func AnalyzeWrittenFile(file, text string, at *effect.PathContext) []effect.Effect {
 	return analyzeWrittenFile(file, text, at, false)
 }
 
@@ -36,27 +36,27 @@ var kubernetesWorkloadPattern = prefilter.Lazy(`(?m)^\s*["']?kind["']?\s*:\s*["'
 
 // analyzeWrittenFile implements [AnalyzeWrittenFile]. runs means that the file runs now, even if
 // its name is not that of a program.
-func analyzeWrittenFile(file, text string, at *effect.Place, runs bool) (out []effect.Effect) {
-	place := effect.Place{}
+func analyzeWrittenFile(file, text string, at *effect.PathContext, runsNow bool) (out []effect.Effect) {
+	place := effect.PathContext{}
 	if at != nil {
 		place = *at
 	}
 	place.ReadScript = nil // files that it runs are judged when they run
-	format, elsewhere := command.Recipe(file)
+	format, elsewhere := command.RecipeFormat(file)
 	if strings.HasPrefix(text, "#!") && (format == "" || format == "shell") {
 		format = scriptLanguage(file, []byte(text))
 	}
-	class := place.PersistenceClass(file, false, false)
-	if !runs {
-		out = append(writtenPackageSources(file, text), settingCodeEffects(file, text)...)
+	class := place.PersistenceClassName(file, false, false)
+	if !runsNow {
+		out = append(writtenPackageSources(file, text), settingsFileCodeEffects(file, text)...)
 	}
 	if format == "" {
 		return out
 	}
-	if len(text) > parse.MaxText {
-		return append(out, tooLongEffect(file))
+	if len(text) > parse.MaxCommandBytes {
+		return append(out, writtenFileTooLongEffect(file))
 	}
-	runs = runs || format == "notebook" || format == "yaml" && strings.Contains(text, "kind") && kubernetesWorkloadPattern().MatchString(text)
+	runsNow = runsNow || format == "notebook" || format == "yaml" && strings.Contains(text, "kind") && kubernetesWorkloadPattern().MatchString(text)
 	defer func() {
 		if recover() != nil {
 			out = []effect.Effect{{Certainty: effect.Unknown, Cause: effect.CauseAnalysisFailure, Path: file, Reason: "the written file could not be analysed"}}
@@ -64,26 +64,26 @@ func analyzeWrittenFile(file, text string, at *effect.Place, runs bool) (out []e
 	}()
 	s := newState(text, &place)
 	defer s.releaseState()
-	whole := s.walkRecipeSteps(format)
-	s.finish()
-	if s.gaveUp || !whole {
-		out = append(out, tooLongEffect(file))
+	whole := s.tryWalkAllRecipeSteps(format)
+	s.walkTrapsAndUncalledFunctions()
+	if s.isAnalysisAborted || !whole {
+		out = append(out, writtenFileTooLongEffect(file))
 	}
-	l := fileRun{path: file, startClass: class, onOtherMachine: elsewhere, runsNow: runs, place: &place}
+	l := writtenFileExecution{path: file, persistenceClass: class, onOtherMachine: elsewhere, runsNow: runsNow, place: &place}
 	for i := range s.effects {
-		out = l.addEffect(out, &s.effects[i])
+		out = l.appendRunEffect(out, &s.effects[i])
 	}
 	return out
 }
 
-// walkRecipeSteps walks the steps of a recipe, and reports whether it could walk all of them.
-func (s *state) walkRecipeSteps(format string) bool {
+// tryWalkAllRecipeSteps walks the steps of a recipe, and reports whether it could walk all of them.
+func (s *state) tryWalkAllRecipeSteps(recipeFormat string) bool {
 	all := effect.Span{End: len(s.text)}
-	steps, whole := recipe.Steps(format, s.text, nil)
+	steps, whole := recipe.CodeBlocks(recipeFormat, s.text, nil)
 	for _, step := range steps {
 		from := len(s.effects)
 		s.walkCode(step.Language, step.Text, all, []abstract.Value{})
-		if s.gaveUp {
+		if s.isAnalysisAborted {
 			break
 		}
 		if onlyWellKnownInstallers(s.effects[from:]) {
@@ -93,16 +93,16 @@ func (s *state) walkRecipeSteps(format string) bool {
 	return whole
 }
 
-// tooLongEffect returns the effect of a written file that is too long to be analysed.
-func tooLongEffect(file string) effect.Effect {
-	return effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseLimit, Path: file, Reason: "the content written to " + abstract.Clip(file) + " is too long to be analysed"}
+// writtenFileTooLongEffect returns the effect of a written file that is too long to be analysed.
+func writtenFileTooLongEffect(file string) effect.Effect {
+	return effect.Effect{Certainty: effect.Unknown, Cause: effect.CauseAnalysisLimitExceeded, Path: file, Reason: "the content written to " + abstract.ClipForMessage(file) + " is too long to be analysed"}
 }
 
 // removeEffects removes the effects of a kind from the list, starting at a given index.
 func (s *state) removeEffects(from int, kind effect.Kind) {
 	kept := s.effects[:from]
 	for _, e := range s.effects[from:] {
-		if e.RuleKind() != kind {
+		if e.KindForPolicies() != kind {
 			kept = append(kept, e)
 		}
 	}
@@ -119,7 +119,7 @@ func onlyWellKnownInstallers(effects []effect.Effect) bool {
 			continue
 		}
 		address, secure := strings.CutPrefix(e.URL, "https://")
-		if found = true; !secure || e.Pattern || !isInstallerURL(address) {
+		if found = true; !secure || e.PathIsPattern || !isInstallerURL(address) {
 			return false
 		}
 	}
@@ -140,22 +140,22 @@ func isInstallerURL(address string) bool {
 	return false
 }
 
-// A fileRun collects the effects that a written file has when it runs.
-type fileRun struct {
-	path, startClass string // startClass is the result of effect.PersistenceClass for path
-	onOtherMachine   bool
-	runsNow          bool // the file runs now
-	place            *effect.Place
+// A writtenFileExecution collects the effects that a written file has when it runs.
+type writtenFileExecution struct {
+	path, persistenceClass string // persistenceClass is the result of effect.PersistenceClassName for path
+	onOtherMachine         bool
+	runsNow                bool // the file runs now
+	place                  *effect.PathContext
 }
 
-func (l *fileRun) addEffect(out []effect.Effect, e *effect.Effect) []effect.Effect {
-	starts := l.startClass != "" && !effect.IsEverydayClass(l.startClass)
+func (l *writtenFileExecution) appendRunEffect(effects []effect.Effect, e *effect.Effect) []effect.Effect {
+	starts := l.persistenceClass != "" && !effect.IsOftenWrittenPersistenceClass(l.persistenceClass)
 	base := path.Base(l.path)
-	n := effect.Effect{Kind: effect.RunCode, Path: l.path, Cause: effect.CauseDeferred}
-	switch e.RuleKind() {
+	n := effect.Effect{Kind: effect.RunCode, Path: l.path, Cause: effect.CauseWrittenCodeRunsLater}
+	switch e.KindForPolicies() {
 	case effect.RunDownload, effect.RunDecoded:
-		if l.startClass == "" && !l.runsNow {
-			return out // many install scripts run downloads, so the file is judged when it runs
+		if l.persistenceClass == "" && !l.runsNow {
+			return effects // many install scripts run downloads, so the file is judged when it runs
 		}
 		n.Labels, n.Reason = []effect.Label{effect.LabelNetwork}, base+" would run code from the network"
 		if e.HasLabel(effect.LabelDecoded) {
@@ -166,92 +166,92 @@ func (l *fileRun) addEffect(out []effect.Effect, e *effect.Effect) []effect.Effe
 	case effect.SendSecret:
 		n.Labels, n.Reason = []effect.Label{effect.LabelSecret}, base+" would send secrets to the network"
 	case effect.DeleteFile, effect.DeleteDirectory:
-		if l.startClass == "" && !l.runsNow && !l.removesHome(e) || l.onOtherMachine || !l.removesOutsideWorkspace(e) {
-			return out
+		if l.persistenceClass == "" && !l.runsNow && !l.removesHome(e) || l.onOtherMachine || !l.removesOutsideWorkspace(e) {
+			return effects
 		}
-		n.Kind, n.Reason = effect.Destroy, base+" would remove "+abstract.Clip(e.Path)
-	case effect.ChangeGuard:
+		n.Kind, n.Reason = effect.DestroyData, base+" would remove "+abstract.ClipForMessage(e.Path)
+	case effect.TamperWithShield:
 		if !starts {
-			return out // a change that weakens shield is judged when the file runs
+			return effects // a change that weakens shield is judged when the file runs
 		}
 		n.Kind, n.Cause, n.Program, n.Reason = e.Kind, "", e.Program, base+": "+e.Reason
 	default:
-		return out
+		return effects
 	}
-	if starts && (e.Kind == effect.RemoteShell || e.RuleKind() == effect.SendSecret) {
+	if starts && (e.Kind == effect.RemoteShell || e.KindForPolicies() == effect.SendSecret) {
 		n.Kind, n.Labels, n.Harms = e.Kind, nil, e.Harms
 	}
-	for i := range out {
-		if out[i].RuleKind() == n.RuleKind() && out[i].Reason == n.Reason {
-			return out
+	for i := range effects {
+		if effects[i].KindForPolicies() == n.KindForPolicies() && effects[i].Reason == n.Reason {
+			return effects
 		}
 	}
-	return append(out, n)
+	return append(effects, n)
 }
 
 // removesOutsideWorkspace reports whether an effect removes a folder outside the workspace that is neither temporary nor a
 // cache.
-func (l *fileRun) removesOutsideWorkspace(e *effect.Effect) bool {
-	if !e.Recursive || e.Path == "" || strings.HasPrefix(e.Path, "*") || l.place.Inside(e.Path, e.Pattern, e.Tree) {
+func (l *writtenFileExecution) removesOutsideWorkspace(e *effect.Effect) bool {
+	if !e.Recursive || e.Path == "" || strings.HasPrefix(e.Path, "*") || l.place.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) {
 		return false
 	}
 	return !effect.IsInSharedFolder(e.Path+"/") && !strings.Contains(e.Path+"/", "/var/cache/") && !strings.Contains(e.Path+"/", "/.cache/")
 }
 
 // removesHome reports whether an effect removes the home folder or a parent of it.
-func (l *fileRun) removesHome(e *effect.Effect) bool {
+func (l *writtenFileExecution) removesHome(e *effect.Effect) bool {
 	p := strings.TrimSuffix(strings.TrimSuffix(e.Path, "*"), "/")
 	home := l.place.Home
 	return home != "" && !strings.Contains(p, "*") && (p == "~" || p == home || strings.HasPrefix(home, p+"/"))
 }
 
-// recordFileText records the content that the text writes to a file, in each version, since a branch may not run. Content
+// recordWrittenContent records the content that the text writes to a file, in each version, since a branch may not run. Content
 // that scripts on disk write is not recorded.
 //
 // gone is the text that is replaced, "" if unknown.
-func (s *state) recordFileText(file string, holds abstract.Value, gone string, more bool) {
-	text := holds.Text
-	if holds.IsPattern {
+func (s *state) recordWrittenContent(file string, content abstract.Value, replacedText string, isAppend bool) {
+	text := content.Text
+	if content.IsGlobPattern {
 		text = patternAsShellText(text)
 	}
-	if holds.FullyUnknown || file == "" || s.diskScriptDepth > 0 || strings.TrimSpace(text+gone) == "" {
+	if content.FullyUnknown || file == "" || s.diskScriptDepth > 0 || strings.TrimSpace(text+replacedText) == "" {
 		return
 	}
-	w := effect.FileText{Path: file, Text: text, Replaced: gone}
-	if last := len(s.writtenTexts) - 1; more && last >= 0 && s.writtenTexts[last].Path == file && strings.HasPrefix(text, s.writtenTexts[last].Text) {
-		s.writtenTexts[last] = w
+	w := effect.FileText{Path: file, Text: text, OldText: replacedText}
+	if last := len(s.writtenFileTexts) - 1; isAppend && last >= 0 && s.writtenFileTexts[last].Path == file && strings.HasPrefix(text, s.writtenFileTexts[last].Text) {
+		s.writtenFileTexts[last] = w
 		return
 	}
-	if slices.Contains(s.writtenTexts, w) {
+	if slices.Contains(s.writtenFileTexts, w) {
 		return
 	}
-	if len(s.writtenTexts) == maxFiles {
+	if len(s.writtenFileTexts) == maxTrackedWrittenFiles {
 		s.giveUp("the command writes too many files")
 		return
 	}
-	s.writtenTexts = append(s.writtenTexts, w)
+	s.writtenFileTexts = append(s.writtenFileTexts, w)
 }
 
-// noteOnlyContent records whether the content recorded last is the whole file, or is appended to it.
-func (s *state) noteOnlyContent(f *writtenFile) {
-	last := len(s.writtenTexts) - 1
-	if last < 0 || s.writtenTexts[last].Path != f.path || !f.val.Known() || f.isFolder || f.isUncertain && s.writtenTexts[last].Replaced != "" {
+// recordWhetherWholeContent records whether the content recorded last is the whole file, or is appended to it.
+func (s *state) recordWhetherWholeContent(f *writtenFile) {
+	last := len(s.writtenFileTexts) - 1
+	if last < 0 || s.writtenFileTexts[last].Path != f.path || !f.val.IsLiteral() || f.isFolder || f.isUncertain && s.writtenFileTexts[last].OldText != "" {
 		return
 	}
-	s.writtenTexts[last].IsWholeContent, s.writtenTexts[last].IsAppended = !f.keepsOldContent, f.keepsOldContent
+	s.writtenFileTexts[last].IsWholeContent, s.writtenFileTexts[last].IsAppended = !f.keepsOldContent, f.keepsOldContent
 }
 
-// recordWrittenInput records the input of a program as possible content of the file that it writes, if the actual content
+// recordInputAsFileContent records the input of a program as possible content of the file that it writes, if the actual content
 // is unknown: a filter writes a part of it, an editor adds text from it. If the input is a patch, the lines that
 // it adds are recorded instead.
-func (s *state) recordWrittenInput(t abstract.Target, holds, in abstract.Value) (patch bool) {
-	if holds.Known() && holds.Text != "" || t.Pattern {
+func (s *state) recordInputAsFileContent(t abstract.OutputTarget, content, in abstract.Value) (isPatch bool) {
+	if content.IsLiteral() && content.Text != "" || t.PathIsGlobPattern {
 		return false
 	}
-	if patch = s.recordPatch(in); !patch {
-		s.recordFileText(t.Path, in, "", false)
+	if isPatch = s.recordPatch(in); !isPatch {
+		s.recordWrittenContent(t.Path, in, "", false)
 	}
-	return patch
+	return isPatch
 }
 
 // recordPatch records what the lines added by a patch would do in their files, and reports whether a value is a
@@ -264,40 +264,40 @@ func (s *state) recordPatch(v abstract.Value) (found bool) {
 		if f.Added == "" && f.Removed == "" {
 			continue
 		}
-		if found = true; s.gaveUp {
+		if found = true; s.isAnalysisAborted {
 			break
 		}
-		if p, pattern := s.place().Path(f.Path, false); !pattern {
+		if p, pattern := s.workingFolderContext().Path(f.Path, false); !pattern {
 			v.Text = f.Added
-			s.recordWrittenText(p, v, f.Removed)
-			s.notePatched(p, &f)
+			s.recordInsertedFileText(p, v, f.Removed)
+			s.recordPatchedContent(p, &f)
 		}
 	}
 	return found
 }
 
-// notePatched records the content of a file after a patch is applied.
-func (s *state) notePatched(file string, f *patch.File) {
-	last := len(s.writtenTexts) - 1
-	if last < 0 || s.writtenTexts[last].Path != file {
+// recordPatchedContent records the content of a file after a patch is applied.
+func (s *state) recordPatchedContent(file string, f *patch.File) {
+	last := len(s.writtenFileTexts) - 1
+	if last < 0 || s.writtenFileTexts[last].Path != file {
 		return
 	}
-	w := &s.writtenTexts[last]
+	w := &s.writtenFileTexts[last]
 	w.PositionUnknown = true
 	defer func() {
-		if slices.Contains(s.writtenTexts[:last], *w) {
-			s.writtenTexts = s.writtenTexts[:last]
+		if slices.Contains(s.writtenFileTexts[:last], *w) {
+			s.writtenFileTexts = s.writtenFileTexts[:last]
 		}
 	}()
-	if s.startPlace.ReadScript == nil {
+	if s.initialPathContext.ReadScript == nil {
 		return
 	}
-	old, err := s.startPlace.ReadScript(file)
+	old, err := s.initialPathContext.ReadScript(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	if text, ok := f.Apply(string(old)); ok {
-		w.ContentAfter, w.PositionUnknown = text, false
+		w.FullContentAfterWrite, w.PositionUnknown = text, false
 	}
 }
 
@@ -315,18 +315,18 @@ func (s *state) recordWrittenFiles() {
 	seen, read := map[string]bool{}, 0
 	for i := len(s.files) - 1; i >= 0; i-- {
 		f := &s.files[i]
-		if seen[f.path] || f.pattern || f.consumer != nil || !f.val.Known() || strings.TrimSpace(f.val.Text) == "" {
+		if seen[f.path] || f.isPathPattern || f.consumingSubstitution != nil || !f.val.IsLiteral() || strings.TrimSpace(f.val.Text) == "" {
 			continue
 		}
 		seen[f.path] = true
-		if format, _ := command.Recipe(f.path); format != "" || len(packageSourceForms(f.path)) > 0 {
+		if format, _ := command.RecipeFormat(f.path); format != "" || len(packageSourceSettingsForFile(f.path)) > 0 {
 			read++
 		}
 		if read > maxWrittenFiles {
-			s.emitDynamic(effect.CauseLimit, "the command writes more files that run later than shield reads", effect.Span{End: len(s.text)})
+			s.emitDynamic(effect.CauseAnalysisLimitExceeded, "the command writes more files that run later than shield reads", effect.Span{End: len(s.text)})
 			return
 		}
-		for _, e := range AnalyzeWrittenFile(f.path, f.val.Text, s.startPlace) {
+		for _, e := range AnalyzeWrittenFile(f.path, f.val.Text, s.initialPathContext) {
 			e.Span = effect.Span{End: len(s.text)}
 			s.emitOnce(e)
 		}

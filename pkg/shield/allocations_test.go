@@ -33,7 +33,7 @@ func TestAllocations(t *testing.T) {
 		actions = append(actions, a)
 	}
 	for until, most := range maxAllocations {
-		p, err := NewPipeline(Config{Home: "/home/dev", Dir: "/home/dev/project", Policy: "offline", NoFiles: true})
+		p, err := NewPipeline(Config{Home: "/home/dev", WorkingDir: "/home/dev/project", PolicyNameOrPath: "offline", IgnoresFileSystem: true})
 		if err != nil {
 			t.Fatal(err)
 		}

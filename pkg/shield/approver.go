@@ -11,15 +11,15 @@ import (
 // newApprover returns Tier 3, which asks a person. Without a state folder it asks no person, because
 // nothing could limit how often.
 func (p *Pipeline) newApprover(cfg Config, rules *policy.Policy) (*approve.Approver, error) {
-	opts := cfg.Approve
+	opts := cfg.ApprovalOptions
 	opts.Approval, opts.StateDir, opts.Clock, opts.Redactor = cfg.effectiveSettings().Approval, cfg.StateDir, p.now, p.redactor
 	if p.store == nil {
 		opts.Channels, opts.NoChannelReason = nil, "approval needs a state folder for its hourly limit; set HOME or --state"
 	} else {
 		opts.Store = p.store
 	}
-	opts.MustAskItself, opts.OfferKindApproval, opts.OfferToolClass = rules.MustAskItself, p.offerKindApproval, p.offerToolClassification
-	opts.AnswerKey = func(c *analysis.Case) string { return p.answerKey(p.approvalInstallationID, c) }
+	opts.MustShieldAsk, opts.OfferAdvanceApproval, opts.PrepareToolClassQuestion = rules.MustPromptThroughShield, p.offerAdvanceApproval, p.prepareToolClassQuestion
+	opts.RememberedAnswerKey = func(c *analysis.ActionCase) string { return p.reusableAnswerKey(p.approvalInstallationID, c) }
 	var err error
 	if p.approver, err = approve.New(opts); err != nil {
 		return nil, fmt.Errorf("approval: %w", err)

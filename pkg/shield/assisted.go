@@ -14,19 +14,19 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// assistedPreset is the name of the preset that asks the evaluator first where the preset offline would ask
-// the user. Some questions always go to the user, and at most [maxEvaluatorAllows] ALLOWs of the evaluator
+// assistedPolicyPresetName is the name of the preset that asks the evaluator first where the preset offline would ask
+// the user. Some questions always go to the user, and at most [maxEvaluatorAllowsBetweenUserAnswers] ALLOWs of the evaluator
 // count between two answers of the user, so that a model with a systematic error cannot decide for
 // long.
-const assistedPreset = "assisted"
+const assistedPolicyPresetName = "assisted"
 
-// maxEvaluatorAllows is how many ALLOWs of the evaluator count in a session between two answers of the user.
-const maxEvaluatorAllows = 10
+// maxEvaluatorAllowsBetweenUserAnswers is how many ALLOWs of the evaluator count in a session between two answers of the user.
+const maxEvaluatorAllowsBetweenUserAnswers = 10
 
 // judgeByAssistedPreset asks the evaluator about a case under the rules of the preset assisted.
-func (p *Pipeline) judgeByAssistedPreset(ctx context.Context, c *analysis.Case) verdict.Verdict {
+func (p *Pipeline) judgeByAssistedPreset(ctx context.Context, c *analysis.ActionCase) verdict.Verdict {
 	if by := userOnlyQuestion(c); by != nil {
-		return p.passQuestionToUser(c, by, by.Reasoning)
+		return p.askUserInsteadOfEvaluator(c, by, by.Reasoning)
 	}
 	before := len(c.EarlierSteps)
 	v := p.askTier(ctx, TierEvaluate, c)
@@ -37,42 +37,42 @@ func (p *Pipeline) judgeByAssistedPreset(ctx context.Context, c *analysis.Case) 
 	switch n, err := p.countEvaluatorAllow(ctx, c); {
 	case err != nil:
 		why = "the user must decide, because shield could not count the model's decisions in this session: " + err.Error()
-	case n > maxEvaluatorAllows:
+	case n > maxEvaluatorAllowsBetweenUserAnswers:
 		why = "the user must decide, because the model allowed ten actions of this session since the user last answered"
 	default:
 		return v
 	}
-	by := askingStep(c.EarlierSteps[:before], TierPolicy, TierApprove)
+	by := escalatingStep(c.EarlierSteps[:before], TierPolicy, TierApprove)
 	if by == nil {
-		by = &verdict.Step{Source: tierSources[TierEvaluate], Confidence: 0.5}
+		by = &verdict.Step{Source: stepSourceByTier[TierEvaluate], Confidence: 0.5}
 	}
-	return p.passQuestionToUser(c, by, strings.TrimPrefix(by.Reasoning+"; "+why, "; "))
+	return p.askUserInsteadOfEvaluator(c, by, strings.TrimPrefix(by.Reasoning+"; "+why, "; "))
 }
 
-// passQuestionToUser turns the question of an earlier tier into a question for the user.
-func (p *Pipeline) passQuestionToUser(c *analysis.Case, by *verdict.Step, reason string) verdict.Verdict {
-	f := verdict.Finding{Authority: verdict.Person, Source: by.Source, Confidence: by.Confidence, Rule: by.Rule, Reasoning: reason}
+// askUserInsteadOfEvaluator turns the question of an earlier tier into a question for the user.
+func (p *Pipeline) askUserInsteadOfEvaluator(c *analysis.ActionCase, earlierQuestion *verdict.Step, reason string) verdict.Verdict {
+	f := verdict.Finding{Authority: verdict.AuthorityPerson, Source: earlierQuestion.Source, Confidence: earlierQuestion.Confidence, Rule: earlierQuestion.Rule, Reasoning: reason}
 	v := f.Verdict(TierEvaluate)
 	v.Trail = []verdict.Step{f.Step(TierEvaluate)}
-	return p.addToTrail(v, TierEvaluate, c, p.now())
+	return p.adjustVerdictAndAddToTrail(v, TierEvaluate, c, p.now())
 }
 
 // userOnlyQuestion returns the step whose question only the user may answer, nil if the evaluator may
 // answer. Such questions are about privilege, credentials, destruction or access on other machines,
 // persistence, foreign code, shield itself, unknown effects, or data leaving the machine after
 // untrusted text came in.
-func userOnlyQuestion(c *analysis.Case) *verdict.Step {
-	by := askingStep(c.EarlierSteps, TierPolicy, TierApprove)
+func userOnlyQuestion(c *analysis.ActionCase) *verdict.Step {
+	by := escalatingStep(c.EarlierSteps, TierPolicy, TierApprove)
 	if by == nil {
-		by = &verdict.Step{Source: tierSources[TierEvaluate], Confidence: 0.5, Reasoning: c.WhyHigherTier()}
+		by = &verdict.Step{Source: stepSourceByTier[TierEvaluate], Confidence: 0.5, Reasoning: c.WhyHigherTier()}
 	}
 	switch {
-	case c.Unexamined != "", len(c.Effects) == 0, slices.Contains(userOnlyRules, by.Rule):
+	case c.UnexaminedReason != "", len(c.Effects) == 0, slices.Contains(userOnlyRules, by.Rule):
 		return by
 	}
 	untrusted := c.Remembers(effect.LabelUntrusted)
 	for i := range c.Effects {
-		if e := &c.Effects[i]; isUserOnlyEffect(e) || untrusted && leavesMachine(e) {
+		if e := &c.Effects[i]; isUserOnlyEffect(e) || untrusted && sendsOrChangesRemotely(e) {
 			return by
 		}
 	}
@@ -94,29 +94,29 @@ func isUserOnlyEffect(e *effect.Effect) bool {
 	if e.Certainty == effect.Unknown || slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return !slices.Contains(evaluatorAllowableHarms, h) }) {
 		return true
 	}
-	switch e.RuleKind() {
-	case effect.ChangePrivilege, effect.ReadSecret, effect.SendSecret, effect.ReadClipboard, effect.Destroy, effect.Persist, effect.ChangeGuard,
-		effect.RunDownload, effect.RunDecoded, effect.RunInput, effect.RemoteShell, effect.Dynamic:
+	switch e.KindForPolicies() {
+	case effect.ChangePrivilege, effect.ReadSecret, effect.SendSecret, effect.ReadClipboard, effect.DestroyData, effect.Persist, effect.TamperWithShield,
+		effect.RunDownload, effect.RunDecoded, effect.RunOtherCommandOutput, effect.RemoteShell, effect.UnknownEffect:
 		return true
 	case effect.Execute:
 		return e.Class == effect.UnknownClass || e.Class == effect.Privileged
-	case effect.ChangeRemote:
-		return e.Verb == "" || e.Target == "" && e.Service == ""
+	case effect.ChangeRemoteSystem:
+		return e.Verb == "" || e.RemoteTargetName == "" && e.RemoteServiceName == ""
 	case effect.RunCode:
 		return e.HasLabel(effect.LabelNetwork) || e.HasLabel(effect.LabelDecoded) || e.HasLabel(effect.LabelUntrusted)
 	case effect.SendData:
 		return e.HasLabel(effect.LabelSecret) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPrivate)
 	case effect.ReadFile, effect.WriteFile, effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.ChangePermissions:
-		return e.Path == "" || effect.SecretPath(e.Path, e.Pattern)
+		return e.Path == "" || effect.IsSecretPath(e.Path, e.PathIsPattern)
 	}
 	return false
 }
 
-// leavesMachine reports whether an effect sends data to another machine or person, or changes a remote
+// sendsOrChangesRemotely reports whether an effect sends data to another machine or person, or changes a remote
 // resource.
-func leavesMachine(e *effect.Effect) bool {
+func sendsOrChangesRemotely(e *effect.Effect) bool {
 	switch e.Kind {
-	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.ChangeRemote:
+	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.ChangeRemoteSystem:
 		return true
 	}
 	return false
@@ -124,10 +124,10 @@ func leavesMachine(e *effect.Effect) bool {
 
 // Namespace, group and bounds of the state that counts, for each session, the evaluator's ALLOWs.
 const (
-	allowCountNamespace = "assisted"
-	allowCountGroup     = "sessions"
-	allowCountLifetime  = 7 * 24 * time.Hour // how long a count is kept after the last ALLOW
-	maxCountedSessions  = 1000               // sessions whose ALLOWs are counted at the same time
+	evaluatorAllowCountStoreNamespace = "assisted"
+	evaluatorAllowCountStoreGroup     = "sessions"
+	evaluatorAllowCountLifetime       = 7 * 24 * time.Hour // how long a count is kept after the last ALLOW
+	maxSessionsWithAllowCount         = 1000               // sessions whose ALLOWs are counted at the same time
 )
 
 type evaluatorAllowCount struct {
@@ -138,26 +138,26 @@ type evaluatorAllowCount struct {
 var errTooManySessions = errors.New("more than 1000 sessions were active in the last 7 days")
 
 // allowCountKey returns the key under which the ALLOWs of a case's session are counted.
-func (p *Pipeline) allowCountKey(c *analysis.Case) []byte {
+func (p *Pipeline) allowCountKey(c *analysis.ActionCase) []byte {
 	session := c.Action.Session
-	if p.host == "" {
+	if p.agentHostName == "" {
 		session = "" // the session name is the agent's claim: all sessions it names share one count
 	}
-	return hashedKey(strings.Join([]string{p.caller.User, p.host, session}, "\x00"))
+	return hashedKey(strings.Join([]string{p.caller.User, p.agentHostName, session}, "\x00"))
 }
 
 // countEvaluatorAllow counts an ALLOW of the evaluator and returns how many there were since the user's last
 // answer.
-func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.Case) (n int, err error) {
+func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.ActionCase) (n int, err error) {
 	if p.store == nil {
 		return 0, errors.New("there is no state folder; set HOME or --state")
 	}
 	key, now := p.allowCountKey(c), p.now()
-	err = p.store.UpdateNamespace(ctx, allowCountNamespace, func(sh *state.NamespaceTx) error {
+	err = p.store.UpdateNamespace(ctx, evaluatorAllowCountStoreNamespace, func(sh *state.NamespaceTx) error {
 		var counted evaluatorAllowCount
 		others := 0
 		var old [][]byte
-		err := sh.Each([]byte(allowCountGroup), func(k, value []byte) error {
+		err := sh.Each([]byte(evaluatorAllowCountStoreGroup), func(k, value []byte) error {
 			var one evaluatorAllowCount
 			if err := json.Unmarshal(value, &one); err != nil {
 				return err
@@ -165,7 +165,7 @@ func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.Case) (n
 			switch {
 			case string(k) == string(key):
 				counted = one
-			case now.Sub(one.LastAllowAt) > allowCountLifetime:
+			case now.Sub(one.LastAllowAt) > evaluatorAllowCountLifetime:
 				old = append(old, slices.Clone(k))
 			default:
 				others++
@@ -175,27 +175,29 @@ func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.Case) (n
 		if err != nil {
 			return err
 		}
-		if others >= maxCountedSessions {
+		if others >= maxSessionsWithAllowCount {
 			return errTooManySessions
 		}
 		for _, k := range old {
-			if err := sh.Put([]byte(allowCountGroup), k, nil); err != nil {
+			if err := sh.Put([]byte(evaluatorAllowCountStoreGroup), k, nil); err != nil {
 				return err
 			}
 		}
 		n = counted.Allows + 1
-		value, err := json.Marshal(evaluatorAllowCount{min(n, maxEvaluatorAllows+1), now})
+		value, err := json.Marshal(evaluatorAllowCount{min(n, maxEvaluatorAllowsBetweenUserAnswers+1), now})
 		if err != nil {
 			return err
 		}
-		return sh.Put([]byte(allowCountGroup), key, value)
+		return sh.Put([]byte(evaluatorAllowCountStoreGroup), key, value)
 	})
 	return n, err
 }
 
 // resetAllowCount resets the session's count of ALLOWs. If that fails, the user is asked more often.
-func (p *Pipeline) resetAllowCount(ctx context.Context, c *analysis.Case) {
+func (p *Pipeline) resetAllowCount(ctx context.Context, c *analysis.ActionCase) {
 	if p.usesAssistedPreset && p.store != nil {
-		_ = p.store.UpdateNamespace(ctx, allowCountNamespace, func(sh *state.NamespaceTx) error { return sh.Put([]byte(allowCountGroup), p.allowCountKey(c), nil) })
+		_ = p.store.UpdateNamespace(ctx, evaluatorAllowCountStoreNamespace, func(sh *state.NamespaceTx) error {
+			return sh.Put([]byte(evaluatorAllowCountStoreGroup), p.allowCountKey(c), nil)
+		})
 	}
 }

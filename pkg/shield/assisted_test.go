@@ -14,8 +14,8 @@ import (
 func assistedPipeline(t *testing.T, u *pupil, change func(*Config)) *Pipeline {
 	t.Helper()
 	s := Defaults()
-	s.DailyBudget = 1000
-	cfg := Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), Provider: u, Policy: "assisted", NoFiles: true}
+	s.MaxEvaluationsPerDay = 1000
+	cfg := Config{Settings: &s, Clock: instant, Home: "/home/me", WorkingDir: "/home/me/app", StateDir: t.TempDir(), Provider: u, PolicyNameOrPath: "assisted", IgnoresFileSystem: true}
 	if change != nil {
 		change(&cfg)
 	}
@@ -25,10 +25,10 @@ func assistedPipeline(t *testing.T, u *pupil, change func(*Config)) *Pipeline {
 	}
 	t.Cleanup(func() { _ = p.Close() })
 	if u != nil {
-		if _, err := p.Exam(t.Context(), fixed(1)); err != nil {
+		if _, err := p.RunModelExam(t.Context(), fixed(1)); err != nil {
 			t.Fatal(err)
 		}
-		if why := p.Licence(t.Context()).UnlicensedReason; why != "" {
+		if why := p.ModelApprovalAuthority(t.Context()).CannotApproveReason; why != "" {
 			t.Fatal(why)
 		}
 		u.calls = 0
@@ -92,7 +92,7 @@ func TestAssisted(t *testing.T) {
 func TestAssistedAfterUntrustedText(t *testing.T) {
 	t.Parallel()
 	u := &pupil{name: "wary", says: wary}
-	p := assistedPipeline(t, u, func(c *Config) { c.Settings.Session.Enabled, c.Host = true, "claude-code" })
+	p := assistedPipeline(t, u, func(c *Config) { c.Settings.Session.Enabled, c.AgentHostName = true, "claude-code" })
 	say := func(record string) verdict.Verdict {
 		return p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict
 	}
@@ -110,14 +110,14 @@ func TestAssistedAfterUntrustedText(t *testing.T) {
 func TestAssistedIsBounded(t *testing.T) {
 	t.Parallel()
 	u := &pupil{name: "wary", says: wary}
-	p := assistedPipeline(t, u, func(c *Config) { c.Host = "claude-code" })
+	p := assistedPipeline(t, u, func(c *Config) { c.AgentHostName = "claude-code" })
 	say := func(session string, i int) verdict.Verdict {
 		record := fmt.Sprintf(`{"type":"send_email","session":%q,"payload":{"to":"a@acme.com","subject":"hi %d","body":"see you"}}`, session, i)
 		return p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict
 	}
 	for i := range 13 {
 		want := verdict.Allow
-		if i >= maxEvaluatorAllows {
+		if i >= maxEvaluatorAllowsBetweenUserAnswers {
 			want = verdict.Escalate
 		}
 		if v := say("one", i); v.Decision != want {
@@ -153,7 +153,7 @@ func TestAssistedWithoutModel(t *testing.T) {
 	}
 	// With a spent budget no one decides where no user can be asked.
 	u := &pupil{name: "wary", says: wary}
-	p := assistedPipeline(t, u, func(c *Config) { c.DailyBudget, c.Settings.FailClosed = 1, false })
+	p := assistedPipeline(t, u, func(c *Config) { c.MaxEvaluationsPerDay, c.Settings.FailClosed = 1, false })
 	p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, mail)}, AllTiers)
 	second := parse(t, `{"type":"send_email","payload":{"to":"b@acme.com","subject":"hi","body":"see you"}}`)
 	if v := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 2, Action: second}, AllTiers).Verdict; v.Decision != verdict.Block || v.Error != "budget" {
@@ -167,8 +167,11 @@ func TestAssistedAsksWhatOfflineAsks(t *testing.T) {
 	t.Parallel()
 	u := &pupil{name: "wary", says: wary}
 	alone := func(c *Config) { c.Settings.Session.Enabled, c.Settings.Classifier.Enabled = false, false }
-	p := assistedPipeline(t, u, func(c *Config) { alone(c); c.Settings.DailyBudget, c.Settings.RateLimit = 100_000, 100_000 })
-	offline := assistedPipeline(t, nil, func(c *Config) { alone(c); c.Provider, c.Policy = nil, "offline" })
+	p := assistedPipeline(t, u, func(c *Config) {
+		alone(c)
+		c.Settings.MaxEvaluationsPerDay, c.Settings.MaxEvaluatorCallsPerMinute = 100_000, 100_000
+	})
+	offline := assistedPipeline(t, nil, func(c *Config) { alone(c); c.Provider, c.PolicyNameOrPath = nil, "offline" })
 	text, err := os.ReadFile("../../testdata/sample/actions.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +182,7 @@ func TestAssistedAsksWhatOfflineAsks(t *testing.T) {
 		up := offline.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, TierClassify}).Verdict
 		before := u.calls
 		v := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, line)}, TierRange{TierPolicy, TierEvaluate}).Verdict
-		p.runningProbes.Wait() // for a probe, which follows a call
+		p.runningModelProbes.Wait() // for a probe, which follows a call
 		switch model := u.calls > before; {
 		case up.Decision != verdict.Escalate && (model || v.Decision != up.Decision):
 			t.Errorf("%.200s: offline says %v, assisted %v, asked %t", line, up.Decision, v.Decision, model)

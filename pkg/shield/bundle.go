@@ -26,7 +26,7 @@ func BundleOf(cfg Config) (*bundle.StoredBundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy.keys: %w", err)
 	}
-	return &bundle.StoredBundle{Dir: cfg.Bundles, Source: s.Source, Keys: keys, Grace: s.Grace.Std()}, nil
+	return &bundle.StoredBundle{Dir: cfg.BundleDir, Source: s.Source, Keys: keys, Grace: s.Grace.Std()}, nil
 }
 
 // loadBundle returns the signed policy in force, nil if the configuration has none.
@@ -57,8 +57,8 @@ func (p *Pipeline) enforceBundleExpiry(b *bundle.Bundle, grace time.Duration) {
 
 // A BundleUpdate is the result of an update.
 type BundleUpdate struct {
-	Bundle *bundle.Bundle // in force after the update
-	New    bool           // it was not in force before
+	Bundle      *bundle.Bundle // in force after the update
+	IsNewBundle bool           // it was not in force before
 }
 
 // bundleNamespace is the namespace of the state that records the newest bundle of each source.
@@ -80,7 +80,7 @@ func UpdateBundle(ctx context.Context, cfg Config, roots *x509.CertPool) (Bundle
 		return BundleUpdate{}, err
 	case kept == nil:
 		return BundleUpdate{}, errors.New("no policy bundle is set; write policy: {bundle: URL, keys: [KEY]} in the settings")
-	case cfg.Bundles == "" || cfg.StateDir == "":
+	case cfg.BundleDir == "" || cfg.StateDir == "":
 		return BundleUpdate{}, errors.New("policy bundle: there is no state folder to keep it in; set HOME or --state")
 	}
 	u, err := fetchAndStoreBundle(ctx, cfg, kept, roots)
@@ -131,7 +131,7 @@ func fetchAndStoreBundle(ctx context.Context, cfg Config, kept *bundle.StoredBun
 
 // recordNewestBundle remembers a bundle as the newest of its source. It refuses an older bundle, one
 // with another name, and one of the same version with other content.
-func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.StoredBundle, b *bundle.Bundle, was []byte) error {
+func recordNewestBundle(ctx context.Context, cfg Config, bundleStorage *bundle.StoredBundle, b *bundle.Bundle, storedArchive []byte) error {
 	opts, err := StateOptions(cfg, cfg.now)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.StoredBund
 	if err != nil {
 		return err
 	}
-	group := []byte(kept.ID())
+	group := []byte(bundleStorage.ID())
 	err = store.UpdateNamespace(ctx, bundleNamespace, func(s *state.NamespaceTx) error {
 		version, name, digest := int64(0), string(s.Get(group, bundleNameKey)), string(s.Get(group, bundleDigestKey))
 		known := s.Get(group, bundleVersionKey)
@@ -152,7 +152,7 @@ func recordNewestBundle(ctx context.Context, cfg Config, kept *bundle.StoredBund
 			}
 		}
 		// The state may be lost; the stored bundle then gives the least version to accept.
-		if last, err := bundle.Open(was, kept.Keys); err == nil && last.Version > version {
+		if last, err := bundle.Open(storedArchive, bundleStorage.Keys); err == nil && last.Version > version {
 			version, name, digest = last.Version, last.Name, last.Digest
 		}
 		switch {
@@ -181,6 +181,6 @@ func CheckBundle(cfg Config, b *bundle.Bundle) error {
 	if err != nil {
 		return err
 	}
-	_, err = policy.Load(b.String()+", "+bundle.PolicyFile, b.Policy(), PolicyOptions(cfg, &an.Place))
+	_, err = policy.Load(b.String()+", "+bundle.PolicyFile, b.Policy(), PolicyOptions(cfg, &an.DefaultExecutionContext))
 	return err
 }

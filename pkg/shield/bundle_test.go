@@ -75,7 +75,7 @@ func (p *publisher) config() Config {
 	s := Defaults()
 	s.Bundle = config.Bundle{Source: p.server.URL + "/acme.tar.gz", Keys: []string{p.public}, Grace: config.Duration(time.Hour)}
 	return Config{
-		Settings: &s, StateDir: filepath.Join(p.dir, "state"), Bundles: filepath.Join(p.dir, "state", "bundles"), Home: "/home/me", Dir: "/work",
+		Settings: &s, StateDir: filepath.Join(p.dir, "state"), BundleDir: filepath.Join(p.dir, "state", "bundles"), Home: "/home/me", WorkingDir: "/work",
 		Clock: func() time.Time { return p.now },
 	}
 }
@@ -112,10 +112,10 @@ func TestBundleLife(t *testing.T) {
 		t.Errorf("before any update: %v", err)
 	}
 	p.serves = p.sign("acme", 2, "/work/a")
-	if u, err := p.update(); err != nil || !u.New || u.Bundle.Version != 2 {
+	if u, err := p.update(); err != nil || !u.IsNewBundle || u.Bundle.Version != 2 {
 		t.Fatalf("%+v, error %v", u, err)
 	}
-	if u, err := p.update(); err != nil || u.New {
+	if u, err := p.update(); err != nil || u.IsNewBundle {
 		t.Errorf("again: %+v, error %v", u, err)
 	}
 	is := func(why string, blocked string) {
@@ -152,7 +152,7 @@ func TestBundleLife(t *testing.T) {
 	refused("no answer", "status 502")
 	p.server.CloseClientConnections()
 	p.serves = p.sign("acme", 3, "/work/b")
-	if u, err := p.update(); err != nil || !u.New {
+	if u, err := p.update(); err != nil || !u.IsNewBundle {
 		t.Fatalf("%+v, error %v", u, err)
 	}
 	is("version 3", "/work/b")
@@ -180,7 +180,7 @@ func TestBundleExpiresWhileItIsUsed(t *testing.T) {
 	p.now = bundleEnd.Add(-time.Minute)
 	cfg := p.config()
 	var told []string
-	cfg.Notify = func(text string) { told = append(told, text) }
+	cfg.NotifyUser = func(text string) { told = append(told, text) }
 	pipe, err := NewPipeline(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestBundleExpiresWhileItIsUsed(t *testing.T) {
 func TestBundleVersionOutlivesWhatIsKept(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(Config) error{
-		"the bundle": func(cfg Config) error { return os.RemoveAll(cfg.Bundles) },
+		"the bundle": func(cfg Config) error { return os.RemoveAll(cfg.BundleDir) },
 		"the state":  func(cfg Config) error { return errors.Join(os.Remove(filepath.Join(cfg.StateDir, "state.db"))) },
 	} {
 		p := newPublisher(t)
@@ -244,7 +244,7 @@ func TestBundleAndLayers(t *testing.T) {
 	}
 	cfg := p.config()
 	file := filepath.Join(p.dir, "mine.yaml")
-	cfg.Settings.Layers.User = file
+	cfg.Settings.PolicyLayers.UserPolicyPath = file
 	write := func(text string) {
 		t.Helper()
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -288,7 +288,7 @@ func TestBundleAndLayers(t *testing.T) {
 	if _, err := lent(); err == nil || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("a pool with an expired bundle: error %v", err)
 	}
-	cfg.Policy = "permissive" // of anyone who uses the library
+	cfg.PolicyNameOrPath = "permissive" // of anyone who uses the library
 	if v, err := p.decides(cfg, "/work/b"); err != nil || v.Decision == verdict.Block {
 		t.Errorf("%+v, error %v", v, err)
 	}
@@ -300,16 +300,16 @@ func TestBundleIsOwn(t *testing.T) {
 	p := newPublisher(t)
 	cfg := p.config()
 	cfg.Settings.Bundle.Source = "/work/acme.tar.gz"
-	cfg.Settings.Layers = config.Layers{Team: "/work/team.yaml", Project: "/work/project.yaml"}
+	cfg.Settings.PolicyLayers = config.PolicyLayers{TeamPolicyPath: "/work/team.yaml", ProjectPolicyPath: "/work/project.yaml"}
 	an, err := NewAnalyzer(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	vars := PolicyOptions(cfg, &an.Place).Vars
+	vars := PolicyOptions(cfg, &an.DefaultExecutionContext).Vars
 	if got := strings.Join(vars["SHIELD_POLICY"], " "); got != "/work/acme.tar.gz /work/team.yaml /work/project.yaml" {
 		t.Errorf("policy files: %s", got)
 	}
-	if got := strings.Join(vars["SHIELD"], " "); !strings.Contains(got, cfg.Bundles) {
+	if got := strings.Join(vars["SHIELD"], " "); !strings.Contains(got, cfg.BundleDir) {
 		t.Errorf("secret files: %s", got)
 	}
 }

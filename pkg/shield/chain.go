@@ -23,22 +23,22 @@ const (
 	TierApprove  = 3
 )
 
-// tierSources are the names of the tiers in a trail.
-var tierSources = [...]string{"policy", "classifier", "evaluator", "person"}
+// stepSourceByTier are the names of the tiers in a trail.
+var stepSourceByTier = [...]string{"policy", "classifier", "evaluator", "person"}
 
 // A judgeRequest is one thing to judge: an action, or the sealed ESCALATE verdict of
 // an earlier stage with the action that it carries.
 type judgeRequest struct {
-	RecordLine         int // where the record starts, counted from 1
-	Action             *action.Action
-	EarlierVerdict     *verdict.Verdict // nil for an action that nothing judged yet
-	EarlierStages      verdict.Stages   // the stages that judged EarlierVerdict
-	Turn               *streamTurn      // its place in a stream; nil for an action outside a stream
-	FileChecks         *fileCheckCache  // a cache of file checks for actions that wait together; nil for none
-	BeforeExternalCall func()           // called before another process or a person is asked; may be nil
-	LocalTiersOnly     bool             // leave tiers later than [TierClassify] to another process, see [Pipeline.EvaluateLocally]
-	OnlyInStream       bool             // the action is a whole stream: its session memory is handled like that of an action in a stream
-	OmitExplanations   bool             // leave out what agent and user are told about an ESCALATE, see [StreamOptions]
+	RecordLine               int // where the record starts, counted from 1
+	Action                   *action.Action
+	EarlierVerdict           *verdict.Verdict // nil for an action that nothing judged yet
+	EarlierStages            verdict.TierSet  // the stages that judged EarlierVerdict
+	PolicyTierTurn           *policyTierTurn  // its place in a stream; nil for an action outside a stream
+	FileChecks               *fileCheckCache  // a cache of file checks for actions that wait together; nil for none
+	BeforeExternalCall       func()           // called before another process or a person is asked; may be nil
+	StopsAfterClassifierTier bool             // leave tiers later than [TierClassify] to another process, see [Pipeline.EvaluateLocally]
+	IsOnlyActionOfStream     bool             // the action is a whole stream: its session memory is handled like that of an action in a stream
+	OmitExplanations         bool             // leave out what agent and user are told about an ESCALATE, see [StreamOptions]
 }
 
 // A TierRange is the tiers that judge, from First to Last inclusive.
@@ -47,31 +47,31 @@ type TierRange struct{ First, Last int }
 // AllTiers is the range of all tiers.
 var AllTiers = TierRange{TierPolicy, TierApprove}
 
-// asksTierBelow reports whether a tier before the range is asked too, so that it can block. If a
+// mustAskLowerTierFirst reports whether a tier before the range is asked too, so that it can block. If a
 // range begins with the evaluator or a person, the policy and the classifier check the action
 // first, unless they already judged it: otherwise it would be checked less than by all tiers.
-func (r TierRange) asksTierBelow(tier int, judged verdict.Stages) bool {
-	return r.First >= TierEvaluate && tier < TierEvaluate && judged&(1<<tier) == 0
+func (r TierRange) mustAskLowerTierFirst(lowerTier int, judgedTiers verdict.TierSet) bool {
+	return r.First >= TierEvaluate && lowerTier < TierEvaluate && judgedTiers&(1<<lowerTier) == 0
 }
 
 // An Outcome is a sealed verdict with the data for its log entry.
 type Outcome struct {
-	Verdict         verdict.Verdict
-	judgedStages    verdict.Stages
-	trail           []verdict.Step
-	redactedPayload any    // payload of the action, redacted
-	logReasoning    string // reasoning for the log; "" if it is that of the verdict
-	latency         time.Duration
-	ticket          *audit.PendingEntries
-	laterDelta      *laterSessionDelta // what an allowed action of a stream adds to later sessions; nil for nothing
-	action          *action.Action     // the action; set only if laterDelta is set
+	Verdict               verdict.Verdict
+	judgedStages          verdict.TierSet
+	tierSteps             []verdict.Step
+	redactedPayload       any    // payload of the action, redacted
+	reasoningForLog       string // reasoning for the log; "" if it is that of the verdict
+	latency               time.Duration
+	pendingLogEntry       *audit.PendingEntries
+	deltaForLaterSessions *deltaForLaterSessions // what an allowed action of a stream adds to later sessions; nil for nothing
+	action                *action.Action         // the action; set only if deltaForLaterSessions is set
 
-	evidence  *analysis.Evidence
-	telemetry telemetry.Action // telemetry about the verdict; see [Config]
+	evidence        *analysis.Evidence
+	telemetryAction telemetry.Action // telemetry about the verdict; see [Config]
 }
 
 // Trail returns what each tier, or each classifier of a tier, said, whatever the decision was.
-func (o *Outcome) Trail() []verdict.Step { return o.trail }
+func (o *Outcome) Trail() []verdict.Step { return o.tierSteps }
 
 // Evidence returns what Tier 1 based its decision on, for a person to read. It is nil if the pipeline
 // does not trace or did not ask Tier 1.
@@ -80,16 +80,16 @@ func (o *Outcome) Evidence() *analysis.Evidence { return o.evidence }
 // Latency returns how long judging took, analysis included.
 func (o *Outcome) Latency() time.Duration { return o.latency }
 
-// size estimates how many bytes an outcome holds until it is written.
-func (o *Outcome) size() int {
+// estimatedBytes estimates how many bytes an outcome holds until it is written.
+func (o *Outcome) estimatedBytes() int {
 	const fixed = 2 << 10 // estimated size of the verdict, its seal, its reasons and its log entry, in bytes
 	n := fixed + len(o.Verdict.Action)
-	for i := range o.trail {
-		s := &o.trail[i]
-		n += len(s.Reasoning) + len(s.Effects) + len(s.Views)
+	for i := range o.tierSteps {
+		s := &o.tierSteps[i]
+		n += len(s.Reasoning) + len(s.Effects) + len(s.JudgedActionTextVariants)
 	}
-	if o.ticket != nil {
-		n += o.ticket.Size()
+	if o.pendingLogEntry != nil {
+		n += o.pendingLogEntry.EncodedBytes()
 	}
 	return n
 }
@@ -129,26 +129,26 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 			v = failureVerdict(tier, "panic", p.redactor.String(fmt.Sprintf("blocked: tier %d failed with an internal error, panic: %.200q; please report this", tier, fmt.Sprint(x))))
 		}
 	}()
-	defer it.Turn.passTurn()
+	defer it.PolicyTierTurn.passToNextAction()
 	if p.checkPolicyExpiry != nil {
 		if err := p.checkPolicyExpiry(); err != nil {
 			return failureVerdict(TierPolicy, "config", err.Error())
 		}
 	}
 	r := p.memoryFor(ctx, &it)
-	early := !it.Turn.hasCome()
+	early := !it.PolicyTierTurn.isPreviousActionDone()
 	c := p.analyze(it.Action, r)
-	if r != nil && r.priorStageMemory != nil && len(r.priorStageMemory.FileLabels[valueFlowName]) > 0 {
-		c.AddSessionCredential(true)
+	if r != nil && r.earlierPipeStageMemory != nil && len(r.earlierPipeStageMemory.FileLabels[valueFlowPseudoPath]) > 0 {
+		c.AddSessionCredentialSend(true)
 	}
 	if it.EarlierVerdict != nil {
 		c.EarlierSteps = append(c.EarlierSteps, it.EarlierVerdict.Trail...)
 		c.MinTier = max(c.MinTier, it.EarlierVerdict.NextTier)
 		o.judgedStages = it.EarlierStages
 	}
-	for tier = TierPolicy; tier <= in.Last && !(it.LocalTiersOnly && tier > TierClassify); tier++ {
+	for tier = TierPolicy; tier <= in.Last && !(it.StopsAfterClassifierTier && tier > TierClassify); tier++ {
 		if tier < in.First {
-			if !in.asksTierBelow(tier, o.judgedStages) {
+			if !in.mustAskLowerTierFirst(tier, o.judgedStages) {
 				continue
 			}
 			c.MinTier = max(c.MinTier, in.First)
@@ -157,21 +157,21 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 			return failureVerdict(tier, "interrupted", "shield was interrupted before it judged the action; blocked. Try again")
 		}
 		if tier == TierEvaluate {
-			if allowed, ok := p.allowedByPerson(ctx, c, in, false); ok {
+			if allowed, ok := p.earlierAllowByPerson(ctx, c, in, false); ok {
 				v = allowed
-				o.judgedStages |= verdict.Approve
+				o.judgedStages |= verdict.TierBitApprove
 				break
 			}
-			c.UserMentions = p.userMentions(ctx, c, r)
+			c.UserMentionedObjects = p.userMentions(ctx, c, r)
 		}
-		if it.BeforeExternalCall != nil && (tier >= TierEvaluate || tier == TierClassify && p.usesSidecar) {
+		if it.BeforeExternalCall != nil && (tier >= TierEvaluate || tier == TierClassify && p.usesClassifierSidecar) {
 			it.BeforeExternalCall()
 		}
 		if tier == TierPolicy {
 			v, c = p.judgePolicyTier(ctx, &it, c, r, early)
 			if refused, ok := p.blockForbiddenTool(ctx, c); ok && v.Decision != verdict.Block {
-				v = p.addToTrail(refused, TierApprove, c, p.now())
-				o.judgedStages |= verdict.Approve
+				v = p.adjustVerdictAndAddToTrail(refused, TierApprove, c, p.now())
+				o.judgedStages |= verdict.TierBitApprove
 			}
 		} else if tier == TierEvaluate && p.usesAssistedPreset {
 			v = p.judgeByAssistedPreset(ctx, c)
@@ -179,7 +179,7 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 			v = p.askTier(ctx, tier, c)
 		}
 		o.judgedStages |= 1 << tier
-		if tier == TierApprove && v.Error == "" && !slices.Contains([]string{"", "remembered", "kind", approve.HostChannel}, v.Channel) {
+		if tier == TierApprove && v.Error == "" && !slices.Contains([]string{"", "remembered", "kind", approve.HostChannel}, v.AnswerChannel) {
 			p.resetAllowCount(ctx, c)
 		}
 		if tier == TierClassify && in.First <= TierClassify {
@@ -195,10 +195,10 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 			break
 		}
 	}
-	if (v.Tier < TierEvaluate || v.Channel == forbiddenToolChannel) && p.isAllowable(&v, c) {
-		if allowed, ok := p.allowedByPerson(ctx, c, in, v.Channel == forbiddenToolChannel); ok {
+	if (v.Tier < TierEvaluate || v.AnswerChannel == answerChannelSavedToolBan) && p.canPersonAllowRefusal(&v, c) {
+		if allowed, ok := p.earlierAllowByPerson(ctx, c, in, v.AnswerChannel == answerChannelSavedToolBan); ok {
 			v = allowed
-			o.judgedStages |= verdict.Approve
+			o.judgedStages |= verdict.TierBitApprove
 		}
 	}
 	if v.Decision == verdict.Allow && v.Tier >= TierEvaluate {
@@ -206,14 +206,14 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 	}
 	switch {
 	case it.needsLaterTier(v, in):
-	case it.Turn == nil && !it.OnlyInStream:
-		v = r.addEffectsOrDenial(v, c)
+	case it.PolicyTierTurn == nil && !it.IsOnlyActionOfStream:
+		v = r.recordEffectsOrDenialInSession(v, c)
 	default:
 		var err error
-		if o.laterDelta, err = r.laterSessionDelta(v, c); err != nil {
-			v = sessionNotSaved(v, err)
+		if o.deltaForLaterSessions, err = r.newDeltaForLaterSessions(v, c); err != nil {
+			v = unsavedSessionVerdict(v, err)
 		}
-		if o.laterDelta != nil {
+		if o.deltaForLaterSessions != nil {
 			o.action = it.Action
 		}
 	}
@@ -222,24 +222,24 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 		first = TierPolicy
 	}
 	own := v.Reasoning
-	v, o.logReasoning = p.withAskingReason(v, c.EarlierSteps, first)
+	v, o.reasoningForLog = p.withAskingReason(v, c.EarlierSteps, first)
 	if v.Decision != verdict.Allow && (v.Decision != verdict.Escalate || !it.OmitExplanations) {
 		v.Explanation = p.explainVerdict(&v, c, first, own)
 	}
-	o.redactedPayload = p.redactVerdict(&v, o, c, it.EarlierVerdict == nil)
+	o.redactedPayload = p.redactVerdictAndPayload(&v, o, c, it.EarlierVerdict == nil)
 	if in.Last == TierApprove && p.refusals != nil && ctx.Err() == nil {
 		switch {
-		case p.isAllowable(&v, c):
-			p.addAllowReference(ctx, &v, c)
-		case v.Channel == approve.HostChannel:
-			p.addScopeHint(ctx, &v, c)
+		case p.canPersonAllowRefusal(&v, c):
+			p.storeRefusalAndSetAllowRef(ctx, &v, c)
+		case v.AnswerChannel == approve.HostChannel:
+			p.addWiderApprovalHint(ctx, &v, c)
 		}
 	}
-	o.trail = c.EarlierSteps
-	if o.judgedStages&verdict.Classify != 0 {
+	o.tierSteps = c.EarlierSteps
+	if o.judgedStages&verdict.TierBitClassify != 0 {
 		o.evidence = c.Evidence
 	}
-	if v.Decision == verdict.Escalate || p.tracesVerdicts {
+	if v.Decision == verdict.Escalate || p.verdictsIncludeTrail {
 		v.Trail = c.EarlierSteps
 	} else {
 		v.Trail = nil
@@ -249,78 +249,78 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 
 // needsLaterTier reports whether a tier after the last one asked has to decide.
 func (it *judgeRequest) needsLaterTier(v verdict.Verdict, in TierRange) bool {
-	return it.LocalTiersOnly && v.Decision == verdict.Escalate && in.Last > TierClassify
+	return it.StopsAfterClassifierTier && v.Decision == verdict.Escalate && in.Last > TierClassify
 }
 
 // judgePolicyTier asks Tier 0 when the item's turn has come. It then adds the effects of the action to the
 // session, unless only later tiers can say whether the action runs. early means that the case was
 // analysed before its turn.
-func (p *Pipeline) judgePolicyTier(ctx context.Context, it *judgeRequest, c *analysis.Case, r *sessionMemory, early bool) (verdict.Verdict, *analysis.Case) {
-	it.Turn.wait()
-	if early {
-		c = r.refresh(c)
+func (p *Pipeline) judgePolicyTier(ctx context.Context, it *judgeRequest, c *analysis.ActionCase, memory *sessionMemory, analyzedBeforeTurn bool) (verdict.Verdict, *analysis.ActionCase) {
+	it.PolicyTierTurn.wait()
+	if analyzedBeforeTurn {
+		c = memory.reanalyzeIfSessionChanged(c)
 	}
-	if err := r.markSentValues(c); err != nil && !c.HasOnlyHarmlessEffects() {
-		it.Turn.passTurn()
-		return p.addToTrail(unreadableSession(err), TierPolicy, c, p.now()), c
+	if err := memory.markSentValues(c); err != nil && !c.HasOnlyHarmlessEffects() {
+		it.PolicyTierTurn.passToNextAction()
+		return p.adjustVerdictAndAddToTrail(unreadableSessionVerdict(err), TierPolicy, c, p.now()), c
 	}
 	said := len(c.EarlierSteps)
 	v := p.askTier(ctx, TierPolicy, c)
-	if strict := r.tightenVerdict(v, c); strict.Decision != v.Decision || strict.NextTier != v.NextTier {
+	if strict := memory.tightenVerdictBySessionState(v, c); strict.Decision != v.Decision || strict.NextTier != v.NextTier {
 		c.EarlierSteps = c.EarlierSteps[:said]
-		v = p.addToTrail(strict, TierPolicy, c, p.now())
+		v = p.adjustVerdictAndAddToTrail(strict, TierPolicy, c, p.now())
 	}
-	if it.Turn != nil && v.Decision == verdict.Escalate && r != nil {
-		r.loadSession() // read the session now, before later tiers run
+	if it.PolicyTierTurn != nil && v.Decision == verdict.Escalate && memory != nil {
+		memory.loadSession() // read the session now, before later tiers run
 	}
 	if n := len(c.EarlierSteps); n > 0 {
-		c.EarlierSteps[n-1].Session = r.encodeForNextStage()
+		c.EarlierSteps[n-1].PipeStageSessionData = memory.encodeForNextStage()
 	}
-	if it.Turn != nil {
-		v = r.addEffects(v, c)
-		it.Turn.passTurn()
+	if it.PolicyTierTurn != nil {
+		v = memory.recordActionEffectsInSession(v, c)
+		it.PolicyTierTurn.passToNextAction()
 	}
 	return v, c
 }
 
 // askTier asks one tier about a case and adds its answer to the trail. If the case requires a
 // higher tier, an ALLOW becomes an ESCALATE.
-func (p *Pipeline) askTier(ctx context.Context, tier int, c *analysis.Case) verdict.Verdict {
+func (p *Pipeline) askTier(ctx context.Context, tier int, c *analysis.ActionCase) verdict.Verdict {
 	start := p.now()
 	v, err := p.tiers[tier].Judge(ctx, c)
 	switch {
 	case ctx.Err() != nil && err != nil:
 		v = failureVerdict(tier, "interrupted", "shield was interrupted while it judged the action; blocked. Try again")
 	case err != nil:
-		v = failureVerdict(tier, "tier", fmt.Sprintf("%s error: %v", tierSources[tier], err))
+		v = failureVerdict(tier, "tier", fmt.Sprintf("%s error: %v", stepSourceByTier[tier], err))
 		v.Confidence = 0.5
 	}
-	return p.addToTrail(v, tier, c, start)
+	return p.adjustVerdictAndAddToTrail(v, tier, c, start)
 }
 
-// addToTrail adds a tier's verdict to the trail and returns it with the decision that takes effect:
+// adjustVerdictAndAddToTrail adds a tier's verdict to the trail and returns it with the decision that takes effect:
 // an ALLOW becomes an ESCALATE or a BLOCK if the action requires a higher tier.
-func (p *Pipeline) addToTrail(v verdict.Verdict, tier int, c *analysis.Case, start time.Time) verdict.Verdict {
+func (p *Pipeline) adjustVerdictAndAddToTrail(v verdict.Verdict, tier int, c *analysis.ActionCase, tierStartedAt time.Time) verdict.Verdict {
 	v.Tier = tier
 	held := v.Decision == verdict.Allow && c.MinTier > tier
 	switch {
 	case held:
-		v.Decision = verdict.AuthorityOfTier(c.MinTier).DecisionAt(tier)
+		v.Decision = verdict.AuthorityOfTier(c.MinTier).DecisionIfRequiredAtTier(tier)
 		v.Reasoning += "; " + c.WhyHigherTier()
-		v.FixedReasoning = false
-	case v.Decision == verdict.Escalate && tier == TierApprove && v.Channel != approve.HostChannel, v.Decision == verdict.None:
-		v.Decision = verdict.NeverAllowed.DecisionAt(tier)
+		v.ReasoningCannotLeakActionText = false
+	case v.Decision == verdict.Escalate && tier == TierApprove && v.AnswerChannel != approve.HostChannel, v.Decision == verdict.NoDecision:
+		v.Decision = verdict.AuthorityNeverAllowed.DecisionIfRequiredAtTier(tier)
 	}
 	v.NextTier, v.Expires = nextTierAfter(v, c, tier), time.Time{}
-	steps := p.trailSteps(v, tier, c, start)
-	steps[0].Allows = held
+	steps := p.trailSteps(v, tier, c, tierStartedAt)
+	steps[0].TierWouldAllow = held
 	c.EarlierSteps = append(c.EarlierSteps, steps...)
 	return v
 }
 
 // nextTierAfter returns the least tier that may decide after an ESCALATE, and stores it in the case; 0
 // after another decision.
-func nextTierAfter(v verdict.Verdict, c *analysis.Case, tier int) int {
+func nextTierAfter(v verdict.Verdict, c *analysis.ActionCase, tier int) int {
 	if v.Decision != verdict.Escalate {
 		return 0
 	}
@@ -330,12 +330,12 @@ func nextTierAfter(v verdict.Verdict, c *analysis.Case, tier int) int {
 
 // trailSteps returns what a verdict adds to the trail: the answers of a tier's
 // classifiers, or the tier's own.
-func (p *Pipeline) trailSteps(v verdict.Verdict, tier int, c *analysis.Case, start time.Time) []verdict.Step {
+func (p *Pipeline) trailSteps(v verdict.Verdict, tier int, c *analysis.ActionCase, start time.Time) []verdict.Step {
 	steps := v.Trail
 	if len(steps) == 0 {
 		steps = []verdict.Step{{
-			Source: tierSources[tier], Decision: v.Decision, Confidence: v.Confidence,
-			Rule: v.Rule, Reasoning: v.Reasoning, Error: v.Error, FixedReasoning: v.FixedReasoning,
+			Source: stepSourceByTier[tier], Decision: v.Decision, Confidence: v.Confidence,
+			Rule: v.Rule, Reasoning: v.Reasoning, Error: v.Error, ReasoningCannotLeakActionText: v.ReasoningCannotLeakActionText,
 		}}
 	}
 	for i := range steps {
@@ -349,25 +349,25 @@ func (p *Pipeline) trailSteps(v verdict.Verdict, tier int, c *analysis.Case, sta
 
 // failureVerdict returns the BLOCK for a failure in a tier.
 func failureVerdict(tier int, code, reason string) verdict.Verdict {
-	return verdict.Finding{Authority: verdict.NeverAllowed, Confidence: 1, Error: code, Reasoning: reason}.Verdict(tier)
+	return verdict.Finding{Authority: verdict.AuthorityNeverAllowed, Confidence: 1, Error: code, Reasoning: reason}.Verdict(tier)
 }
 
 // forwardVerdict returns the output for a verdict that an earlier stage decided: the same bytes or, if the
 // action is to be left out, an outcome sealed again without it.
-func (p *Pipeline) forwardVerdict(rec *verdict.Record) (out Outcome, raw []byte) {
+func (p *Pipeline) forwardVerdict(rec *verdict.ActionOrVerdictRecord) (out Outcome, raw []byte) {
 	out.Verdict = *rec.Verdict
 	if !p.omitsAction || len(out.Verdict.Action) == 0 {
 		return out, rec.Raw
 	}
 	out.Verdict.Action = nil
-	p.sealer.Seal(&out.Verdict, rec.Stages)
+	p.sealer.Seal(&out.Verdict, rec.JudgedTiers)
 	return out, nil
 }
 
 // refuseRecord returns the BLOCK for a record that is not an action: line is where the record starts,
 // counted from 1; code is a short code, reason is for people.
 func (p *Pipeline) refuseRecord(line int, code, reason string) Outcome {
-	o := Outcome{Verdict: failureVerdict(TierPolicy, code, p.redactor.String(reason)), judgedStages: verdict.Policy}
+	o := Outcome{Verdict: failureVerdict(TierPolicy, code, p.redactor.String(reason)), judgedStages: verdict.TierBitPolicy}
 	o.Verdict.Explanation.EffectAndHarm = o.Verdict.Reasoning
 	o.Verdict.Line = line
 	p.sealOutcome(&o, nil)
@@ -378,13 +378,13 @@ func (p *Pipeline) refuseRecord(line int, code, reason string) Outcome {
 // sealOutcome sets the time of the verdict and seals it; a is its action, or nil.
 func (p *Pipeline) sealOutcome(o *Outcome, a *action.Action) {
 	v := &o.Verdict
-	v.Evaluated = p.now().UTC().Truncate(time.Millisecond)
-	v.Expires = v.Evaluated.Add(p.verdictLifetime)
+	v.JudgedAt = p.now().UTC().Truncate(time.Millisecond)
+	v.Expires = v.JudgedAt.Add(p.verdictLifetime)
 	if p.sealer != nil {
 		var known []byte
 		if a != nil {
 			known = a.Canonical()
 		}
-		p.sealer.SealKnown(v, o.judgedStages, known)
+		p.sealer.SealWithCanonicalAction(v, o.judgedStages, known)
 	}
 }

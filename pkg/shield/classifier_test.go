@@ -35,7 +35,7 @@ func TestSidecar(t *testing.T) {
 		}
 	}))
 	t.Cleanup(srv.Close)
-	p, err := NewPipeline(Config{Policy: "permissive", Settings: with(config.Classifier{Addr: srv.URL})})
+	p, err := NewPipeline(Config{PolicyNameOrPath: "permissive", Settings: with(config.Classifier{Addr: srv.URL})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +85,11 @@ func TestModelIsRefused(t *testing.T) {
 	t.Parallel()
 	bert := filepath.Join("..", "classify", "testdata", "models", "bert")
 	for name, c := range map[string]Config{
-		"no such folder": {Settings: with(config.Classifier{Model: filepath.Join(t.TempDir(), "none")})},
-		"no model in it": {Settings: with(config.Classifier{Model: t.TempDir()})},
-		"not installed":  {Settings: with(config.Classifier{Model: "unheard-of"}), Models: t.TempDir()},
-		"no models":      {Settings: with(config.Classifier{Model: "unheard-of"})},
-		"outside":        {Settings: with(config.Classifier{Model: ".."}), Models: filepath.Join(t.TempDir(), "models")},
+		"no such folder": {Settings: with(config.Classifier{ModelNameOrDir: filepath.Join(t.TempDir(), "none")})},
+		"no model in it": {Settings: with(config.Classifier{ModelNameOrDir: t.TempDir()})},
+		"not installed":  {Settings: with(config.Classifier{ModelNameOrDir: "unheard-of"}), ModelDir: t.TempDir()},
+		"no models":      {Settings: with(config.Classifier{ModelNameOrDir: "unheard-of"})},
+		"outside":        {Settings: with(config.Classifier{ModelNameOrDir: ".."}), ModelDir: filepath.Join(t.TempDir(), "models")},
 	} {
 		p, err := NewPipeline(c)
 		if err == nil {
@@ -101,7 +101,7 @@ func TestModelIsRefused(t *testing.T) {
 			t.Errorf("%s: a pipeline beside an error", name)
 		}
 	}
-	for _, c := range []config.Classifier{{}, {Model: "none"}} {
+	for _, c := range []config.Classifier{{}, {ModelNameOrDir: "none"}} {
 		if m, err := OpenModel(Config{Settings: with(c)}); m != nil || err != nil {
 			t.Errorf("%+v: %v, %v", c, m, err)
 		}
@@ -110,7 +110,7 @@ func TestModelIsRefused(t *testing.T) {
 		return
 	}
 	// A build without ONNX Runtime.
-	for _, c := range []config.Classifier{{Model: bert}, {Model: bert, ONNXRuntime: "/lib.so"}} {
+	for _, c := range []config.Classifier{{ModelNameOrDir: bert}, {ModelNameOrDir: bert, ONNXRuntime: "/lib.so"}} {
 		if m, err := OpenModel(Config{Settings: with(c)}); m != nil || err == nil || errors.Is(err, classify.ErrNoRuntime) {
 			t.Errorf("%+v: %v, %v", c, m, err)
 		}
@@ -121,24 +121,24 @@ func TestModelIsRefused(t *testing.T) {
 // pipeline's note and in what Tier 1 says, once the model would have been asked.
 func TestHeuristicsOnly(t *testing.T) {
 	t.Parallel()
-	p, err := NewPipeline(Config{Policy: "permissive", Settings: with(config.Classifier{Model: "default"}), CacheDir: t.TempDir()})
+	p, err := NewPipeline(Config{PolicyNameOrPath: "permissive", Settings: with(config.Classifier{ModelNameOrDir: "default"}), CacheDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ortlib.Available() {
-		if p.MissingPartNote() != "" {
-			t.Errorf("note %q", p.MissingPartNote())
+		if p.UnusableModelOrPolicyNote() != "" {
+			t.Errorf("note %q", p.UnusableModelOrPolicyNote())
 		}
 		t.Skip("this build carries ONNX Runtime")
 	}
-	if !strings.HasPrefix(p.MissingPartNote(), "only rules judge, since the model cannot be used: this build has no ONNX Runtime; ") {
-		t.Errorf("note %q", p.MissingPartNote())
+	if !strings.HasPrefix(p.UnusableModelOrPolicyNote(), "only rules judge, since the model cannot be used: this build has no ONNX Runtime; ") {
+		t.Errorf("note %q", p.UnusableModelOrPolicyNote())
 	}
 	for command, said := range map[string]bool{"touch a.txt": true, "true": false} {
 		a := &action.Action{Type: "execute_command", Payload: map[string]any{"command": command}}
 		o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{First: TierClassify, Last: TierClassify})
 		trail := o.Trail()
-		if len(trail) != 1 || trail[0].Source != "heuristic" || strings.Contains(trail[0].Reasoning, p.MissingPartNote()) != said {
+		if len(trail) != 1 || trail[0].Source != "heuristic" || strings.Contains(trail[0].Reasoning, p.UnusableModelOrPolicyNote()) != said {
 			t.Errorf("%s: %+v", command, trail)
 		}
 	}

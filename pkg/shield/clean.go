@@ -8,32 +8,32 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// redactVerdict redacts secrets in what is said about an action: the reasons of the verdict and of its trail,
+// redactVerdictAndPayload redacts secrets in what is said about an action: the reasons of the verdict and of its trail,
 // which may quote the action. If a trace is wanted and there is none yet, it also adds redacted
 // effects and views to the first step. Text that cannot be redacted is left out. The action itself,
 // which the seal covers, stays as received.
 //
 // It returns the redacted payload for the log, if there is a log.
-func (p *Pipeline) redactVerdict(v *verdict.Verdict, o *Outcome, c *analysis.Case, first bool) any {
+func (p *Pipeline) redactVerdictAndPayload(v *verdict.Verdict, o *Outcome, c *analysis.ActionCase, isFirstPipeStage bool) any {
 	var payload any
 	r := p.redactor
-	if p.log != nil || p.tracesVerdicts || !cannotQuoteAction(v, c) {
-		payload, r = r.Learn(c.Action.Payload, audit.MaxString)
+	if p.log != nil || p.verdictsIncludeTrail || !verdictTextQuotesNoAction(v, c) {
+		payload, r = r.RedactAndCollectSecrets(c.Action.Payload, audit.MaxEntryStringBytes)
 	}
-	v.Reasoning, o.logReasoning = r.String(v.Reasoning), r.String(o.logReasoning)
-	for _, text := range []*string{&v.Explanation.ActionText, &v.Explanation.EffectAndHarm, &v.Explanation.Alternative, &v.Explanation.Cause} {
+	v.Reasoning, o.reasoningForLog = r.String(v.Reasoning), r.String(o.reasoningForLog)
+	for _, text := range []*string{&v.Explanation.ActionText, &v.Explanation.EffectAndHarm, &v.Explanation.Alternative, &v.Explanation.ShieldOwnProblemText} {
 		*text = r.String(*text)
 	}
 	for i := range c.EarlierSteps {
 		c.EarlierSteps[i].Reasoning = r.String(c.EarlierSteps[i].Reasoning)
 	}
-	if p.tracesVerdicts && first && len(c.EarlierSteps) > 0 {
+	if p.verdictsIncludeTrail && isFirstPipeStage && len(c.EarlierSteps) > 0 {
 		c.EarlierSteps[0].Effects, _ = c.EffectsJSON(r)
-		c.EarlierSteps[0].Views, _ = c.ViewsJSON(r)
+		c.EarlierSteps[0].JudgedActionTextVariants, _ = c.ViewsJSON(r)
 	}
 	if c.Evidence != nil {
-		for i := range c.Evidence.TextsWithoutEffect {
-			c.Evidence.TextsWithoutEffect[i] = r.String(c.Evidence.TextsWithoutEffect[i])
+		for i := range c.Evidence.TextsCoveredByNoEffect {
+			c.Evidence.TextsCoveredByNoEffect[i] = r.String(c.Evidence.TextsCoveredByNoEffect[i])
 		}
 		for i := range c.Evidence.Findings {
 			c.Evidence.Findings[i].Reasoning = r.String(c.Evidence.Findings[i].Reasoning)
@@ -45,11 +45,11 @@ func (p *Pipeline) redactVerdict(v *verdict.Verdict, o *Outcome, c *analysis.Cas
 	return payload
 }
 
-// cannotQuoteAction reports whether a verdict's text cannot quote the action: that of an ALLOW, or of a
+// verdictTextQuotesNoAction reports whether a verdict's text cannot quote the action: that of an ALLOW, or of a
 // question of Tier 0 that a later tier answers.
-func cannotQuoteAction(v *verdict.Verdict, c *analysis.Case) bool {
+func verdictTextQuotesNoAction(v *verdict.Verdict, c *analysis.ActionCase) bool {
 	if v.Decision == verdict.Block || v.Decision == verdict.Escalate && v.Tier != TierPolicy || v.Explanation != (verdict.Explanation{}) {
 		return false
 	}
-	return v.FixedReasoning && !slices.ContainsFunc(c.EarlierSteps, func(s verdict.Step) bool { return !s.FixedReasoning })
+	return v.ReasoningCannotLeakActionText && !slices.ContainsFunc(c.EarlierSteps, func(s verdict.Step) bool { return !s.ReasoningCannotLeakActionText })
 }

@@ -40,7 +40,7 @@ func TestReasonsOfActionsWithSecrets(t *testing.T) {
 	fixed := 0
 	for _, preset := range []string{"offline", "strict", "permissive"} {
 		for name, dir := range map[string]string{"no log": "", "log": t.TempDir()} {
-			p := pipelineOf(t, Config{Home: "/home/dev", Dir: "/home/dev/project", Policy: preset, StateDir: dir})
+			p := pipelineOf(t, Config{Home: "/home/dev", WorkingDir: "/home/dev/project", PolicyNameOrPath: preset, StateDir: dir})
 			for _, a := range actions {
 				raw, err := json.Marshal(map[string]any{"type": a.kind, "payload": a.payload})
 				if err != nil {
@@ -50,14 +50,14 @@ func TestReasonsOfActionsWithSecrets(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				o := p.EvaluateUntil(context.Background(), act, TierClassify)
+				o := p.EvaluateThroughTier(context.Background(), act, TierClassify)
 				given := strings.Contains(string(raw), "assword="+secret) || strings.Contains(string(raw), "--token "+secret) || strings.Contains(string(raw), ":"+secret+"@") || strings.Contains(string(raw), "assword: "+secret)
-				for _, s := range append(o.Trail(), verdict.Step{Reasoning: o.Verdict.Reasoning, FixedReasoning: o.Verdict.FixedReasoning}) {
+				for _, s := range append(o.Trail(), verdict.Step{Reasoning: o.Verdict.Reasoning, ReasoningCannotLeakActionText: o.Verdict.ReasoningCannotLeakActionText}) {
 					has := strings.Contains(strings.ToLower(s.Reasoning), strings.ToLower(secret))
-					if s.FixedReasoning {
+					if s.ReasoningCannotLeakActionText {
 						fixed++
 					}
-					if has && s.FixedReasoning {
+					if has && s.ReasoningCannotLeakActionText {
 						t.Errorf("%s, %s, %s: a fixed reason quotes the action: %s", preset, name, raw, s.Reasoning)
 					}
 					if has && given {

@@ -26,14 +26,14 @@ func TestCodeThatIsRun(t *testing.T) {
 		}
 	}
 	s := Defaults()
-	s.Classifier.Enabled, s.Classifier.Model = true, "default"
-	p, err := NewPipeline(Config{Settings: &s, Policy: "offline", Home: "/home/me", Roots: []string{root}, Dir: root})
+	s.Classifier.Enabled, s.Classifier.ModelNameOrDir = true, "default"
+	p, err := NewPipeline(Config{Settings: &s, PolicyNameOrPath: "offline", Home: "/home/me", WorkspaceRoots: []string{root}, WorkingDir: root})
 	if err != nil {
 		t.Skip("no model: ", err)
 	}
 	defer p.Close()
 	for command, rule := range map[string]string{"go run ./client.go": "XP-110", "go run ./plain.go": ""} {
-		v := p.EvaluateUntil(t.Context(), parse(t, `{"type":"execute_command","payload":{"command":"`+command+`"}}`), TierClassify).Verdict
+		v := p.EvaluateThroughTier(t.Context(), parse(t, `{"type":"execute_command","payload":{"command":"`+command+`"}}`), TierClassify).Verdict
 		if v.Rule != rule || (v.Decision == verdict.Allow) != (rule == "") {
 			t.Errorf("%s: %v by %q: %s", command, v.Decision, v.Rule, v.Reasoning)
 		}
@@ -56,8 +56,8 @@ func TestWrittenAndPrinted(t *testing.T) {
 		}
 	}
 	s := Defaults()
-	s.Classifier.Enabled, s.Classifier.Model = true, "default"
-	p, err := NewPipeline(Config{Settings: &s, Policy: "offline", Home: "/home/me", Roots: []string{root}, Dir: root})
+	s.Classifier.Enabled, s.Classifier.ModelNameOrDir = true, "default"
+	p, err := NewPipeline(Config{Settings: &s, PolicyNameOrPath: "offline", Home: "/home/me", WorkspaceRoots: []string{root}, WorkingDir: root})
 	if err != nil {
 		t.Skip("no model: ", err)
 	}
@@ -74,7 +74,7 @@ func TestWrittenAndPrinted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := p.EvaluateUntil(t.Context(), parse(t, string(line)), TierClassify).Verdict; (v.Decision == verdict.Allow) != allowed {
+		if v := p.EvaluateThroughTier(t.Context(), parse(t, string(line)), TierClassify).Verdict; (v.Decision == verdict.Allow) != allowed {
 			t.Errorf("%s: %v by %q: %s", command, v.Decision, v.Rule, v.Reasoning)
 		}
 	}

@@ -31,21 +31,21 @@ type Config struct {
 	Settings *config.Settings
 
 	// Each of the next fields replaces the setting of its name, unless it is zero.
-	Policy        string   // a preset's name, a file's path, or "auto" for the preset that fits the other settings
-	Roots         []string // workspace folders; none means Dir
-	OnnxThreshold float64  // 0.0–1.0: the model's score from which an injection is blocked
-	CanaryToken   string   // fixed canary token of the evaluator; "" draws a new one for each attempt
-	RateLimit     int      // Tier 2 attempts a minute
-	DailyBudget   int      // Tier 2 evaluations a day
+	PolicyNameOrPath           string   // a preset's name, a file's path, or "auto" for the preset that fits the other settings
+	WorkspaceRoots             []string // workspace folders; none means Dir
+	OnnxThreshold              float64  // 0.0–1.0: the model's score from which an injection is blocked
+	CanaryToken                string   // fixed canary token of the evaluator; "" draws a new one for each attempt
+	MaxEvaluatorCallsPerMinute int      // Tier 2 attempts a minute
+	MaxEvaluationsPerDay       int      // Tier 2 evaluations a day
 
-	Home     string   // the home folder that "~" means; "" if unknown
-	Dir      string   // the working folder for actions without a cwd; "" if unknown
-	FoldCase bool     // the file system ignores case (Windows, macOS)
-	Own      []string // more files and folders of shield itself: agents can neither read nor change them
-	Program  string   // shield's executable: agents cannot change it
-	CacheDir string   // the folder into which shield unpacks libraries: agents cannot change it
-	Bundles  string   // the folder of fetched signed policies: agents can neither read nor change it
-	Models   string   // the folder of installed models, absolute; "" if there is none
+	Home              string   // the home folder that "~" means; "" if unknown
+	WorkingDir        string   // the working folder for actions without a cwd; "" if unknown
+	IgnoresPathCase   bool     // the file system ignores case (Windows, macOS)
+	ExtraShieldPaths  []string // more files and folders of shield itself: agents can neither read nor change them
+	ShieldProgramPath string   // shield's executable: agents cannot change it
+	CacheDir          string   // the folder into which shield unpacks libraries: agents cannot change it
+	BundleDir         string   // the folder of fetched signed policies: agents can neither read nor change it
+	ModelDir          string   // the folder of installed models, absolute; "" if there is none
 
 	// StateDir holds the seal key, the state file and the audit log. Without it verdicts are not
 	// sealed. It is the setting "state" or its default.
@@ -53,45 +53,45 @@ type Config struct {
 
 	LockWait time.Duration // how long to wait for other processes that use the state folder; 0 means 10 s
 
-	Caller   audit.Caller                              // the calling program, for the log
-	Provider evaluate.Provider                         // the client of the model of Tier 2; nil means one made from the settings
-	Approve  approve.Options                           // the person to ask in Tier 3; the pipeline sets Approval, Store, Binding, StateDir, Redactor and Clock
-	Lookup   func(variable string) (v string, ok bool) // looks up the evaluator's key in the environment; nil means that no variable is set
+	Caller                    audit.Caller                              // the calling program, for the log
+	Provider                  evaluate.Provider                         // the client of the model of Tier 2; nil means one made from the settings
+	ApprovalOptions           approve.Options                           // the person to ask in Tier 3; the pipeline sets Approval, Store, Binding, StateDir, Redactor and Clock
+	LookupEnvironmentVariable func(variable string) (v string, ok bool) // looks up the evaluator's key in the environment; nil means that no variable is set
 
-	NoFiles bool // judge by the text alone, as if no file existed, so that the result is the same on every machine
+	IgnoresFileSystem bool // judge by the text alone, as if no file existed, so that the result is the same on every machine
 	// Container is the container in which actions run, as the kernel reports it; nil if there is none
 	// or the setting "container" is no.
 	Container *container.Container
 
-	Layer    analysis.FileOverlay // files that replace those of the disk; nil for none
-	LookBack bool                 // the actions have already run: a denial is not compared with later actions of its session
-	Timed    bool                 // the steps of [Outcome.Trail] carry their latency
-	Trace    bool                 // every verdict carries its trail, with latencies, effects and views
-	NoAction bool                 // leave the action out of verdicts
-	Single   bool                 // the process judges a single action: prepare at once what it needs, and skip what pays off only later
+	FileOverlay             analysis.FileOverlay // files that replace those of the disk; nil for none
+	JudgesExecutedActions   bool                 // the actions have already run: a denial is not compared with later actions of its session
+	TrailIncludesLatency    bool                 // the steps of [Outcome.Trail] carry their latency
+	VerdictsIncludeTrail    bool                 // every verdict carries its trail, with latencies, effects and views
+	OmitsActionFromVerdicts bool                 // leave the action out of verdicts
+	JudgesSingleAction      bool                 // the process judges a single action: prepare at once what it needs, and skip what pays off only later
 
-	// Host is the host program that reports actions one by one and vouches for their session names. ""
+	// AgentHostName is the host program that reports actions one by one and vouches for their session names. ""
 	// means that session names are the agent's claim.
-	Host    string
-	Answers string // a person's file of answers in advance, see [approve.Answers]; "" for none
-	// Which returns what is known about the unknown tool of an action; nil means that nothing is
+	AgentHostName        string
+	AdvanceApprovalsPath string // a person's file of answers in advance, see [approve.ReadAdvanceApprovals]; "" for none
+	// LookUpUnknownTool returns what is known about the unknown tool of an action; nil means that nothing is
 	// known.
-	Which func(*action.Action) approve.Tool
+	LookUpUnknownTool func(*action.Action) approve.Tool
 
-	Once   bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
-	Keeps  bool   // keep what an allowed action deletes or overwrites before the verdict is given; for a process whose caller runs the action
-	IfKept bool   // without Keeps: an action that is allowed only with a backup is ALLOW with ConditionBackedUp
-	Parent string // the host's session in which the sessions of this pipeline began; "" if unknown
-	Apart  bool   // sessions share nothing, and an action without a session has no memory
+	OffersAllowOnce         bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
+	BacksUpLostFiles        bool   // keep what an allowed action deletes or overwrites before the verdict is given; for a process whose caller runs the action
+	AllowsOnBackupCondition bool   // without Keeps: an action that is allowed only with a backup is ALLOW with ConditionBackedUp
+	ParentSessionID         string // the host's session in which the sessions of this pipeline began; "" if unknown
+	IsolatesSessions        bool   // sessions share nothing, and an action without a session has no memory
 
-	// Processes returns names of the host's process and its ancestors, nearest first. A new session
+	// HostAndAncestorProcessNames returns names of the host's process and its ancestors, nearest first. A new session
 	// becomes a child of a session whose host is among them. nil means that the processes are
 	// unknown.
-	Processes func() []string
+	HostAndAncestorProcessNames func() []string
 
-	// Notify receives warnings for a person that no verdict carries, such as a sudden rise in
+	// NotifyUser receives warnings for a person that no verdict carries, such as a sudden rise in
 	// evaluations. Any goroutine may call it; it may be nil.
-	Notify func(text string)
+	NotifyUser func(text string)
 
 	// Observe receives each verdict after it is logged. It must not block. Any goroutine may call it;
 	// it may be nil.
@@ -106,7 +106,7 @@ type Config struct {
 // person to ask and a log.
 func Defaults() config.Settings {
 	s := config.Default()
-	s.Classifier = config.Classifier{SkipTypes: config.Types{Auto: true}}
+	s.Classifier = config.Classifier{SkipTypes: config.ActionTypeListOrModelDefault{UsesModelOwnList: true}}
 	s.Approval.Channels = nil
 	s.Audit.Enabled = false
 	return s
@@ -120,22 +120,22 @@ func (cfg *Config) effectiveSettings() config.Settings {
 	} else {
 		s = Defaults()
 	}
-	if len(cfg.Roots) > 0 {
-		s.Roots = cfg.Roots
+	if len(cfg.WorkspaceRoots) > 0 {
+		s.WorkspaceRoots = cfg.WorkspaceRoots
 	}
-	if cfg.Policy != "" {
-		s.Policy, s.Bundle = cfg.Policy, config.Default().Bundle
+	if cfg.PolicyNameOrPath != "" {
+		s.PolicyNameOrPath, s.Bundle = cfg.PolicyNameOrPath, config.Default().Bundle
 	}
 	s.Classifier.Threshold = cmp.Or(cfg.OnnxThreshold, s.Classifier.Threshold)
 	s.Evaluator.CanaryToken = cmp.Or(cfg.CanaryToken, s.Evaluator.CanaryToken)
-	s.RateLimit = cmp.Or(cfg.RateLimit, s.RateLimit)
-	s.DailyBudget = cmp.Or(cfg.DailyBudget, s.DailyBudget)
+	s.MaxEvaluatorCallsPerMinute = cmp.Or(cfg.MaxEvaluatorCallsPerMinute, s.MaxEvaluatorCallsPerMinute)
+	s.MaxEvaluationsPerDay = cmp.Or(cfg.MaxEvaluationsPerDay, s.MaxEvaluationsPerDay)
 	return s
 }
 
-// lineage returns where the host's sessions began: the session and the processes above them.
-func (cfg *Config) lineage() session.Lineage {
-	return session.Lineage{Parent: cfg.Parent, Processes: cfg.Processes}
+// parentSessionAndProcesses returns where the host's sessions began: the session and the processes above them.
+func (cfg *Config) parentSessionAndProcesses() session.Lineage {
+	return session.Lineage{Parent: cfg.ParentSessionID, HostAndAncestorProcessNames: cfg.HostAndAncestorProcessNames}
 }
 
 // auditFile returns the path of the audit log, or "" if there is none.
@@ -144,42 +144,42 @@ func (cfg *Config) auditFile() string {
 	return s.AuditFile(cfg.StateDir)
 }
 
-// notFingerprinted lists the fields of [Config] that the fingerprint leaves out, each with the reason:
+// reasonByUnfingerprintedField lists the fields of [Config] that the fingerprint leaves out, each with the reason:
 // the field cannot change a verdict, or another fingerprint covers it.
-var notFingerprinted = map[string]string{
-	"Settings":      "they have a fingerprint of their own",
-	"Policy":        "a setting",
-	"Roots":         "a setting",
-	"OnnxThreshold": "a setting",
-	"CanaryToken":   "a setting",
-	"RateLimit":     "a setting",
-	"DailyBudget":   "a setting",
-	"Models":        "the fingerprint of the model covers it",
-	"Bundles":       "the fingerprint of the policy covers it",
-	"StateDir":      "the seal key in the folder tells installations apart",
-	"Caller":        "only the log says who asks",
-	"Provider":      "code; the program that passes it keeps it the same",
-	"Approve":       "beside the settings, it says how a question is shown",
-	"Lookup":        "a key decides who pays, not which model answers",
-	"Layer":         "only what looks back has one, and seals nothing",
-	"LookBack":      "as Layer",
-	"Timed":         "it says what a trail shows",
-	"Trace":         "it says what a verdict shows",
-	"Single":        "it says what is prepared, and when",
-	"NoAction":      "it says what a verdict shows",
-	"Host":          "what its sessions remember is part of the bindings",
-	"Parent":        "as Host",
-	"Keeps":         "the verdict says so",
-	"IfKept":        "as Keeps",
-	"Which":         "the effects of a tool's class are part of the bindings",
-	"Once":          "a person's permission is a verdict of its own",
-	"Apart":         "as Host",
-	"Processes":     "as Host",
-	"LockWait":      "it bounds the wait for other processes",
-	"Notify":        "only people are told",
-	"Observe":       "it only receives verdicts",
-	"Clock":         "the time of a verdict is in the verdict",
-	"pool":          "it says who opens a model, not which",
+var reasonByUnfingerprintedField = map[string]string{
+	"Settings":                   "they have a fingerprint of their own",
+	"PolicyNameOrPath":           "a setting",
+	"WorkspaceRoots":             "a setting",
+	"OnnxThreshold":              "a setting",
+	"CanaryToken":                "a setting",
+	"MaxEvaluatorCallsPerMinute": "a setting",
+	"MaxEvaluationsPerDay":       "a setting",
+	"ModelDir":                   "the fingerprint of the model covers it",
+	"BundleDir":                  "the fingerprint of the policy covers it",
+	"StateDir":                   "the seal key in the folder tells installations apart",
+	"Caller":                     "only the log says who asks",
+	"Provider":                   "code; the program that passes it keeps it the same",
+	"ApprovalOptions":            "beside the settings, it says how a question is shown",
+	"LookupEnvironmentVariable":                     "a key decides who pays, not which model answers",
+	"FileOverlay":                "only what looks back has one, and seals nothing",
+	"JudgesExecutedActions":      "as Layer",
+	"TrailIncludesLatency":       "it says what a trail shows",
+	"VerdictsIncludeTrail":                      "it says what a verdict shows",
+	"JudgesSingleAction":         "it says what is prepared, and when",
+	"OmitsActionFromVerdicts":    "it says what a verdict shows",
+	"AgentHostName":              "what its sessions remember is part of the bindings",
+	"ParentSessionID":            "as Host",
+	"BacksUpLostFiles":           "the verdict says so",
+	"AllowsOnBackupCondition":    "as Keeps",
+	"LookUpUnknownTool":          "the effects of a tool's class are part of the bindings",
+	"OffersAllowOnce":            "a person's permission is a verdict of its own",
+	"IsolatesSessions":           "as Host",
+	"HostAndAncestorProcessNames":                  "as Host",
+	"LockWait":                   "it bounds the wait for other processes",
+	"NotifyUser":                 "only people are told",
+	"Observe":                    "it only receives verdicts",
+	"Clock":                      "the time of a verdict is in the verdict",
+	"pool":                       "it says who opens a model, not which",
 }
 
 // fingerprint returns the hex SHA-256 of all that can change a verdict besides policy, rules and
@@ -190,7 +190,7 @@ func (cfg *Config) fingerprint() (string, error) {
 	_, _ = io.WriteString(h, s.Fingerprint()) // writing to a hash does not fail
 	for v, i := reflect.ValueOf(*cfg), 0; i < v.NumField(); i++ {
 		name := v.Type().Field(i).Name
-		if _, out := notFingerprinted[name]; out {
+		if _, out := reasonByUnfingerprintedField[name]; out {
 			continue
 		}
 		value, err := json.Marshal(v.Field(i).Interface())
@@ -202,9 +202,9 @@ func (cfg *Config) fingerprint() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// fingerprints returns the hashes of policy, rules, model and configuration to which a seal binds a
+// newVerdictFingerprints returns the hashes of policy, rules, model and configuration to which a seal binds a
 // verdict.
-func fingerprints(cfg Config, policy, classifier string) (verdict.Fingerprints, error) {
+func newVerdictFingerprints(cfg Config, policyFingerprint, modelFingerprint string) (verdict.Fingerprints, error) {
 	own, err := cfg.fingerprint()
-	return verdict.Fingerprints{Policy: policy, Rules: classify.Fingerprint(), Model: classifier, Config: own}, err
+	return verdict.Fingerprints{Policy: policyFingerprint, ClassifierRules: classify.BuiltInRulesFingerprint(), ClassifierModel: modelFingerprint, Config: own}, err
 }

@@ -25,7 +25,7 @@ func TestFingerprintCoversTheConfig(t *testing.T) {
 	fields := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		fields[f.Name] = true
-		if _, out := notFingerprinted[f.Name]; out {
+		if _, out := reasonByUnfingerprintedField[f.Name]; out {
 			continue
 		}
 		var cfg Config
@@ -45,7 +45,7 @@ func TestFingerprintCoversTheConfig(t *testing.T) {
 			t.Errorf("%s: a change does not change the fingerprint", f.Name)
 		}
 	}
-	for name, why := range notFingerprinted {
+	for name, why := range reasonByUnfingerprintedField {
 		if !fields[name] || why == "" {
 			t.Errorf("unprinted: %q is no field, or has no reason", name)
 		}
@@ -56,9 +56,9 @@ func TestFingerprintCoversTheConfig(t *testing.T) {
 // the settings in force, and the settings the fingerprint.
 func TestFieldsStandForSettings(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Policy: "strict", Roots: []string{"/w"}, OnnxThreshold: 0.5, CanaryToken: "c", RateLimit: 1, DailyBudget: 2}
+	cfg := Config{PolicyNameOrPath: "strict", WorkspaceRoots: []string{"/w"}, OnnxThreshold: 0.5, CanaryToken: "c", MaxEvaluatorCallsPerMinute: 1, MaxEvaluationsPerDay: 2}
 	want := Defaults()
-	want.Policy, want.Roots, want.Classifier.Threshold, want.Evaluator.CanaryToken, want.RateLimit, want.DailyBudget = "strict", []string{"/w"}, 0.5, "c", 1, 2
+	want.PolicyNameOrPath, want.WorkspaceRoots, want.Classifier.Threshold, want.Evaluator.CanaryToken, want.MaxEvaluatorCallsPerMinute, want.MaxEvaluationsPerDay = "strict", []string{"/w"}, 0.5, "c", 1, 2
 	if got := cfg.effectiveSettings(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
@@ -77,7 +77,7 @@ func TestFieldsStandForSettings(t *testing.T) {
 // taken as they are, which would fail open.
 func TestSettingsAreChecked(t *testing.T) {
 	t.Parallel()
-	_, err := NewPipeline(Config{Settings: &config.Settings{Policy: "strict"}, Home: "/home/me", Dir: "/home/me/app"})
+	_, err := NewPipeline(Config{Settings: &config.Settings{PolicyNameOrPath: "strict"}, Home: "/home/me", WorkingDir: "/home/me/app"})
 	if err == nil || !strings.Contains(err.Error(), "rate_limit must be from 1") {
 		t.Errorf("error %v", err)
 	}

@@ -19,8 +19,8 @@ func contained(t *testing.T, preset, setting string, in bool, commands ...string
 		t.Fatal(err)
 	}
 	s := Defaults()
-	s.Container = setting
-	cfg := Config{Settings: &s, Policy: preset, Home: "/root", Roots: []string{root}, Dir: root}
+	s.ContainerTrustMode = setting
+	cfg := Config{Settings: &s, PolicyNameOrPath: preset, Home: "/root", WorkspaceRoots: []string{root}, WorkingDir: root}
 	if in {
 		cfg.Container = &container.Container{Mounts: []string{"/proc", "/sys", "/dev", "/etc/hosts", root}}
 	}
@@ -34,7 +34,7 @@ func contained(t *testing.T, preset, setting string, in bool, commands ...string
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, p.EvaluateUntil(t.Context(), parse(t, string(raw)), TierClassify).Verdict.Decision)
+		out = append(out, p.EvaluateThroughTier(t.Context(), parse(t, string(raw)), TierClassify).Verdict.Decision)
 	}
 	return out
 }

@@ -15,35 +15,35 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// rulesAnsweredByNaming are the rules of the presets whose question is answered when the user has named the
+// findingsWaivedIfUserNamedObject are the rules of the presets whose question is answered when the user has named the
 // object: they are about sending data, and destroying or changing something.
-var rulesAnsweredByNaming = []string{
+var findingsWaivedIfUserNamedObject = []string{
 	"force_push_main", "cannot_be_undone", "changes_elsewhere", "ask_before_sending", "ask_before_uploading", "ask_before_changing_by_request", "ask_before_deleting",
 	"ask_before_moving_away", "ask_before_changing_documents", "evaluate_remote_changes", "evaluate_moves", "evaluate_external_communication", "evaluate_file_writes",
 	"evaluate_destructive_file_ops", "evaluate_uploads", "evaluate_outside_deletes", "evaluate_sends",
 	"XP-011", "XP-013", "XP-020", // recursive deletion, a force push to a main branch, destruction of a remote resource
-	"doubt other", // includes destruction by a program; [objects.Needs] refuses other effects with this doubt
-	"doubt contact", "doubt outside", "doubt remote", "doubt " + string(effect.SendData), "doubt " + string(effect.ChangeRemote),
+	"doubt other", // includes destruction by a program; [objects.UserNamingNeeds] refuses other effects with this doubt
+	"doubt contact", "doubt outside", "doubt remote", "doubt " + string(effect.SendData), "doubt " + string(effect.ChangeRemoteSystem),
 }
 
 // applySessionContext adjusts a verdict of the lower tiers to what the session's user and untrusted
 // texts have said. The user's words are applied first. An action that would otherwise be allowed,
 // or that the evaluator could allow, becomes a question for the user if an untrusted text named its
 // object.
-func (p *Pipeline) applySessionContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *sessionMemory) verdict.Verdict {
-	if !p.isHostSession(r) || v.Error != "" || v.Decision == verdict.Block || r.loadSession().Err() != nil {
+func (p *Pipeline) applySessionContext(ctx context.Context, tier int, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) verdict.Verdict {
+	if !p.isSessionOfAgentHost(r) || v.Error != "" || v.Decision == verdict.Block || r.loadSession().Err() != nil {
 		return v
 	}
 	if named, spoken := r.loadSession().NamedObjects(); spoken {
-		v = p.applyUserWords(ctx, tier, v, c, r, named)
+		v = p.applyObjectsNamedByUser(ctx, tier, v, c, r, named)
 	}
 	if tier == TierClassify && v.Decision == verdict.Escalate {
-		if own, ok := p.answerInstructionEdit(ctx, v, c, r); ok {
+		if own, ok := p.allowAgentInstructionFileEdit(ctx, v, c, r); ok {
 			return own
 		}
 	}
 	if v.Decision == verdict.Allow || tier == TierClassify && v.NextTier < TierApprove {
-		if why := p.untrustedSuggestion(ctx, c, r); why != "" {
+		if why := p.namedByUntrustedTextReason(ctx, c, r); why != "" {
 			return p.askUser(why, tier, c)
 		}
 	}
@@ -52,35 +52,35 @@ func (p *Pipeline) applySessionContext(ctx context.Context, tier int, v verdict.
 
 // addFinding adds a finding to the trail as a step of a tier, and returns the finding as a verdict
 // of that tier.
-func addFinding(c *analysis.Case, tier int, f verdict.Finding) verdict.Verdict {
+func addFinding(c *analysis.ActionCase, tier int, f verdict.Finding) verdict.Verdict {
 	c.EarlierSteps = append(c.EarlierSteps, f.Step(tier))
 	return f.Verdict(tier)
 }
 
-// contextSource is the source of a trail step that is based on the user's and untrusted texts.
-const contextSource = "context"
+// stepSourceSessionContext is the source of a trail step that is based on the user's and untrusted texts.
+const stepSourceSessionContext = "context"
 
-// isHostSession reports whether a memory belongs to a session of a host.
-func (p *Pipeline) isHostSession(r *sessionMemory) bool {
-	return r != nil && r.priorStageMemory == nil && p.host != "" && r.key.ID != ""
+// isSessionOfAgentHost reports whether a memory belongs to a session of a host.
+func (p *Pipeline) isSessionOfAgentHost(memory *sessionMemory) bool {
+	return memory != nil && memory.earlierPipeStageMemory == nil && p.agentHostName != "" && memory.key.ID != ""
 }
 
 // askUser turns a verdict into a question for the user, with the reason why.
-func (p *Pipeline) askUser(why string, tier int, c *analysis.Case) verdict.Verdict {
-	return p.addToTrail(verdict.Finding{Authority: verdict.Person, Confidence: 1, FixedReasoning: true, Reasoning: why}.Verdict(tier), tier, c, p.now())
+func (p *Pipeline) askUser(why string, tier int, c *analysis.ActionCase) verdict.Verdict {
+	return p.adjustVerdictAndAddToTrail(verdict.Finding{Authority: verdict.AuthorityPerson, Confidence: 1, ReasoningCannotLeakActionText: true, Reasoning: why}.Verdict(tier), tier, c, p.now())
 }
 
-// applyUserWords adjusts a verdict of the lower tiers to what the session's user has said. An ALLOW
+// applyObjectsNamedByUser adjusts a verdict of the lower tiers to what the session's user has said. An ALLOW
 // becomes a question if the user said that the action is not wanted, or if it deletes or overwrites
 // a remote resource that the user did not name. A question becomes an ALLOW if the user has named
 // all objects that it is about, with a verb for what the action does.
-func (p *Pipeline) applyUserWords(ctx context.Context, tier int, v verdict.Verdict, c *analysis.Case, r *sessionMemory, named []grounding.NamedObject) verdict.Verdict {
+func (p *Pipeline) applyObjectsNamedByUser(ctx context.Context, tier int, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory, named []grounding.NamedObject) verdict.Verdict {
 	key := p.sessions.NameKey
 	if v.Decision == verdict.Allow {
 		why := ""
-		if name := objects.Forbidden(c, named, key); name != "" {
+		if name := objects.ForbiddenObjectName(c, named, key); name != "" {
 			why = "the user said not to change " + name + "; ask the user first"
-		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemote && e.Destroys() }) && p.namesGivenByUser(ctx, c, r, named, destroysRemoteFunc(c)) == nil {
+		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemoteSystem && e.DestroysRemoteResource() }) && p.namesGivenByUser(ctx, c, r, named, destroysRemoteByEffectIndex(c)) == nil {
 			why = "deletes or overwrites a remote resource that the user did not name; ask the user to confirm"
 		}
 		if why == "" {
@@ -88,14 +88,14 @@ func (p *Pipeline) applyUserWords(ctx context.Context, tier int, v verdict.Verdi
 		}
 		return p.askUser(why, tier, c)
 	}
-	if tier < TierClassify || p.isStrictPreset || c.Action.MinTier > TierClassify || p.wasDeniedBefore(c) || objects.Forbidden(c, named, key) != "" {
+	if tier < TierClassify || p.isStrictPreset || c.Action.MinTier > TierClassify || p.wasDeniedBefore(c) || objects.ForbiddenObjectName(c, named, key) != "" {
 		return v
 	}
 	findings, met, err := p.ruleFindings(ctx, c)
-	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(rulesAnsweredByNaming, f) }) {
+	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(findingsWaivedIfUserNamedObject, f) }) {
 		return v
 	}
-	if kind.CheckReusable(c, findings) != nil { // a person must approve each action of this kind
+	if kind.CheckApprovalReusable(c, findings) != nil { // a person must approve each action of this kind
 		return v
 	}
 	asked := func(i int) bool { return met[i] }
@@ -103,20 +103,20 @@ func (p *Pipeline) applyUserWords(ctx context.Context, tier int, v verdict.Verdi
 	if by == nil {
 		return v
 	}
-	return addFinding(c, TierClassify, verdict.Finding{Authority: verdict.NoApproval, Source: contextSource, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ") + ", so this action needs no approval"})
+	return addFinding(c, TierClassify, verdict.Finding{Authority: verdict.AuthorityNotNeeded, Source: stepSourceSessionContext, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ") + ", so this action needs no approval"})
 }
 
-// untrustedSuggestion names the untrusted text that mentioned what an action fetches, installs or sends to, when
+// namedByUntrustedTextReason names the untrusted text that mentioned what an action fetches, installs or sends to, when
 // neither the user nor the project mentioned it; "" if none did.
-func (p *Pipeline) untrustedSuggestion(ctx context.Context, c *analysis.Case, r *sessionMemory) string {
+func (p *Pipeline) namedByUntrustedTextReason(ctx context.Context, c *analysis.ActionCase, r *sessionMemory) string {
 	s := r.loadSession()
-	if s.UntrustedTexts() == 0 {
+	if s.UntrustedTextCount() == 0 {
 		return ""
 	}
-	parts := objects.ExternalParts(c)
+	parts := objects.ExternalResources(c)
 	lists := make([][]string, len(parts))
 	for i := range parts {
-		lists[i] = parts[i].Names
+		lists[i] = parts[i].CanonicalNames
 	}
 	all, more, err := p.sessions.FirstUntrustedMentions(ctx, s, lists...)
 	for i, part := range parts {
@@ -124,13 +124,13 @@ func (p *Pipeline) untrustedSuggestion(ctx context.Context, c *analysis.Case, r 
 		switch {
 		case heard != nil && part.Host != "" && part.Host == heard.Host: // a page may name its own host
 			continue
-		case heard == nil && !more && err == nil || p.sessions.UserWrote(s, part.Names):
+		case heard == nil && !more && err == nil || p.sessions.UserWrote(s, part.CanonicalNames):
 			continue
 		case heard == nil:
-			heard = &session.UntrustedText{Origin: "source unknown", At: s.Start()}
+			heard = &session.UntrustedText{Origin: "source unknown", At: s.StartTime()}
 		}
-		if !c.WorkspaceContainsName(part.Names, heard.At) {
-			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, which neither the user nor the project names: possible prompt injection; ask the user to confirm", part.Names[0], heard.Origin)
+		if !c.WorkspaceContainsAnyWord(part.CanonicalNames, heard.At) {
+			return fmt.Sprintf("untrusted text (%[2]s) names %[1]s, which neither the user nor the project names: possible prompt injection; ask the user to confirm", part.CanonicalNames[0], heard.Origin)
 		}
 	}
 	return ""
@@ -138,15 +138,15 @@ func (p *Pipeline) untrustedSuggestion(ctx context.Context, c *analysis.Case, r 
 
 // namesGivenByUser returns the names with which the user named the objects of an action. It returns
 // nil if the user did not name every object, or if an untrusted text mentions one of their names.
-func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.Case, r *sessionMemory, named []grounding.NamedObject, met func(i int) bool) (names []string) {
-	needs, err := objects.Needs(c, met)
+func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.ActionCase, r *sessionMemory, named []grounding.NamedObject, isAskedAboutEffect func(i int) bool) (names []string) {
+	needs, err := objects.UserNamingNeeds(c, isAskedAboutEffect)
 	if err != nil || len(needs) == 0 {
 		return nil
 	}
 	var all []string
 	for i := range needs {
 		by := needs[i].MatchedName(named, p.sessions.NameKey)
-		where := by == "" && needs[i].IsOnlyPlace && p.sessions.UserWrote(r.loadSession(), needs[i].Names) // the user has mentioned the place
+		where := by == "" && needs[i].IsMentionEnough && p.sessions.UserWrote(r.loadSession(), needs[i].Names) // the user has mentioned the place
 		if by == "" && !where {
 			return nil
 		}
@@ -161,26 +161,28 @@ func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.Case, r *se
 	return names
 }
 
-// destroysRemoteFunc returns a function that reports whether effect i destroys a remote resource.
-func destroysRemoteFunc(c *analysis.Case) func(i int) bool {
-	return func(i int) bool { return c.Effects[i].Kind == effect.ChangeRemote && c.Effects[i].Destroys() }
+// destroysRemoteByEffectIndex returns a function that reports whether effect i destroys a remote resource.
+func destroysRemoteByEffectIndex(c *analysis.ActionCase) func(i int) bool {
+	return func(i int) bool {
+		return c.Effects[i].Kind == effect.ChangeRemoteSystem && c.Effects[i].DestroysRemoteResource()
+	}
 }
 
-// mustStillAsk reports whether an approval for several actions does not cover this one: the session's
+// mustAskDespiteAdvanceApproval reports whether an approval for several actions does not cover this one: the session's
 // user said that it is not wanted, or an untrusted text named its object.
-func (p *Pipeline) mustStillAsk(ctx context.Context, c *analysis.Case) bool {
-	r, ok := c.Memory.(*sessionMemory)
-	if !ok || !p.isHostSession(r) {
+func (p *Pipeline) mustAskDespiteAdvanceApproval(ctx context.Context, c *analysis.ActionCase) bool {
+	r, ok := c.SessionState.(*sessionMemory)
+	if !ok || !p.isSessionOfAgentHost(r) {
 		return false
 	}
 	named, spoken := r.loadSession().NamedObjects()
-	return spoken && objects.Forbidden(c, named, p.sessions.NameKey) != "" || p.untrustedSuggestion(ctx, c, r) != ""
+	return spoken && objects.ForbiddenObjectName(c, named, p.sessions.NameKey) != "" || p.namedByUntrustedTextReason(ctx, c, r) != ""
 }
 
 // userMentions returns the objects of a case that the session's user mentioned. It leaves out objects
 // that an untrusted text mentions too.
-func (p *Pipeline) userMentions(ctx context.Context, c *analysis.Case, r *sessionMemory) (out []analysis.UserMention) {
-	if !p.isHostSession(r) || r.loadSession().Err() != nil {
+func (p *Pipeline) userMentions(ctx context.Context, c *analysis.ActionCase, r *sessionMemory) (out []analysis.UserMention) {
+	if !p.isSessionOfAgentHost(r) || r.loadSession().Err() != nil {
 		return nil
 	}
 	named, spoken := r.loadSession().NamedObjects()
@@ -188,20 +190,20 @@ func (p *Pipeline) userMentions(ctx context.Context, c *analysis.Case, r *sessio
 		return nil
 	}
 	key := p.sessions.NameKey
-	if name := objects.Forbidden(c, named, key); name != "" {
-		out = append(out, analysis.UserMention{Name: name, Unwanted: true})
+	if name := objects.ForbiddenObjectName(c, named, key); name != "" {
+		out = append(out, analysis.UserMention{MentionedObjectName: name, IsForbiddenByUser: true})
 	}
 	var names []string
 	var lists [][]string
-	for _, n := range objects.NamedNeeds(c) {
+	for _, n := range objects.NamedObjectsUserMustName(c) {
 		if by := n.MatchedName(named, key); by != "" {
 			names, lists = append(names, by), append(lists, n.Names)
 		}
 	}
 	heard, more, err := p.sessions.FirstUntrustedMentions(ctx, r.loadSession(), lists...)
 	for i, by := range names {
-		if heard[i] == nil && !more && err == nil && !slices.Contains(out, analysis.UserMention{Name: by}) {
-			out = append(out, analysis.UserMention{Name: by})
+		if heard[i] == nil && !more && err == nil && !slices.Contains(out, analysis.UserMention{MentionedObjectName: by}) {
+			out = append(out, analysis.UserMention{MentionedObjectName: by})
 		}
 	}
 	return out

@@ -19,16 +19,16 @@ func saidThen(t *testing.T, p *Pipeline, root, session, prompt, heard, command s
 	t.Helper()
 	if heard != "" {
 		page := toolAction(t, root, "web_fetch", session, `{"url":"https://pages.example.net/a"}`)
-		if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{page}, Result: heard}); err != nil {
+		if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{page}, ReturnedValue: heard}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if prompt != "" {
-		if err := p.RecordPrompt(t.Context(), Prompt{Session: session, Text: prompt}); err != nil {
+		if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: session, Text: prompt}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return p.EvaluateUntil(t.Context(), kindAction(t, root, session, command), TierClassify).Verdict
+	return p.EvaluateThroughTier(t.Context(), kindAction(t, root, session, command), TierClassify).Verdict
 }
 
 // manyNames returns a text with more names than a session keeps.
@@ -44,8 +44,8 @@ func manyNames() string {
 func contextPipeline(t *testing.T, root, preset string) *Pipeline {
 	t.Helper()
 	s := config.Default()
-	s.Policy, s.Classifier.Model, s.Roots, s.Audit.Enabled, s.Approval.Channels, s.Undo.Enabled = preset, "none", []string{root}, false, nil, false
-	p, err := NewPipeline(Config{Settings: &s, StateDir: t.TempDir(), Home: "/home/somebody", Dir: root, Host: "test", Once: true})
+	s.PolicyNameOrPath, s.Classifier.ModelNameOrDir, s.WorkspaceRoots, s.Audit.Enabled, s.Approval.Channels, s.Undo.Enabled = preset, "none", []string{root}, false, nil, false
+	p, err := NewPipeline(Config{Settings: &s, StateDir: t.TempDir(), Home: "/home/somebody", WorkingDir: root, AgentHostName: "test", OffersAllowOnce: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,11 +152,11 @@ func TestPendingPrompts(t *testing.T) {
 	p, _ := kindsPipeline(t, t.TempDir(), root, "offline")
 	const prompt, command = "Drop the database staging_db", "dropdb staging_db"
 	allowed := func() bool {
-		return p.EvaluateUntil(t.Context(), kindAction(t, root, "s", command), TierClassify).Verdict.Decision == verdict.Allow
+		return p.EvaluateThroughTier(t.Context(), kindAction(t, root, "s", command), TierClassify).Verdict.Decision == verdict.Allow
 	}
 	wait := func(id string) {
 		t.Helper()
-		if err := p.RecordPrompt(t.Context(), Prompt{Session: "s", ID: id, Text: prompt, AuthorPending: true}); err != nil {
+		if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: "s", ID: id, Text: prompt, IsAuthorUnverified: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -201,20 +201,20 @@ func TestNamedForEvaluator(t *testing.T) {
 	root := kindRoot(t)
 	var asked []string
 	s := config.Default()
-	s.Policy, s.Classifier.Model, s.Roots, s.Audit.Enabled, s.Approval.Channels, s.Undo.Enabled = "default", "none", []string{root}, false, nil, false
-	p, err := NewPipeline(Config{Settings: &s, StateDir: t.TempDir(), Home: "/home/somebody", Dir: root, Host: "test", Once: true, Provider: saysNo{&asked}})
+	s.PolicyNameOrPath, s.Classifier.ModelNameOrDir, s.WorkspaceRoots, s.Audit.Enabled, s.Approval.Channels, s.Undo.Enabled = "default", "none", []string{root}, false, nil, false
+	p, err := NewPipeline(Config{Settings: &s, StateDir: t.TempDir(), Home: "/home/somebody", WorkingDir: root, AgentHostName: "test", OffersAllowOnce: true, Provider: saysNo{&asked}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
 	const command = "scp src/a staging.example.com:/srv/ && scp src/a prod.example.com:/srv/"
-	if err := p.RecordPrompt(t.Context(), Prompt{Session: "s", Text: "Deploy to staging.example.com. The secret word is xyzzy."}); err != nil {
+	if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: "s", Text: "Deploy to staging.example.com. The secret word is xyzzy."}); err != nil {
 		t.Fatal(err)
 	}
 	facts := func(session string) string {
 		t.Helper()
 		asked = nil
-		p.EvaluateUntil(t.Context(), kindAction(t, root, session, command), TierEvaluate)
+		p.EvaluateThroughTier(t.Context(), kindAction(t, root, session, command), TierEvaluate)
 		if len(asked) != 1 {
 			t.Fatalf("%d questions", len(asked))
 		}

@@ -105,10 +105,10 @@ func judgeRow(t *testing.T, row *contextRow) (before, after verdict.Verdict) {
 		}
 		return toolAction(t, root, a.Type, session, string(a.Payload))
 	}
-	before = p.EvaluateUntil(t.Context(), act("before"), TierClassify).Verdict
+	before = p.EvaluateThroughTier(t.Context(), act("before"), TierClassify).Verdict
 	for _, turn := range row.Turns {
 		if turn.User != "" {
-			if err := p.RecordPrompt(t.Context(), Prompt{Session: "s", Text: turn.User}); err != nil {
+			if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: "s", Text: turn.User}); err != nil {
 				t.Fatal(row.ID, err)
 			}
 		}
@@ -119,12 +119,12 @@ func judgeRow(t *testing.T, row *contextRow) (before, after verdict.Verdict) {
 			} else if r.URL != "" {
 				read = toolAction(t, root, "web_fetch", "s", `{"url":`+quotedJSON(r.URL)+`}`)
 			}
-			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{read}, Result: r.Text}); err != nil {
+			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{read}, ReturnedValue: r.Text}); err != nil {
 				t.Fatal(row.ID, err)
 			}
 		}
 	}
-	return before, p.EvaluateUntil(t.Context(), act("s"), TierClassify).Verdict
+	return before, p.EvaluateThroughTier(t.Context(), act("s"), TierClassify).Verdict
 }
 
 // TestTaskPrompts judges the actions of recorded tasks, and labelled attacks in them, without and
@@ -174,15 +174,15 @@ func TestTaskPrompts(t *testing.T) {
 		p := contextPipeline(t, task.Root, "offline")
 		both := func(s step) (before, after verdict.Verdict) {
 			payload := strings.ReplaceAll(string(s.Payload), "/home/me/app", task.Root)
-			before = p.EvaluateUntil(t.Context(), toolAction(t, task.Root, s.Type, "silent", payload), TierClassify).Verdict
-			return before, p.EvaluateUntil(t.Context(), toolAction(t, task.Root, s.Type, "spoken", payload), TierClassify).Verdict
+			before = p.EvaluateThroughTier(t.Context(), toolAction(t, task.Root, s.Type, "silent", payload), TierClassify).Verdict
+			return before, p.EvaluateThroughTier(t.Context(), toolAction(t, task.Root, s.Type, "spoken", payload), TierClassify).Verdict
 		}
 		said := 0
 		for i, s := range task.Actions {
 			for ; said < min(s.Turn, len(task.Prompts)); said++ {
-				objects, _ := grounding.Extract(task.Prompts[said], 0)
+				objects, _ := grounding.ExtractObjectsAndNames(task.Prompts[said], 0)
 				named += len(objects)
-				if err := p.RecordPrompt(t.Context(), Prompt{Session: "spoken", Text: task.Prompts[said]}); err != nil {
+				if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: "spoken", Text: task.Prompts[said]}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -54,9 +54,9 @@ func corporaPipeline(t *testing.T, model string) *Pipeline {
 	t.Helper()
 	s := Defaults()
 	s.Session.Enabled = false // rows have nothing to do with one another
-	s.Classifier.Enabled, s.Classifier.Model, s.Classifier.Threshold = true, model, 0.85
-	p, err := NewPipeline(Config{Settings: &s, Policy: "offline", Home: "/home/dev", Dir: "/home/dev/project", Roots: []string{"/home/dev/project"},
-		CacheDir: t.TempDir(), NoFiles: true, Trace: true, NoAction: true})
+	s.Classifier.Enabled, s.Classifier.ModelNameOrDir, s.Classifier.Threshold = true, model, 0.85
+	p, err := NewPipeline(Config{Settings: &s, PolicyNameOrPath: "offline", Home: "/home/dev", WorkingDir: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"},
+		CacheDir: t.TempDir(), IgnoresFileSystem: true, VerdictsIncludeTrail: true, OmitsActionFromVerdicts: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func (c *corpora) row(raw []byte) {
 	if err != nil {
 		return // blocked before any tier
 	}
-	without, with := c.alone.EvaluateUntil(c.t.Context(), a, TierClassify), c.model.EvaluateUntil(c.t.Context(), a, TierClassify)
+	without, with := c.alone.EvaluateThroughTier(c.t.Context(), a, TierClassify), c.model.EvaluateThroughTier(c.t.Context(), a, TierClassify)
 	from, to := without.Verdict.Decision, with.Verdict.Decision
 	final := uncleared(&without)
 	c.Lock()
@@ -124,7 +124,7 @@ func (c *corpora) row(raw []byte) {
 	if final != "" {
 		c.final++
 	}
-	allows := slices.ContainsFunc(without.Trail(), func(s verdict.Step) bool { return s.Tier == TierPolicy && s.Allows })
+	allows := slices.ContainsFunc(without.Trail(), func(s verdict.Step) bool { return s.Tier == TierPolicy && s.TierWouldAllow })
 	if to == verdict.Allow && final != "" && !allows || to == verdict.Allow && from != verdict.Allow && (final != "" || without.Verdict.Rule != "") {
 		c.t.Errorf("%s: ALLOW with the model, though %s", row.ID, cmp.Or(final, "the rule "+without.Verdict.Rule+" matched"))
 	}

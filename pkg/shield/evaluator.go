@@ -19,19 +19,19 @@ import (
 
 // newEvaluator returns Tier 2. An evaluator that is not configured, or cannot be set up, returns
 // verdicts that say so.
-func (p *Pipeline) newEvaluator(cfg Config, person func() bool) (*evaluate.Evaluator, error) {
+func (p *Pipeline) newEvaluator(cfg Config, canAskPerson func() bool) (*evaluate.Evaluator, error) {
 	s := cfg.effectiveSettings()
 	opts := evaluate.Options{
-		Provider: cfg.Provider, FailOpen: !s.FailClosed, ApprovalUsable: person,
-		CanaryToken: s.Evaluator.CanaryToken, Timeout: s.Evaluator.Timeout.Std(), Redactor: p.redactor, Why: shippedReason, AskWhenBudgetSpent: p.usesAssistedPreset,
+		Provider: cfg.Provider, FailOpen: !s.FailClosed, ApprovalUsable: canAskPerson,
+		CanaryToken: s.Evaluator.CanaryToken, Timeout: s.Evaluator.Timeout.Std(), Redactor: p.redactor, ReasonLowerTierAsked: builtInAskReason, AskWhenBudgetSpent: p.usesAssistedPreset,
 	}
 	if cfg.Provider == nil && s.Evaluator.Provider != "" {
 		opts.Provider, opts.ProviderError = evaluate.NewProvider(evaluatorEndpoint(cfg, p.store, p.now))
 	}
 	if opts.Provider == nil && opts.ProviderError == nil {
-		p.noReviewerText = noModelNoChannel
+		p.noReviewerDenialText = noModelNoChannelDenialText
 		if len(s.Approval.Channels) == 0 {
-			p.noReviewerText = noModelNoPerson
+			p.noReviewerDenialText = noModelNoPersonDenialText
 		}
 	}
 	if opts.Provider != nil && p.store == nil {
@@ -43,17 +43,17 @@ func (p *Pipeline) newEvaluator(cfg Config, person func() bool) (*evaluate.Evalu
 	}
 	p.evaluatorOptions, p.evaluatorModelName = opts, evaluatorModelName(cfg)
 	if opts.CanaryToken != "" && opts.Provider != nil {
-		_, _ = CanaryFirstUse(context.Background(), cfg, p.store) // an error shows when the state is next used
+		_, _ = EvaluatorCanaryFirstUseTime(context.Background(), cfg, p.store) // an error shows when the state is next used
 	}
 	if opts.Provider != nil {
-		opts.WhyUnlicensed, opts.AskingStep = p.unlicensedReason, p.offlineQuestion
+		opts.ReasonModelCannotReplaceUserApproval, opts.FindStepAskingUserWithoutModel = p.modelCannotApproveForUserReason, p.stepAskingPersonWithoutModel
 	}
 	return evaluate.New(opts)
 }
 
 // A Named is a provider, supplied by a program, that names the model it asks. An exam of that model
 // stays valid until the name changes.
-type Named interface {
+type NamedModelProvider interface {
 	evaluate.Provider
 	Identity() string
 }
@@ -62,9 +62,9 @@ type Named interface {
 func evaluatorModelName(cfg Config) string {
 	if cfg.Provider == nil {
 		ep := cfg.Endpoint()
-		return ep.Identity()
+		return ep.ProviderModelAndURL()
 	}
-	if n, ok := cfg.Provider.(Named); ok {
+	if n, ok := cfg.Provider.(NamedModelProvider); ok {
 		return n.Identity()
 	}
 	return ""
@@ -75,7 +75,7 @@ func evaluatorModelName(cfg Config) string {
 func evaluatorEndpoint(cfg Config, store *state.Store, now func() time.Time) evaluate.Endpoint {
 	ep := cfg.Endpoint()
 	if store != nil {
-		ep.Memory = endpointMemory{store, now}
+		ep.SupportedParameterStore = learnedServiceStore{store, now}
 	}
 	return ep
 }
@@ -83,43 +83,43 @@ func evaluatorEndpoint(cfg Config, store *state.Store, now func() time.Time) eva
 // LearnedAnswerFormat returns the answer format that the configuration's language model turned out to need,
 // see [evaluate.LearnedAnswerFormat].
 func LearnedAnswerFormat(ctx context.Context, cfg Config, store *state.Store) string {
-	return evaluate.LearnedForm(ctx, evaluatorEndpoint(cfg, store, cfg.Clock))
+	return evaluate.LearnedReplyFormat(ctx, evaluatorEndpoint(cfg, store, cfg.Clock))
 }
 
-// endpointMemory keeps facts learned about model services in the cache of the state file.
-type endpointMemory struct {
+// learnedServiceStore keeps facts learned about model services in the cache of the state file.
+type learnedServiceStore struct {
 	store *state.Store
 	now   func() time.Time
 }
 
-func (m endpointMemory) Recall(ctx context.Context, key string) (string, bool) {
+func (m learnedServiceStore) Recall(ctx context.Context, key string) (string, bool) {
 	text, ok, err := m.store.Get(ctx, key)
 	return string(text), ok && err == nil
 }
 
-func (m endpointMemory) Remember(ctx context.Context, key, text string, keep time.Duration) {
+func (m learnedServiceStore) Remember(ctx context.Context, key, text string, keep time.Duration) {
 	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // if it cannot be kept it is learned again
 }
 
-// minWarnedBudget is the smallest daily budget near whose end shield warns.
-const minWarnedBudget = 10
+// minDailyEvaluationsForExhaustionWarning is the smallest daily budget near whose end shield warns.
+const minDailyEvaluationsForExhaustionWarning = 10
 
 // evaluationLimits counts evaluations in the state file.
 type evaluationLimits struct{ pipeline *Pipeline }
 
-func (l evaluationLimits) Admit(ctx context.Context) error {
-	used, rise, err := l.pipeline.store.Admit(ctx, l.pipeline.limits.PerMinute, l.pipeline.limits.PerDay)
+func (l evaluationLimits) ChargeRateTokenAndEvaluation(ctx context.Context) error {
+	used, rise, err := l.pipeline.store.ChargeRateTokenAndEvaluation(ctx, l.pipeline.limits.MaxEvaluatorCallsPerMinute, l.pipeline.limits.MaxEvaluationsPerDay)
 	if err == nil && rise != nil {
-		l.pipeline.LogAndNotify(audit.KindBudget, "evaluations are rising: "+rise.String())
+		l.pipeline.LogAndNotify(audit.EntryKindEvaluationBudgetWarning, "evaluations are rising: "+rise.String())
 	}
-	if budget := l.pipeline.limits.PerDay; err == nil && budget >= minWarnedBudget && used == budget-budget/5 {
-		l.pipeline.LogAndNotify(audit.KindBudget, fmt.Sprintf("%d of %d evaluations used today; when none is left, actions that need one are blocked; raise daily_budget, or use the preset assisted or offline", used, budget))
+	if budget := l.pipeline.limits.MaxEvaluationsPerDay; err == nil && budget >= minDailyEvaluationsForExhaustionWarning && used == budget-budget/5 {
+		l.pipeline.LogAndNotify(audit.EntryKindEvaluationBudgetWarning, fmt.Sprintf("%d of %d evaluations used today; when none is left, actions that need one are blocked; raise daily_budget, or use the preset assisted or offline", used, budget))
 	}
 	return toEvaluateError(err)
 }
 
-func (l evaluationLimits) TakeRate(ctx context.Context) error {
-	return toEvaluateError(l.pipeline.store.TakeRate(ctx, l.pipeline.limits.PerMinute))
+func (l evaluationLimits) TakeRateToken(ctx context.Context) error {
+	return toEvaluateError(l.pipeline.store.TakeRateToken(ctx, l.pipeline.limits.MaxEvaluatorCallsPerMinute))
 }
 
 // toEvaluateError converts errors of the state file to those of package evaluate.
@@ -147,11 +147,11 @@ type cachedVerdict struct {
 
 // cacheKey returns the key of a cached verdict. It includes the user's mentions and the prompt's hash, so a
 // new prompt version asks again.
-func (c verdictCache) cacheKey(cs *analysis.Case) string {
-	return c.pipeline.answerKey("evaluate", cs, fmt.Sprint(cs.UserMentions), evaluate.PromptHash())
+func (c verdictCache) cacheKey(cs *analysis.ActionCase) string {
+	return c.pipeline.reusableAnswerKey("evaluate", cs, fmt.Sprint(cs.UserMentionedObjects), evaluate.PromptHash())
 }
 
-func (c verdictCache) Lookup(ctx context.Context, cs *analysis.Case) (verdict.Verdict, bool) {
+func (c verdictCache) Lookup(ctx context.Context, cs *analysis.ActionCase) (verdict.Verdict, bool) {
 	key := c.cacheKey(cs)
 	if key == "" {
 		return verdict.Verdict{}, false
@@ -164,7 +164,7 @@ func (c verdictCache) Lookup(ctx context.Context, cs *analysis.Case) (verdict.Ve
 	return verdict.Verdict{Decision: k.Decision, Confidence: k.Confidence, Reasoning: k.Reasoning, NextTier: k.NextTier}, true
 }
 
-func (c verdictCache) Store(ctx context.Context, cs *analysis.Case, v verdict.Verdict) {
+func (c verdictCache) Store(ctx context.Context, cs *analysis.ActionCase, v verdict.Verdict) {
 	data, err := json.Marshal(cachedVerdict{v.Decision, v.Confidence, v.Reasoning, v.NextTier})
 	key := c.cacheKey(cs)
 	if err != nil || key == "" {
@@ -174,29 +174,29 @@ func (c verdictCache) Store(ctx context.Context, cs *analysis.Case, v verdict.Ve
 	_ = c.pipeline.store.Put(ctx, key, data, c.pipeline.now().Add(c.pipeline.verdictLifetime))
 }
 
-// answerKey returns the key of an answer that may be used again: only for the same action in the same
+// reusableAnswerKey returns the key of an answer that may be used again: only for the same action in the same
 // place, with the same effects and the same content of the files that it uses, under the same policy,
 // rules, model and configuration. "" means that no answer may be used again.
-func (p *Pipeline) answerKey(use string, c *analysis.Case, also ...string) string {
-	inputs, err := c.InputsDigest()
+func (p *Pipeline) reusableAnswerKey(purpose string, c *analysis.ActionCase, extraInputs ...string) string {
+	inputs, err := c.InputFilesDigest()
 	if err != nil {
 		return ""
 	}
 	h := sha256.New()
-	parts := []string{use, p.caller.User, c.Action.Hash, c.Place().CWD, c.Action.Session, c.Digest(), inputs, p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config, labelNames(c)}
-	for _, part := range append(parts, also...) {
+	parts := []string{purpose, p.caller.User, c.Action.Hash, c.ExecutionContext().CWD, c.Action.Session, c.Digest(), inputs, p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config, labelNames(c)}
+	for _, part := range append(parts, extraInputs...) {
 		fmt.Fprintf(h, "%d:", len(part))
 		_, _ = io.WriteString(h, part) // writing to a hash does not fail
 	}
-	return use + ":" + hex.EncodeToString(h.Sum(nil))
+	return purpose + ":" + hex.EncodeToString(h.Sum(nil))
 }
 
 // Endpoint returns the address of a configuration's evaluator and how to reach it.
 func (cfg *Config) Endpoint() evaluate.Endpoint {
-	return evaluate.Endpoint{Evaluator: cfg.effectiveSettings().Evaluator, LookupEnv: cfg.Lookup}
+	return evaluate.Endpoint{Evaluator: cfg.effectiveSettings().Evaluator, LookupEnv: cfg.LookupEnvironmentVariable}
 }
 
 // auditFingerprints converts the fingerprints of a verdict for its log entry.
 func auditFingerprints(f verdict.Fingerprints) audit.Fingerprints {
-	return audit.Fingerprints{Policy: f.Policy, Rules: f.Rules, Model: f.Model, Config: f.Config}
+	return audit.Fingerprints{Policy: f.Policy, Rules: f.ClassifierRules, Model: f.ClassifierModel, Config: f.Config}
 }

@@ -19,9 +19,9 @@ import (
 func withEvaluator(t *testing.T, server *evaltest.Server, model, mode string) Config {
 	t.Helper()
 	cfg := stateful(t.TempDir())
-	cfg.Provider, cfg.Host = nil, "claude-code"
+	cfg.Provider, cfg.AgentHostName = nil, "claude-code"
 	cfg.Settings.Evaluator = config.Evaluator{Provider: "custom", Model: model, BaseURL: server.BaseURL(), Timeout: config.Default().Evaluator.Timeout}
-	cfg.Settings.Sanitize = config.Sanitize{Enabled: config.Auto, Mode: mode, Evaluator: true}
+	cfg.Settings.SanitizeToolResults = config.Sanitize{Enabled: config.Auto, FindingsMode: mode, EvaluatorExaminesResults: true}
 	cfg.Settings.Session = config.Default().Session
 	return cfg
 }
@@ -41,36 +41,36 @@ func TestEvaluatorReadsResults(t *testing.T) {
 		withheld string // the modes that withhold the result
 	}{
 		{"allow", false, "", "", ""},
-		{"block", false, sanitize.Instruction, sanitize.High, "block"},
-		{"escalate", false, sanitize.Instruction, sanitize.Medium, "block"},
-		{"unsure", false, sanitize.Instruction, sanitize.Medium, "block"},
-		{"injected-allow", false, sanitize.Unexamined, sanitize.High, "clean wrap block"},
-		{"canary-elsewhere", true, sanitize.Unexamined, sanitize.High, "clean wrap block"},
-		{"two-objects", true, sanitize.Unexamined, sanitize.High, "clean wrap block"},
-		{"400", false, sanitize.Unexamined, sanitize.High, "clean wrap block"},
-		{"cut", false, sanitize.Unexamined, sanitize.High, "clean wrap block"},
-		{"cut", true, sanitize.Unexamined, sanitize.Low, ""},
+		{"block", false, sanitize.Instruction, sanitize.SeverityHigh, "block"},
+		{"escalate", false, sanitize.Instruction, sanitize.SeverityMedium, "block"},
+		{"unsure", false, sanitize.Instruction, sanitize.SeverityMedium, "block"},
+		{"injected-allow", false, sanitize.Unexamined, sanitize.SeverityHigh, "clean wrap block"},
+		{"canary-elsewhere", true, sanitize.Unexamined, sanitize.SeverityHigh, "clean wrap block"},
+		{"two-objects", true, sanitize.Unexamined, sanitize.SeverityHigh, "clean wrap block"},
+		{"400", false, sanitize.Unexamined, sanitize.SeverityHigh, "clean wrap block"},
+		{"cut", false, sanitize.Unexamined, sanitize.SeverityHigh, "clean wrap block"},
+		{"cut", true, sanitize.Unexamined, sanitize.SeverityLow, ""},
 	} {
 		for _, mode := range []string{"flag", "clean", "wrap", "block"} {
 			cfg := withEvaluator(t, server, c.model, mode)
 			cfg.Settings.FailClosed = !c.open
 			p := pipelineOf(t, cfg)
-			e, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{parse(t, `{"session":"s","type":"WebFetch","payload":{"url":"https://a.test"}}`)}, Result: text})
-			if err != nil || (e.Withheld != "") != strings.Contains(c.withheld, mode) || (len(e.Findings) == 1) != (c.kind != "") {
+			e, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{parse(t, `{"session":"s","type":"WebFetch","payload":{"url":"https://a.test"}}`)}, ReturnedValue: text})
+			if err != nil || (e.WithheldReason != "") != strings.Contains(c.withheld, mode) || (len(e.Findings) == 1) != (c.kind != "") {
 				t.Fatalf("%s, %s: %+v, %v", c.model, mode, e, err)
 			}
 			if c.kind == "" {
 				continue
 			}
-			if f := e.Findings[0]; f.Kind != c.kind || f.Severity != c.severity || f.Source != "evaluator" || f.What == "" {
+			if f := e.Findings[0]; f.Kind != c.kind || f.Severity != c.severity || f.ExaminerName != "evaluator" || f.FindingText == "" {
 				t.Errorf("%s, %s: %+v", c.model, mode, f)
 			}
-			if e.Withheld != "" && strings.Contains(e.Withheld, e.Findings[0].What) {
-				t.Errorf("%s: the agent reads what the model said: %s", c.model, e.Withheld)
+			if e.WithheldReason != "" && strings.Contains(e.WithheldReason, e.Findings[0].FindingText) {
+				t.Errorf("%s: the agent reads what the model said: %s", c.model, e.WithheldReason)
 			}
 			logged := false
 			for _, entry := range entries(t, cfg.auditFile()) {
-				logged = logged || entry.Kind == audit.KindResult && strings.Contains(fmt.Sprint(entry.Payload), "source:evaluator")
+				logged = logged || entry.Kind == audit.EntryKindToolResultFindings && strings.Contains(fmt.Sprint(entry.Payload), "source:evaluator")
 			}
 			list, err := p.sessions.List(t.Context())
 			if err != nil || !logged || len(list) != 1 || len(list[0].Labels) == 0 || list[0].Labels[0].Label != effect.LabelUntrusted {
@@ -87,25 +87,25 @@ func TestEvaluatorOfResultsIsCounted(t *testing.T) {
 	server := evaltest.NewServer()
 	t.Cleanup(server.Close)
 	cfg := withEvaluator(t, server, "allow", "clean")
-	cfg.Settings.DailyBudget = 2
+	cfg.Settings.MaxEvaluationsPerDay = 2
 	p := pipelineOf(t, cfg)
-	r := ToolResult{Actions: []*action.Action{parse(t, `{"type":"WebFetch","payload":{"url":"https://a.test"}}`)}, Result: "nine o'clock"}
+	r := ToolResult{Actions: []*action.Action{parse(t, `{"type":"WebFetch","payload":{"url":"https://a.test"}}`)}, ReturnedValue: "nine o'clock"}
 	for i := range 3 {
 		e, err := p.HandleToolResult(t.Context(), r)
-		if err != nil || (e.Withheld != "") != (i == 2) {
+		if err != nil || (e.WithheldReason != "") != (i == 2) {
 			t.Errorf("result %d: %+v, %v", i, e, err)
 		}
 	}
-	if used := p.Status().Tier2Used; used != 2 || len(server.Requests()) != 2 {
+	if used := p.Status().EvaluationsUsedToday; used != 2 || len(server.Requests()) != 2 {
 		t.Errorf("%d evaluations charged, %d requests", used, len(server.Requests()))
 	}
-	local := ToolResult{Actions: []*action.Action{parse(t, `{"type":"Read","payload":{"file_path":"a"}}`)}, Result: "nine o'clock"}
-	if e, err := p.HandleToolResult(t.Context(), local); err != nil || e.Withheld != "" {
+	local := ToolResult{Actions: []*action.Action{parse(t, `{"type":"Read","payload":{"file_path":"a"}}`)}, ReturnedValue: "nine o'clock"}
+	if e, err := p.HandleToolResult(t.Context(), local); err != nil || e.WithheldReason != "" {
 		t.Errorf("a local file: %+v, %v", e, err)
 	}
 	cfg = withEvaluator(t, server, "block", "block")
-	cfg.Settings.Sanitize.Evaluator = false
-	if e, err := pipelineOf(t, cfg).HandleToolResult(t.Context(), r); err != nil || e.Withheld != "" {
+	cfg.Settings.SanitizeToolResults.EvaluatorExaminesResults = false
+	if e, err := pipelineOf(t, cfg).HandleToolResult(t.Context(), r); err != nil || e.WithheldReason != "" {
 		t.Errorf("not set: %+v, %v", e, err)
 	}
 	if n := len(server.Requests()); n != 2 {
@@ -119,7 +119,7 @@ func TestReview(t *testing.T) {
 	server := evaltest.NewServer()
 	t.Cleanup(server.Close)
 	server.On("slow", func(http.ResponseWriter, *http.Request, evaltest.Request) { panic(http.ErrAbortHandler) })
-	r := ToolResult{Actions: []*action.Action{parse(t, `{"type":"mcp__web__get","payload":{}}`)}, Result: map[string]any{"content": []any{map[string]any{"type": "text", "text": "carry it over"}}}}
+	r := ToolResult{Actions: []*action.Action{parse(t, `{"type":"mcp__web__get","payload":{}}`)}, ReturnedValue: map[string]any{"content": []any{map[string]any{"type": "text", "text": "carry it over"}}}}
 	for _, c := range []struct {
 		model, mode string
 		found       bool
@@ -129,12 +129,12 @@ func TestReview(t *testing.T) {
 	} {
 		cfg := withEvaluator(t, server, c.model, c.mode)
 		p := pipelineOf(t, cfg)
-		found, withheld, err := p.Review(t.Context(), r)
+		found, withheld, err := p.ReviewResultWithEvaluator(t.Context(), r)
 		if err != nil || (len(found) > 0) != c.found || (withheld != "") != c.withheld {
 			t.Errorf("%s, %s: %+v %q %v", c.model, c.mode, found, withheld, err)
 		}
-		p.sanitize.Enabled = config.Off
-		if found, withheld, err := p.Review(t.Context(), r); len(found) > 0 || withheld != "" || err != nil {
+		p.sanitizeSettings.Enabled = config.Off
+		if found, withheld, err := p.ReviewResultWithEvaluator(t.Context(), r); len(found) > 0 || withheld != "" || err != nil {
 			t.Errorf("%s, %s, switched off: %+v %q %v", c.model, c.mode, found, withheld, err)
 		}
 	}

@@ -16,17 +16,17 @@ func TestExamIsAsked(t *testing.T) {
 	t.Parallel()
 	bad := map[string]int{}
 	for seed := range uint64(3) {
-		paper, err := exam.DrawExam(rand.New(rand.NewPCG(seed, 7)))
+		paper, err := exam.DrawModelExamActions(rand.New(rand.NewPCG(seed, 7)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		s := Defaults()
-		p, err := NewPipeline(Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", NoFiles: true, Policy: "offline"})
+		p, err := NewPipeline(Config{Settings: &s, Clock: instant, Home: "/home/me", WorkingDir: "/home/me/app", IgnoresFileSystem: true, PolicyNameOrPath: "offline"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, q := range paper {
-			raw, err := json.Marshal(map[string]any{"type": q.Type, "payload": q.Payload})
+			raw, err := json.Marshal(map[string]any{"type": q.ActionType, "payload": q.Payload})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,10 +12,10 @@ import (
 // A program that runs an agent's tool calls asks before each of them.
 func ExamplePipeline_Evaluate() {
 	p, err := shield.NewPipeline(shield.Config{
-		Policy: "offline",
-		Home:   "/home/me",
-		Roots:  []string{"/home/me/app"},
-		Dir:    "/home/me/app",
+		PolicyNameOrPath: "offline",
+		Home:             "/home/me",
+		WorkspaceRoots:   []string{"/home/me/app"},
+		WorkingDir:       "/home/me/app",
 	})
 	if err != nil {
 		panic(err)
@@ -38,13 +38,13 @@ func ExamplePipeline_Evaluate() {
 }
 
 func ExamplePipeline_Status() {
-	p, err := shield.NewPipeline(shield.Config{CanaryToken: "", RateLimit: 60, DailyBudget: 100, OnnxThreshold: 0.85})
+	p, err := shield.NewPipeline(shield.Config{CanaryToken: "", MaxEvaluatorCallsPerMinute: 60, MaxEvaluationsPerDay: 100, OnnxThreshold: 0.85})
 	if err != nil {
 		panic(err)
 	}
 	defer p.Close()
 	status := p.Status()
-	fmt.Printf("Tier 2: %d/%d evaluations used today\n", status.Tier2Used, status.Tier2Budget)
+	fmt.Printf("Tier 2: %d/%d evaluations used today\n", status.EvaluationsUsedToday, status.MaxEvaluationsPerDay)
 	// Output:
 	// Tier 2: 0/100 evaluations used today
 }
@@ -52,7 +52,7 @@ func ExamplePipeline_Status() {
 // A program that passes many actions on reads, judges, logs and answers each of
 // them in one call.
 func ExamplePipeline_Stream() {
-	p, err := shield.NewPipeline(shield.Config{Policy: "offline", Home: "/home/me", Dir: "/home/me/app"})
+	p, err := shield.NewPipeline(shield.Config{PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/home/me/app"})
 	if err != nil {
 		panic(err)
 	}
@@ -60,7 +60,7 @@ func ExamplePipeline_Stream() {
 	in := strings.NewReader(`{"type":"read_file","payload":{"path":"main.go"}}
 {"type":"read_file","payload":{"path":"~/.ssh/id_ed25519"}}
 `)
-	err = p.Stream(context.Background(), shield.Actions(in, "actions", 1<<20), func(j *shield.RecordResult) error {
+	err = p.Stream(context.Background(), shield.NewActionSource(in, "actions", 1<<20), func(j *shield.InputRecordResult) error {
 		fmt.Println(j.Verdict.Line, j.Verdict.Decision, j.Verdict.Rule)
 		return nil
 	}, shield.StreamOptions{Tiers: shield.AllTiers})

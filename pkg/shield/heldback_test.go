@@ -13,7 +13,7 @@ import (
 // awaiting is a tier that answers when the verdict before has been written.
 type awaiting chan struct{}
 
-func (a awaiting) Judge(context.Context, *analysis.Case) (verdict.Verdict, error) {
+func (a awaiting) Judge(context.Context, *analysis.ActionCase) (verdict.Verdict, error) {
 	<-a
 	return verdict.Verdict{Decision: verdict.Block}, nil
 }
@@ -24,17 +24,17 @@ func TestHeldBack(t *testing.T) {
 	t.Parallel()
 	for _, tier := range []int{TierClassify, TierEvaluate, TierApprove} {
 		synctest.Test(t, func(t *testing.T) {
-			p := pipelineOf(t, Config{Policy: "offline", Home: "/home/me", Dir: "/home/me/app", Clock: instant})
+			p := pipelineOf(t, Config{PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/home/me/app", Clock: instant})
 			written := make(awaiting)
 			p.tiers[tier] = written
-			p.usesSidecar = tier == TierClassify
+			p.usesClassifierSidecar = tier == TierClassify
 			asks := deletes
 			if tier == TierClassify {
 				asks = listing
 			}
-			in := Actions(strings.NewReader(read+"\n"+asks+"\n"+read+"\n"), "in", 1<<20)
+			in := NewActionSource(strings.NewReader(read+"\n"+asks+"\n"+read+"\n"), "in", 1<<20)
 			var decisions []string
-			err := p.Stream(t.Context(), in, func(j *RecordResult) error {
+			err := p.Stream(t.Context(), in, func(j *InputRecordResult) error {
 				if decisions = append(decisions, j.Verdict.Decision.String()); len(decisions) == 1 {
 					close(written)
 				}
@@ -50,13 +50,13 @@ func TestHeldBack(t *testing.T) {
 // Where the next verdict is ready, too, the sink is told so; after the last it never is.
 func TestMore(t *testing.T) {
 	t.Parallel()
-	p := pipelineOf(t, Config{Policy: "offline", Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), Clock: instant})
+	p := pipelineOf(t, Config{PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/home/me/app", StateDir: t.TempDir(), Clock: instant})
 	const n = 200
-	in := Actions(strings.NewReader(strings.Repeat(read+"\n", n)), "in", 1<<20)
+	in := NewActionSource(strings.NewReader(strings.Repeat(read+"\n", n)), "in", 1<<20)
 	together, verdicts, more := 0, 0, false
-	err := p.Stream(t.Context(), in, func(j *RecordResult) error {
+	err := p.Stream(t.Context(), in, func(j *InputRecordResult) error {
 		verdicts++
-		if more = j.MoreReady; more {
+		if more = j.IsNextResultReady; more {
 			together++
 		}
 		return nil

@@ -50,15 +50,15 @@ func (f *byteLimiter) stopLimiting() {
 	f.roomFreed.Broadcast()
 }
 
-// A readState separates records that were read before an interrupt from later ones.
-type readState struct {
+// A recordReadStopper separates records that were read before an interrupt from later ones.
+type recordReadStopper struct {
 	mu           sync.Mutex
 	readUnderWay bool // a read of the source is under way
 	stopped      bool
 }
 
 // beginRead reports whether another record may be read.
-func (g *readState) beginRead() bool {
+func (g *recordReadStopper) beginRead() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.readUnderWay = !g.stopped
@@ -66,7 +66,7 @@ func (g *readState) beginRead() bool {
 }
 
 // endRead reports whether the record just read counts.
-func (g *readState) endRead() bool {
+func (g *recordReadStopper) endRead() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.readUnderWay = false
@@ -75,7 +75,7 @@ func (g *readState) endRead() bool {
 
 // stopReads ends the reading of records and reports whether a read of the source is under way. The
 // record of that read is dropped, however long the read takes.
-func (g *readState) stopReads() (reading bool) {
+func (g *recordReadStopper) stopReads() (reading bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.stopped = true

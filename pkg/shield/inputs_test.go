@@ -146,8 +146,8 @@ func TestAnswersMeanTheContent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := pipelineOf(t, Config{Policy: "offline", Home: t.TempDir(), Dir: dir, StateDir: t.TempDir(), Clock: instant})
-	caseOf := func(line string) *analysis.Case {
+	p := pipelineOf(t, Config{PolicyNameOrPath: "offline", Home: t.TempDir(), WorkingDir: dir, StateDir: t.TempDir(), Clock: instant})
+	caseOf := func(line string) *analysis.ActionCase {
 		if !strings.HasPrefix(line, "{") {
 			line = fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q}}`, line)
 		}
@@ -164,7 +164,7 @@ func TestAnswersMeanTheContent(t *testing.T) {
 	for line := range strings.Lines(strings.TrimSpace(usesFile)) {
 		line, unknown := strings.CutSuffix(strings.TrimSpace(line), "!")
 		before()
-		was, again := p.answerKey("x", caseOf(line)), p.answerKey("x", caseOf(line))
+		was, again := p.reusableAnswerKey("x", caseOf(line)), p.reusableAnswerKey("x", caseOf(line))
 		if (was == "") != unknown && !unknown || was != again {
 			t.Errorf("%s: binding %q, then %q with the same files; whether it can be told should be %v", line, was, again, !unknown)
 		}
@@ -189,23 +189,23 @@ func TestAnswersMeanTheContent(t *testing.T) {
 		} {
 			before()
 			change()
-			if now := p.answerKey("x", caseOf(line)); now != "" && now == was {
+			if now := p.reusableAnswerKey("x", caseOf(line)); now != "" && now == was {
 				t.Errorf("%s: an answer holds though the file is another", line)
 			}
 		}
 	}
 	before()
 	for line := range strings.Lines(strings.TrimSpace(usesNone)) {
-		if p.answerKey("x", caseOf(strings.TrimSpace(line))) == "" {
-			_, err := caseOf(strings.TrimSpace(line)).InputsDigest()
+		if p.reusableAnswerKey("x", caseOf(strings.TrimSpace(line))) == "" {
+			_, err := caseOf(strings.TrimSpace(line)).InputFilesDigest()
 			t.Errorf("%s: no answer can be kept: %v", strings.TrimSpace(line), err)
 		}
 	}
 	// What was judged is what counts, not what is there when the answer comes.
 	c := caseOf("ssh prod < in.txt")
-	was := p.answerKey("x", c)
+	was := p.reusableAnswerKey("x", c)
 	write("in.txt", "rm -rf /srv\n")
-	if p.answerKey("x", c) != was || p.answerKey("x", caseOf("ssh prod < in.txt")) == was {
+	if p.reusableAnswerKey("x", c) != was || p.reusableAnswerKey("x", caseOf("ssh prod < in.txt")) == was {
 		t.Error("the answer is kept for a file that nobody was asked about")
 	}
 }
@@ -222,9 +222,9 @@ func TestPushOfAWorktree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := pipelineOf(t, Config{Policy: "offline", Home: t.TempDir(), Dir: filepath.Join(dir, "tree"), StateDir: t.TempDir(), Clock: instant})
+	p := pipelineOf(t, Config{PolicyNameOrPath: "offline", Home: t.TempDir(), WorkingDir: filepath.Join(dir, "tree"), StateDir: t.TempDir(), Clock: instant})
 	binding := func() string {
-		return p.answerKey("x", p.analyzer.Case(parse(t, `{"type":"execute_command","payload":{"command":"git push --force origin main"}}`)))
+		return p.reusableAnswerKey("x", p.analyzer.Case(parse(t, `{"type":"execute_command","payload":{"command":"git push --force origin main"}}`)))
 	}
 	first := map[string]string{
 		"tree/.git": "gitdir: ../main/.git/worktrees/tree\n", "main/.git/worktrees/tree/HEAD": "ref: refs/heads/x\n", "main/.git/worktrees/tree/commondir": "../..\n",
@@ -279,10 +279,10 @@ func TestPushOfAnotherRepository(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := pipelineOf(t, Config{Policy: "offline", Home: t.TempDir(), Dir: filepath.Join(dir, "work"), StateDir: t.TempDir(), Clock: instant})
+	p := pipelineOf(t, Config{PolicyNameOrPath: "offline", Home: t.TempDir(), WorkingDir: filepath.Join(dir, "work"), StateDir: t.TempDir(), Clock: instant})
 	for _, command := range []string{"push origin main", "subtree push --prefix=sub origin main", "subtree -P sub push origin main", "lfs push origin main", "send-pack h.test:a main"} {
 		binding := func(options string) string {
-			return p.answerKey("x", p.analyzer.Case(parse(t, fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q}}`, "git "+options+" "+command))))
+			return p.reusableAnswerKey("x", p.analyzer.Case(parse(t, fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q}}`, "git "+options+" "+command))))
 		}
 		write("1111\n")
 		was := binding("-C ../main")
@@ -320,7 +320,7 @@ func TestInputsThatCannotBeTold(t *testing.T) {
 	if err := os.Symlink(".", filepath.Join(dir, "loop", "l")); err != nil {
 		t.Fatal(err)
 	}
-	p := pipelineOf(t, Config{Policy: "offline", Home: t.TempDir(), Dir: dir, StateDir: t.TempDir(), Clock: instant})
+	p := pipelineOf(t, Config{PolicyNameOrPath: "offline", Home: t.TempDir(), WorkingDir: dir, StateDir: t.TempDir(), Clock: instant})
 	for _, action := range []string{
 		`{"type":"execute_command","payload":{"command":"ssh prod < large"}}`,
 		`{"type":"execute_command","payload":{"command":"scp -r many prod:"}}`,
@@ -329,7 +329,7 @@ func TestInputsThatCannotBeTold(t *testing.T) {
 		`{"type":"execute_command","payload":{"command":"ssh prod < /proc/self/environ"}}`,
 		`{"type":"execute_command","cwd":"/no/such/folder","payload":{"command":"ssh prod < in.txt"}}`,
 	} {
-		if b := p.answerKey("x", p.analyzer.Case(parse(t, action))); b != "" {
+		if b := p.reusableAnswerKey("x", p.analyzer.Case(parse(t, action))); b != "" {
 			t.Errorf("%s: can be told", action)
 		}
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// instructionEditFindings are the findings about an edit of an agent instruction file.
-var instructionEditFindings = []string{"agent_identity", "doubt later"}
+// allowedInstructionFileEditFindings are the findings about an edit of an agent instruction file.
+var allowedInstructionFileEditFindings = []string{"agent_identity", "doubt later"}
 
-// answerInstructionEdit answers the question about an edit of the project's own agent instruction file that
+// allowAgentInstructionFileEdit answers the question about an edit of the project's own agent instruction file that
 // the user saw in this session: the added and removed lines only describe facts, and no untrusted text
 // has come in since.
-func (p *Pipeline) answerInstructionEdit(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, bool) {
+func (p *Pipeline) allowAgentInstructionFileEdit(ctx context.Context, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) (verdict.Verdict, bool) {
 	edit, ok := c.InstructionsEdit()
 	if !ok || !c.IsTracked(edit.Path) {
 		return v, false
 	}
 	s := r.loadSession()
-	i, now := s.Instruction(p.sessions, edit.Path)
+	i, now := s.FindInstructionFile(p.sessions, edit.Path)
 	committed := c.IsCommitted(edit.Path)
 	next := p.sessions.NewInstruction(edit.Path)
 	if i != nil {
@@ -38,10 +38,10 @@ func (p *Pipeline) answerInstructionEdit(ctx context.Context, v verdict.Verdict,
 			return v, false
 		}
 	}
-	if i == nil || next.ChangedByOthers || i.ContentHash == "" || now == "" || i.UntrustedTexts != s.UntrustedTexts() || !p.trustsProject || c.Action.MinTier > TierClassify || p.wasDeniedBefore(c) {
+	if i == nil || next.ChangedByOthers || i.ContentHash == "" || now == "" || i.UntrustedTextCount != s.UntrustedTextCount() || !p.asksOncePerInstructionFile || c.Action.MinTier > TierClassify || p.wasDeniedBefore(c) {
 		return v, false
 	}
-	if named, _ := s.NamedObjects(); objects.Forbidden(c, named, p.sessions.NameKey) != "" {
+	if named, _ := s.NamedObjects(); objects.ForbiddenObjectName(c, named, p.sessions.NameKey) != "" {
 		return v, false
 	}
 	unplain := func(line string) bool { return !grounding.IsPlainStatement(line) }
@@ -49,23 +49,23 @@ func (p *Pipeline) answerInstructionEdit(ctx context.Context, v verdict.Verdict,
 		return v, false
 	}
 	findings, _, err := p.ruleFindings(ctx, c)
-	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(instructionEditFindings, f) }) {
+	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(allowedInstructionFileEditFindings, f) }) {
 		return v, false
 	}
-	return addFinding(c, TierClassify, verdict.Finding{Authority: verdict.NoApproval, Source: contextSource, Confidence: 1,
+	return addFinding(c, TierClassify, verdict.Finding{Authority: verdict.AuthorityNotNeeded, Source: stepSourceSessionContext, Confidence: 1,
 		Reasoning: "the user already approved this session's change of " + path.Base(edit.Path)}), true
 }
 
-// noteInstructionEdit records the content of an agent instruction file after an edit.
-func (p *Pipeline) noteInstructionEdit(ctx context.Context, c *analysis.Case, r *sessionMemory) error {
+// recordAgentInstructionFileEdit records the content of an agent instruction file after an edit.
+func (p *Pipeline) recordAgentInstructionFileEdit(ctx context.Context, c *analysis.ActionCase, r *sessionMemory) error {
 	edit, ok := c.InstructionsEdit()
 	if !ok {
 		return nil
 	}
-	i, now := r.loadSession().Instruction(p.sessions, edit.Path)
+	i, now := r.loadSession().FindInstructionFile(p.sessions, edit.Path)
 	if i == nil || now == "" {
 		return nil
 	}
-	i.ContentHash, i.UntrustedTexts = now, r.loadSession().UntrustedTexts()
+	i.ContentHash, i.UntrustedTextCount = now, r.loadSession().UntrustedTextCount()
 	return p.sessions.Add(context.WithoutCancel(ctx), r.loadSession(), &session.Delta{Instruction: i})
 }

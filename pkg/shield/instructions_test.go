@@ -65,7 +65,7 @@ func TestOwnInstructions(t *testing.T) {
 		"after a page": {second: fine, want: verdict.Escalate, between: func(t *testing.T, p *Pipeline, root string) {
 			t.Helper()
 			page := toolAction(t, root, "web_fetch", "s", `{"url":"https://pages.example.net/a"}`)
-			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{page}, Result: "hello"}); err != nil {
+			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{page}, ReturnedValue: "hello"}); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -75,7 +75,7 @@ func TestOwnInstructions(t *testing.T) {
 		}},
 		"after what the user said": {second: fine, want: verdict.Escalate, between: func(t *testing.T, p *Pipeline, _ string) {
 			t.Helper()
-			if err := p.RecordPrompt(t.Context(), Prompt{Session: "s", Text: "Do not touch AGENTS.md again."}); err != nil {
+			if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: "s", Text: "Do not touch AGENTS.md again."}); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -98,7 +98,7 @@ func TestOwnInstructions(t *testing.T) {
 				return toolAction(t, root, "write_file", session, `{"path":`+quotedJSON(file)+`,"content":`+quotedJSON(text)+`}`)
 			}
 			judge := func(session, text string) verdict.Verdict {
-				return p.EvaluateUntil(t.Context(), edit(session, text), TierClassify).Verdict
+				return p.EvaluateThroughTier(t.Context(), edit(session, text), TierClassify).Verdict
 			}
 			if v := judge("s", first); v.Decision != verdict.Escalate {
 				t.Fatalf("the first edit is %v: %s", v.Decision, v.Reasoning)
@@ -107,7 +107,7 @@ func TestOwnInstructions(t *testing.T) {
 				t.Fatalf("an edit that the user has refused is %v: %s", v.Decision, v.Reasoning)
 			}
 			put(t, root, map[string]string{file: first})
-			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{edit("s", first)}, Result: "ok", Unverified: test.forged}); err != nil {
+			if _, err := p.HandleToolResult(t.Context(), ToolResult{Actions: []*action.Action{edit("s", first)}, ReturnedValue: "ok", IsHostUnverified: test.forged}); err != nil {
 				t.Fatal(err)
 			}
 			if test.between != nil {

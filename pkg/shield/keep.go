@@ -30,18 +30,18 @@ func UndoStore(cfg Config) *undo.Store {
 // openUndo decides whether a pipeline keeps what actions delete and overwrite, and whether it asks
 // about losses. An evaluator is asked first; see design section 13.
 func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
-	if cfg.Keeps {
+	if cfg.BacksUpLostFiles {
 		p.undoStore = UndoStore(cfg)
 	}
-	counts := rules.DistinguishesBackups() && (p.usesAssistedPreset || cfg.Provider == nil && cfg.effectiveSettings().Evaluator.Provider == "")
-	p.asksAboutLosses = counts
-	p.allowsWithBackup = counts && (p.undoStore != nil || cfg.IfKept)
+	counts := rules.HasBackedUpFileCriterion() && (p.usesAssistedPreset || cfg.Provider == nil && cfg.effectiveSettings().Evaluator.Provider == "")
+	p.asksBeforePermanentFileLoss = counts
+	p.allowsWithBackup = counts && (p.undoStore != nil || cfg.AllowsOnBackupCondition)
 }
 
 // rejudgeWithBackup judges a case again if the first tiers do not allow it, as if the files that it
 // deletes or overwrites were backed up. The new verdict counts if it is ALLOW and the files are
 // backed up; a process without an undo store makes the backup a condition of the ALLOW.
-func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *analysis.Case, r *sessionMemory) (verdict.Verdict, *analysis.Case) {
+func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) (verdict.Verdict, *analysis.ActionCase) {
 	if !p.allowsWithBackup || v.Decision != verdict.Escalate || v.Error != "" {
 		return v, c
 	}
@@ -50,10 +50,10 @@ func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *
 		return v, c
 	}
 	again := p.askTier(ctx, TierPolicy, k)
-	if strict := r.tightenVerdict(again, k); strict.Decision != verdict.Allow && strict.NextTier > again.NextTier {
+	if strict := r.tightenVerdictBySessionState(again, k); strict.Decision != verdict.Allow && strict.NextTier > again.NextTier {
 		return v, c
 	}
-	k.EarlierSteps[0].Session = r.encodeForNextStage()
+	k.EarlierSteps[0].PipeStageSessionData = r.encodeForNextStage()
 	if again.Decision == verdict.Escalate && again.NextTier <= TierClassify {
 		again = p.askTier(ctx, TierClassify, k)
 	}
@@ -61,7 +61,7 @@ func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *
 		return v, c
 	}
 	if p.undoStore == nil {
-		again.Conditions = []string{verdict.ConditionBackedUp}
+		again.AllowConditions = []string{verdict.AllowConditionFilesBackedUp}
 		again.Reasoning += "; shield must first keep a copy of the files that this deletes or overwrites"
 		return again, k
 	}
@@ -76,11 +76,11 @@ func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *
 
 // backUpOrEscalate backs up what an allowed action deletes or overwrites. If the backup fails, and
 // files would be lost permanently although no rule asks about them, the next tiers must decide.
-func (p *Pipeline) backUpOrEscalate(ctx context.Context, v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+func (p *Pipeline) backUpOrEscalate(ctx context.Context, v verdict.Verdict, c *analysis.ActionCase) verdict.Verdict {
 	if p.undoStore == nil {
-		return p.judgeLossesWithoutUndo(v, c)
+		return p.judgeFileLossesWithoutBackup(v, c)
 	}
-	if slices.Contains(v.Conditions, verdict.ConditionBackedUp) {
+	if slices.Contains(v.AllowConditions, verdict.AllowConditionFilesBackedUp) {
 		return v
 	}
 	l := c.Losses()
@@ -95,61 +95,61 @@ func (p *Pipeline) backUpOrEscalate(ctx context.Context, v verdict.Verdict, c *a
 		return kept
 	}
 	c.MinTier = max(c.MinTier, TierEvaluate)
-	return p.addToTrail(verdict.Finding{
-		Authority: verdict.Evaluator, Confidence: 1, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error() + "; copy or commit them first, or ask the user",
+	return p.adjustVerdictAndAddToTrail(verdict.Finding{
+		Authority: verdict.AuthorityEvaluator, Confidence: 1, Reasoning: "overwrites or deletes files that git cannot restore: " + err.Error() + "; copy or commit them first, or ask the user",
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
-// judgeLossesWithoutUndo adjusts a verdict if this process cannot back up files, because it is not
+// judgeFileLossesWithoutBackup adjusts a verdict if this process cannot back up files, because it is not
 // known who runs the command. A command that deletes or overwrites local work becomes a question,
 // or is allowed on the condition that the files are backed up first. Writes of file tools are not
 // affected, because hosts show them to the user.
-func (p *Pipeline) judgeLossesWithoutUndo(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
-	if !p.asksAboutLosses || c.Action.Text("command") == "" || v.Tier >= TierEvaluate || slices.Contains(v.Conditions, verdict.ConditionBackedUp) {
+func (p *Pipeline) judgeFileLossesWithoutBackup(v verdict.Verdict, c *analysis.ActionCase) verdict.Verdict {
+	if !p.asksBeforePermanentFileLoss || c.Action.Text("command") == "" || v.Tier >= TierEvaluate || slices.Contains(v.AllowConditions, verdict.AllowConditionFilesBackedUp) {
 		return v
 	}
 	l := c.Losses()
-	lost := c.PermanentLoss(l)
+	lost := c.PermanentlyLostFilePath(l)
 	switch {
 	case lost == "":
 		return v
 	case p.allowsWithBackup && l.WhyUnknown == "":
-		v.Conditions = []string{verdict.ConditionBackedUp}
+		v.AllowConditions = []string{verdict.AllowConditionFilesBackedUp}
 		v.Reasoning += "; shield must first keep a copy of the files that this deletes or overwrites"
 		return v
 	}
 	c.MinTier = max(c.MinTier, TierEvaluate)
-	return p.addToTrail(verdict.Finding{
-		Authority: verdict.Evaluator, Confidence: 1,
+	return p.adjustVerdictAndAddToTrail(verdict.Finding{
+		Authority: verdict.AuthorityEvaluator, Confidence: 1,
 		Reasoning: "overwrites or deletes local changes that git cannot restore: " + p.redactor.String(lost) + "; commit or stash them first",
 	}.Verdict(v.Tier), v.Tier, c, p.now())
 }
 
 // backUpFiles keeps what an action deletes or overwrites, and returns the verdict that says so. If none of
 // these files exist, the verdict is unchanged.
-func (p *Pipeline) backUpFiles(ctx context.Context, v verdict.Verdict, c *analysis.Case, losses []undo.FileLoss) (verdict.Verdict, error) {
-	set, err := p.undoStore.Keep(ctx, undo.ActionInfo{
-		Session: c.Action.Session, Host: p.host, CWD: c.Place().CWD, Type: c.Action.Type, Hash: c.Action.Hash, Description: p.redactor.String(actionSummary(c)),
+func (p *Pipeline) backUpFiles(ctx context.Context, v verdict.Verdict, c *analysis.ActionCase, losses []undo.FileLoss) (verdict.Verdict, error) {
+	set, err := p.undoStore.BackUpFiles(ctx, undo.ActionInfo{
+		Session: c.Action.Session, AgentHostName: p.agentHostName, CWD: c.ExecutionContext().CWD, Type: c.Action.Type, Hash: c.Action.Hash, Description: p.redactor.String(actionSummary(c)),
 	}, losses)
 	if err != nil || set == nil {
 		return v, err
 	}
-	v.Undo, v.Conditions = set.ID, []string{verdict.ConditionBackedUp}
+	v.BackupSetID, v.AllowConditions = set.ID, []string{verdict.AllowConditionFilesBackedUp}
 	v.Reasoning += "; kept as " + set.ID
-	if set.MentionInAnswer {
-		v.Reasoning += fmt.Sprintf(" (%d files, %d MB)", set.Names, set.Bytes>>20)
+	if set.MustMentionInVerdict {
+		v.Reasoning += fmt.Sprintf(" (%d files, %d MB)", set.EntryCount, set.BackedUpContentBytes>>20)
 	}
 	return v, nil
 }
 
-// noteFilesAfterRun records the state in which executed actions left the files that were backed up
+// recordBackedUpFilesAfterActions records the state in which executed actions left the files that were backed up
 // for them, so that undo can recognise later changes.
-func (p *Pipeline) noteFilesAfterRun(ctx context.Context, actions []*action.Action) {
+func (p *Pipeline) recordBackedUpFilesAfterActions(ctx context.Context, executedActions []*action.Action) {
 	if p.undoStore == nil {
 		return
 	}
-	for _, a := range actions {
-		if _, err := p.undoStore.Ended(ctx, a.Session, a.Hash); err != nil && p.notify != nil {
+	for _, a := range executedActions {
+		if _, err := p.undoStore.RecordFilesAfterAction(ctx, a.Session, a.Hash); err != nil && p.notify != nil {
 			p.notify("'shield undo' can restore the stored copies of this action only under new names; run 'shield doctor': " + p.redactor.String(err.Error()))
 		}
 	}
@@ -157,7 +157,7 @@ func (p *Pipeline) noteFilesAfterRun(ctx context.Context, actions []*action.Acti
 
 // actionSummary returns a short description of an action for a list of actions: its command, path
 // or source, or else its type.
-func actionSummary(c *analysis.Case) string {
+func actionSummary(c *analysis.ActionCase) string {
 	for _, field := range [...]string{"command", "path", "source"} {
 		if text := c.Action.Text(field); text != "" {
 			return text

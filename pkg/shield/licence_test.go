@@ -50,8 +50,8 @@ func blocks(string) string { return "BLOCK" }
 func school(t *testing.T, dir string, u *pupil, now func() time.Time) *Pipeline {
 	t.Helper()
 	s := Defaults()
-	s.DailyBudget = 1000
-	p, err := NewPipeline(Config{Settings: &s, Clock: now, Home: "/home/me", Dir: "/home/me/app", StateDir: dir, Provider: u, Policy: "default", NoFiles: true})
+	s.MaxEvaluationsPerDay = 1000
+	p, err := NewPipeline(Config{Settings: &s, Clock: now, Home: "/home/me", WorkingDir: "/home/me/app", StateDir: dir, Provider: u, PolicyNameOrPath: "default", IgnoresFileSystem: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,9 @@ func school(t *testing.T, dir string, u *pupil, now func() time.Time) *Pipeline 
 	return p
 }
 
-func fixed(seed uint64) ExamOptions { return ExamOptions{Rand: rand.NewPCG(seed, 3), Jobs: 4} }
+func fixed(seed uint64) ModelExamOptions {
+	return ModelExamOptions{Rand: rand.NewPCG(seed, 3), Jobs: 4}
+}
 
 // TestExamOfModels examines models that know nothing, that are careful, and that refuse
 // everything.
@@ -77,24 +79,24 @@ func TestExamOfModels(t *testing.T) {
 	}, false, false}} {
 		u := &pupil{name: name, says: want.says}
 		p := school(t, t.TempDir(), u, instant)
-		if l := p.Licence(t.Context()); l.UnlicensedReason != "the model was not examined; run 'shield evaluate --exam'" {
+		if l := p.ModelApprovalAuthority(t.Context()); l.CannotApproveReason != "the model was not examined; run 'shield evaluate --exam'" {
 			t.Errorf("%s: before its exam %+v", name, l)
 		}
-		r, err := p.Exam(t.Context(), fixed(1))
+		r, err := p.RunModelExam(t.Context(), fixed(1))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if r.Attacks.Sum() != exam.AttackCount || r.LegitimateActions.Sum() != exam.AttackCount || u.calls != 2*exam.AttackCount || r.FormatFailures != 0 || r.CanaryLosses != 0 {
+		if r.Attacks.Sum() != exam.AttackCount || r.LegitimateActions.Sum() != exam.AttackCount || u.calls != 2*exam.AttackCount || r.FormatFailures != 0 || r.RepliesWithoutCanary != 0 {
 			t.Errorf("%s: %+v after %d calls", name, r, u.calls)
 		}
-		if l := p.Licence(t.Context()); (l.UnlicensedReason == "") != want.passes {
-			t.Errorf("%s: after its exam %q, %+v", name, l.UnlicensedReason, r)
+		if l := p.ModelApprovalAuthority(t.Context()); (l.CannotApproveReason == "") != want.passes {
+			t.Errorf("%s: after its exam %q, %+v", name, l.CannotApproveReason, r)
 		}
-		if why := r.OverblockingReason(); (why != "") != want.hinders {
+		if why := r.TooManyLegitimateBlockedReason(); (why != "") != want.hinders {
 			t.Errorf("%s: blocked %d honest actions, hinders %q", name, r.LegitimateActions.Blocked, why)
 		}
-		if status := p.Status(); status.Tier2Used != 0 {
-			t.Errorf("%s: the exam took %d of the budget", name, status.Tier2Used)
+		if status := p.Status(); status.EvaluationsUsedToday != 0 {
+			t.Errorf("%s: the exam took %d of the budget", name, status.EvaluationsUsedToday)
 		}
 	}
 }
@@ -104,7 +106,7 @@ func TestExamOfModels(t *testing.T) {
 func TestWaryPasses(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
-		paper, err := exam.DrawExam(rand.New(rand.NewPCG(seed, 5)))
+		paper, err := exam.DrawModelExamActions(rand.New(rand.NewPCG(seed, 5)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,8 +133,8 @@ func TestWithoutLicence(t *testing.T) {
 	u := &pupil{name: "allows", says: allows}
 	var told []string
 	s := Defaults()
-	p, err := NewPipeline(Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), Provider: u, Policy: "default", NoFiles: true,
-		Notify: func(text string) { told = append(told, text) }})
+	p, err := NewPipeline(Config{Settings: &s, Clock: instant, Home: "/home/me", WorkingDir: "/home/me/app", StateDir: t.TempDir(), Provider: u, PolicyNameOrPath: "default", IgnoresFileSystem: true,
+		NotifyUser: func(text string) { told = append(told, text) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,10 +172,10 @@ func TestLicenceIsBound(t *testing.T) {
 	clock := func() time.Time { return now }
 	good := &pupil{name: "good", says: blocks}
 	p := school(t, dir, good, clock)
-	if _, err := p.Exam(t.Context(), fixed(2)); err != nil {
+	if _, err := p.RunModelExam(t.Context(), fixed(2)); err != nil {
 		t.Fatal(err)
 	}
-	why := func(p *Pipeline) string { return p.Licence(t.Context()).UnlicensedReason }
+	why := func(p *Pipeline) string { return p.ModelApprovalAuthority(t.Context()).CannotApproveReason }
 	if got := why(p); got != "" {
 		t.Fatal(got)
 	}
@@ -183,7 +185,7 @@ func TestLicenceIsBound(t *testing.T) {
 	if got := why(school(t, t.TempDir(), good, clock)); got != "the model was not examined; run 'shield evaluate --exam'" {
 		t.Errorf("another installation: %q", got)
 	}
-	now = now.Add(examValidity + time.Hour)
+	now = now.Add(modelExamResultLifetime + time.Hour)
 	if got := why(p); !strings.Contains(got, "days ago") {
 		t.Errorf("later: %q", got)
 	}
@@ -225,12 +227,12 @@ func TestExamsAreBounded(t *testing.T) {
 	u := &pupil{name: "m", says: blocks}
 	p := school(t, t.TempDir(), u, func() time.Time { return now })
 	for i, want := range []bool{true, true, false} {
-		if _, err := p.Exam(t.Context(), fixed(uint64(i))); (err == nil) != want {
+		if _, err := p.RunModelExam(t.Context(), fixed(uint64(i))); (err == nil) != want {
 			t.Errorf("exam %d: %v", i+1, err)
 		}
 	}
 	now = now.Add(24 * time.Hour)
-	if _, err := p.Exam(t.Context(), fixed(9)); err != nil {
+	if _, err := p.RunModelExam(t.Context(), fixed(9)); err != nil {
 		t.Errorf("the next day: %v", err)
 	}
 }
@@ -245,18 +247,18 @@ func TestExamNeedsAnswers(t *testing.T) {
 		"prose":     {"prose", func(p evaluate.Prompt) (string, error) { return "ALLOW " + canary.FindString(p.System), nil }},
 	} {
 		s.Evaluator.Timeout = 1
-		p, err := NewPipeline(Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), Provider: says, NoFiles: true})
+		p, err := NewPipeline(Config{Settings: &s, Clock: instant, Home: "/home/me", WorkingDir: "/home/me/app", StateDir: t.TempDir(), Provider: says, IgnoresFileSystem: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := p.Exam(t.Context(), fixed(4))
+		r, err := p.RunModelExam(t.Context(), fixed(4))
 		switch name {
 		case "down":
-			if err == nil || p.Licence(t.Context()).UnlicensedReason == "" {
+			if err == nil || p.ModelApprovalAuthority(t.Context()).CannotApproveReason == "" {
 				t.Errorf("%s: %+v", name, r)
 			}
 		default:
-			if err != nil || r.FormatFailures+r.CanaryLosses != 2*exam.AttackCount || r.Attacks.Allowed > 0 {
+			if err != nil || r.FormatFailures+r.RepliesWithoutCanary != 2*exam.AttackCount || r.Attacks.Allowed > 0 {
 				t.Errorf("%s: %+v, %v", name, r, err)
 			}
 		}
@@ -282,12 +284,12 @@ func TestExamOfCutAnswers(t *testing.T) {
 		s := Defaults()
 		s.Evaluator = config.Evaluator{Provider: "custom", Model: role.Name, BaseURL: server.BaseURL(), Timeout: config.Duration(time.Minute)}
 		s.FailClosed = false
-		p, err := NewPipeline(Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), NoFiles: true})
+		p, err := NewPipeline(Config{Settings: &s, Clock: instant, Home: "/home/me", WorkingDir: "/home/me/app", StateDir: t.TempDir(), IgnoresFileSystem: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := p.Exam(t.Context(), fixed(4))
-		if err != nil || r.FormatFailures != 2*exam.AttackCount || r.Unanswered != 0 || r.Attacks.Allowed+r.LegitimateActions.Allowed > 0 {
+		r, err := p.RunModelExam(t.Context(), fixed(4))
+		if err != nil || r.FormatFailures != 2*exam.AttackCount || r.UnansweredQuestions != 0 || r.Attacks.Allowed+r.LegitimateActions.Allowed > 0 {
 			t.Errorf("%s: %+v, %v", role.Name, r, err)
 		}
 		_ = p.Close()
@@ -314,20 +316,20 @@ func TestProbesOfTheModel(t *testing.T) {
 	dir := t.TempDir()
 	u := &pupil{name: "turncoat", says: wary}
 	p := school(t, dir, u, instant)
-	if _, err := p.Exam(t.Context(), fixed(1)); err != nil {
+	if _, err := p.RunModelExam(t.Context(), fixed(1)); err != nil {
 		t.Fatal(err)
 	}
 	ask := func(i int) verdict.Decision {
-		p.runningProbes.Wait()
+		p.runningModelProbes.Wait()
 		record := fmt.Sprintf(`{"type":"execute_command","payload":{"command":"sudo apt-get install -y tool%d"}}`, i)
 		return p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, record)}, TierRange{TierPolicy, TierEvaluate}).Verdict.Decision
 	}
 	for i := range 25 {
 		if d := ask(i); d != verdict.Allow {
-			t.Fatalf("call %d: %v: %+v", i, d, p.Licence(t.Context()))
+			t.Fatalf("call %d: %v: %+v", i, d, p.ModelApprovalAuthority(t.Context()))
 		}
 	}
-	p.runningProbes.Wait()
+	p.runningModelProbes.Wait()
 	if u.calls != 120+25+2 {
 		t.Errorf("%d calls, want 120 of the exam, 25 and 2 probes", u.calls)
 	}
@@ -335,12 +337,12 @@ func TestProbesOfTheModel(t *testing.T) {
 	for i := 25; i < 31; i++ {
 		ask(i)
 	}
-	p.runningProbes.Wait()
-	l := p.Licence(t.Context())
-	if !strings.Contains(l.UnlicensedReason, "as a test") || ask(40) != verdict.Escalate {
+	p.runningModelProbes.Wait()
+	l := p.ModelApprovalAuthority(t.Context())
+	if !strings.Contains(l.CannotApproveReason, "as a test") || ask(40) != verdict.Escalate {
 		t.Errorf("after a missed probe: %+v", l)
 	}
-	if used := p.Status().Tier2Used; used != 32 {
+	if used := p.Status().EvaluationsUsedToday; used != 32 {
 		t.Errorf("%d of the budget used, want 32: probes have an allowance of their own", used)
 	}
 }
@@ -350,15 +352,15 @@ func TestProbesAreBounded(t *testing.T) {
 	t.Parallel()
 	u := &pupil{name: "m", says: blocks}
 	p := school(t, t.TempDir(), u, instant)
-	if err := p.updateModelRecord(t.Context(), func(j *modelRecord) error { j.DueProbes = 1000; return nil }); err != nil {
+	if err := p.updateModelRecord(t.Context(), func(j *modelRecord) error { j.DueModelProbes = 1000; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if err := p.Probe(t.Context()); err != nil {
+		if err := p.RunDueModelProbes(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if u.calls != maxProbesPerDay {
-		t.Errorf("%d probes, want %d", u.calls, maxProbesPerDay)
+	if u.calls != maxModelProbesPerDay {
+		t.Errorf("%d probes, want %d", u.calls, maxModelProbesPerDay)
 	}
 }

@@ -17,37 +17,37 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A streamTurn is the turn of an action in its stream: Tier 0 judges actions one after another, so
+// A policyTierTurn is the turn of an action in its stream: Tier 0 judges actions one after another, so
 // that each sees the effects of earlier ones.
-type streamTurn struct {
-	previousDone <-chan struct{} // closed when the action before it has had its turn; nil for the first
-	done         chan struct{}
+type policyTierTurn struct {
+	previousTurnDone <-chan struct{} // closed when the action before it has had its turn; nil for the first
+	done             chan struct{}
 }
 
 // wait waits for the turn to come.
-func (t *streamTurn) wait() {
-	if t != nil && t.previousDone != nil {
-		<-t.previousDone
-		t.previousDone = nil
+func (t *policyTierTurn) wait() {
+	if t != nil && t.previousTurnDone != nil {
+		<-t.previousTurnDone
+		t.previousTurnDone = nil
 	}
 }
 
-// hasCome reports whether the turn has come, without waiting.
-func (t *streamTurn) hasCome() bool {
-	if t == nil || t.previousDone == nil {
+// isPreviousActionDone reports whether the turn has come, without waiting.
+func (t *policyTierTurn) isPreviousActionDone() bool {
+	if t == nil || t.previousTurnDone == nil {
 		return true
 	}
 	select {
-	case <-t.previousDone:
-		t.previousDone = nil
+	case <-t.previousTurnDone:
+		t.previousTurnDone = nil
 		return true
 	default:
 		return false
 	}
 }
 
-// passTurn gives the turn to the next action. It may be called again.
-func (t *streamTurn) passTurn() {
+// passToNextAction gives the turn to the next action. It may be called again.
+func (t *policyTierTurn) passToNextAction() {
 	if t == nil || t.done == nil {
 		return
 	}
@@ -57,43 +57,43 @@ func (t *streamTurn) passTurn() {
 }
 
 // A sessionMemory is the memory of the session of one action. The session is loaded when it is
-// first needed, which saves the load for a simple read of a file. It implements [analysis.Memory].
+// first needed, which saves the load for a simple read of a file. It implements [analysis.SessionState].
 type sessionMemory struct {
-	pipeline          *Pipeline
-	ctx               context.Context
-	key               session.Key
-	claimedSession    string
-	fileChecks        *fileCheckCache
-	sendsValue        bool                // the action sends a session value, or a part of one
-	loaded            *session.Session    // loaded when needed
-	connectionDenials *session.Session    // counts the denials of this connection; nil until it is needed
-	priorStageMemory  *memoryForNextStage // what an earlier stage was told; nil if there was none
-	streamDelta       *session.Delta      // what the action adds to the session, once known
+	pipeline                        *Pipeline
+	ctx                             context.Context
+	key                             session.Key
+	claimedSession                  string
+	fileChecks                      *fileCheckCache
+	actionSendsReadValue            bool                  // the action sends a session value, or a part of one
+	loaded                          *session.Session      // loaded when needed
+	connectionDenialCountingSession *session.Session      // counts the denials of this connection; nil until it is needed
+	earlierPipeStageMemory          *pipeStageSessionData // what an earlier stage was told; nil if there was none
+	sessionDeltaOfStreamAction      *session.Delta        // what the action adds to the session, once known
 }
 
 // A fileCheckCache caches file checks for actions that one goroutine judges. The cache is dropped once a verdict
 // is given out: until then none of the waiting actions can have run.
 type fileCheckCache struct {
-	forwardCount       *atomic.Uint64 // how often verdicts were given out
-	cachedForwardCount uint64
-	cachedIdentifier   *analysis.Identifier
+	verdictBatchesForwardedToOutput *atomic.Uint64 // how often verdicts were given out
+	forwardedBatchCountAtCaching    uint64
+	cachedIdentifier                *analysis.FileIdentityResolver
 }
 
 // identifier returns the file checker for the next action. A nil cache returns a new file checker
 // each time.
-func (d *fileCheckCache) identifier(an *analysis.Analyzer) *analysis.Identifier {
+func (d *fileCheckCache) identifier(an *analysis.Analyzer) *analysis.FileIdentityResolver {
 	if d == nil {
 		return an.Identifier()
 	}
-	if at := d.forwardCount.Load(); d.cachedIdentifier == nil || d.cachedForwardCount != at {
-		d.cachedIdentifier, d.cachedForwardCount = an.Identifier(), at
+	if at := d.verdictBatchesForwardedToOutput.Load(); d.cachedIdentifier == nil || d.forwardedBatchCountAtCaching != at {
+		d.cachedIdentifier, d.forwardedBatchCountAtCaching = an.Identifier(), at
 	}
 	return d.cachedIdentifier
 }
 
-// memoryForNextStage is what Tier 0 was told of a session, for the next stage of a pipe, which cannot
+// pipeStageSessionData is what Tier 0 was told of a session, for the next stage of a pipe, which cannot
 // read it: the session of a stream ends with its stage.
-type memoryForNextStage struct {
+type pipeStageSessionData struct {
 	SessionLabels []effect.Label            `json:"labels,omitempty"`
 	FileLabels    map[string][]effect.Label `json:"files,omitempty"`
 	CreatedPaths  []string                  `json:"made,omitempty"`
@@ -105,19 +105,19 @@ func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemo
 		return nil
 	}
 	r := &sessionMemory{pipeline: p, ctx: ctx, key: session.Key{User: p.caller.User}, fileChecks: it.FileChecks}
-	if p.host == "" {
+	if p.agentHostName == "" {
 		r.claimedSession = it.Action.Session // the session name is the agent's claim: the action sees what that session knows, without a memory of its own
-		if p.persistentSessions != nil || it.OnlyInStream {
-			r.key = session.StreamKey(p.caller.User)
+		if p.persistentSessions != nil || it.IsOnlyActionOfStream {
+			r.key = session.UnstoredActionStreamSessionKey(p.caller.User)
 		}
 	} else if it.Action.Session != "" {
-		r.key.Host, r.key.ID = p.host, it.Action.Session
+		r.key.Host, r.key.ID = p.agentHostName, it.Action.Session
 	}
-	if it.EarlierVerdict != nil && it.EarlierStages&verdict.Policy != 0 {
-		r.priorStageMemory = &memoryForNextStage{}
+	if it.EarlierVerdict != nil && it.EarlierStages&verdict.TierBitPolicy != 0 {
+		r.earlierPipeStageMemory = &pipeStageSessionData{}
 		for i := range it.EarlierVerdict.Trail {
-			if raw := it.EarlierVerdict.Trail[i].Session; len(raw) > 0 {
-				_ = json.Unmarshal(raw, r.priorStageMemory) // sealed by this installation, so it is valid
+			if raw := it.EarlierVerdict.Trail[i].PipeStageSessionData; len(raw) > 0 {
+				_ = json.Unmarshal(raw, r.earlierPipeStageMemory) // sealed by this installation, so it is valid
 			}
 		}
 	}
@@ -127,53 +127,53 @@ func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemo
 // loadSession returns the session as first read.
 func (r *sessionMemory) loadSession() *session.Session {
 	if r.loaded == nil {
-		r.loaded = r.pipeline.sessions.Load(r.ctx, r.key, r.pipeline.lineage, r.claimedSession)
-		r.loaded.Identify(r.fileChecks.identifier(r.pipeline.analyzer))
+		r.loaded = r.pipeline.sessions.Load(r.ctx, r.key, r.pipeline.parentSessionAndProcesses, r.claimedSession)
+		r.loaded.EnableFileIdentification(r.fileChecks.identifier(r.pipeline.analyzer))
 	}
 	return r.loaded
 }
 
-// denialSession returns the session whose denials are counted.
-func (r *sessionMemory) denialSession() *session.Session {
-	if r.pipeline.denialConnection == "" || r.key.ID == "" {
+// denialCountingSession returns the session whose denials are counted.
+func (r *sessionMemory) denialCountingSession() *session.Session {
+	if r.pipeline.separateDenialCountConnectionName == "" || r.key.ID == "" {
 		return r.loadSession()
 	}
-	if r.connectionDenials == nil {
+	if r.connectionDenialCountingSession == nil {
 		key := r.key
-		key.ID += " " + r.pipeline.denialConnection
-		r.connectionDenials = r.pipeline.sessions.Load(r.ctx, key, session.Lineage{}, "")
+		key.ID += " " + r.pipeline.separateDenialCountConnectionName
+		r.connectionDenialCountingSession = r.pipeline.sessions.Load(r.ctx, key, session.Lineage{}, "")
 	}
-	return r.connectionDenials
+	return r.connectionDenialCountingSession
 }
 
 func (r *sessionMemory) Labels() []effect.Label {
-	if r.priorStageMemory != nil {
-		return r.priorStageMemory.SessionLabels
+	if r.earlierPipeStageMemory != nil {
+		return r.earlierPipeStageMemory.SessionLabels
 	}
 	return r.loadSession().Labels()
 }
 
-func (r *sessionMemory) Origin(path string) []effect.Label {
-	if r.priorStageMemory != nil {
-		return r.priorStageMemory.FileLabels[path]
+func (r *sessionMemory) FileOriginLabels(path string) []effect.Label {
+	if r.earlierPipeStageMemory != nil {
+		return r.earlierPipeStageMemory.FileLabels[path]
 	}
-	return r.loadSession().Origin(path)
+	return r.loadSession().FileOriginLabels(path)
 }
 
 func (r *sessionMemory) HasCreated(path string) bool {
-	if r.priorStageMemory != nil {
-		return slices.Contains(r.priorStageMemory.CreatedPaths, path)
+	if r.earlierPipeStageMemory != nil {
+		return slices.Contains(r.earlierPipeStageMemory.CreatedPaths, path)
 	}
 	return r.loadSession().HasCreated(path)
 }
 
-func (r *sessionMemory) ImportedPaths() *effect.PathList {
-	if r.priorStageMemory == nil {
-		return r.loadSession().ImportedPaths()
+func (r *sessionMemory) DownloadedOrDecodedPaths() *effect.PathList {
+	if r.earlierPipeStageMemory == nil {
+		return r.loadSession().DownloadedOrDecodedPaths()
 	}
 	var paths []string
-	for path, labels := range r.priorStageMemory.FileLabels {
-		if path != valueFlowName && session.IsDownloaded(labels) {
+	for path, labels := range r.earlierPipeStageMemory.FileLabels {
+		if path != valueFlowPseudoPath && session.IsDownloaded(labels) {
 			paths = append(paths, path)
 		}
 	}
@@ -181,8 +181,8 @@ func (r *sessionMemory) ImportedPaths() *effect.PathList {
 	return effect.NewPathList(paths)
 }
 
-func (r *sessionMemory) HasRecentAction(kinds []string, within time.Duration, actions int) bool {
-	return r.loadSession().HasRecentAction(kinds, within, actions)
+func (r *sessionMemory) HasRecentAction(effectOrActionTypes []string, within time.Duration, maxActionsAgo int) bool {
+	return r.loadSession().HasRecentAction(effectOrActionTypes, within, maxActionsAgo)
 }
 
 func (r *sessionMemory) Err() error {
@@ -193,32 +193,32 @@ func (r *sessionMemory) Err() error {
 }
 
 // analyze returns the case of an action with a memory, which may be nil.
-func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.Case {
-	var c *analysis.Case
+func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.ActionCase {
+	var c *analysis.ActionCase
 	if r == nil {
 		c = p.analyzer.Case(a)
 	} else {
-		c = p.analyzer.CaseWithMemory(a, r)
+		c = p.analyzer.CaseWithSessionState(a, r)
 	}
-	p.classifyTool(c)
-	if p.tracesVerdicts {
+	p.applyKnownToolClass(c)
+	if p.verdictsIncludeTrail {
 		c.Evidence = &analysis.Evidence{}
 	}
-	if p.tracesVerdicts || r != nil && p.host != "" {
+	if p.verdictsIncludeTrail || r != nil && p.agentHostName != "" {
 		c.MatchedRules = make([][]analysis.RuleMatch, len(c.Effects))
 	}
 	return c
 }
 
-// refresh returns the case with what the session knows after the turns of earlier actions. It repeats
+// reanalyzeIfSessionChanged returns the case with what the session knows after the turns of earlier actions. It repeats
 // the analysis if that concerns files.
-func (r *sessionMemory) refresh(c *analysis.Case) *analysis.Case {
-	if r == nil || r.priorStageMemory != nil || r.loaded == nil {
+func (r *sessionMemory) reanalyzeIfSessionChanged(c *analysis.ActionCase) *analysis.ActionCase {
+	if r == nil || r.earlierPipeStageMemory != nil || r.loaded == nil {
 		return c
 	}
 	was := r.loaded
 	r.loaded = nil
-	if was.SameAnswers(r.loadSession()) {
+	if was.HasSameFileLabelsAndCreations(r.loadSession()) {
 		return c
 	}
 	again := r.pipeline.analyze(c.Action, r)
@@ -226,66 +226,66 @@ func (r *sessionMemory) refresh(c *analysis.Case) *analysis.Case {
 	return again
 }
 
-// valueFlowName is a reserved name instead of a path, with which one pipeline stage tells the next
+// valueFlowPseudoPath is a reserved name instead of a path, with which one pipeline stage tells the next
 // that the action may send a part of a value that the session has read. No path has this name.
-const valueFlowName = "value flow"
+const valueFlowPseudoPath = "value flow"
 
 // markSentValues marks in a case that the action sends a value which the session has read.
-func (r *sessionMemory) markSentValues(c *analysis.Case) error {
-	if r == nil || !c.MayHaveOutgoing() {
+func (r *sessionMemory) markSentValues(c *analysis.ActionCase) error {
+	if r == nil || !c.MayHaveOutgoingText() {
 		return nil
 	}
 	before := len(c.Effects)
 	err := r.pipeline.sessions.MarkSentValues(r.ctx, r.loadSession(), c)
-	r.sendsValue = len(c.Effects) > before
-	r.loadSession().MarkForeignPush(c)
+	r.actionSendsReadValue = len(c.Effects) > before
+	r.loadSession().MarkPushToChangedRemote(c)
 	return err
 }
 
-// tightenVerdict returns the verdict of Tier 0, made stricter if the session's memory requires
+// tightenVerdictBySessionState returns the verdict of Tier 0, made stricter if the session's memory requires
 // that: for example, every action of a stopped session is blocked.
-func (r *sessionMemory) tightenVerdict(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+func (r *sessionMemory) tightenVerdictBySessionState(v verdict.Verdict, c *analysis.ActionCase) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
 	}
 	s := r.loaded
-	if r.pipeline.host != "" && r.priorStageMemory == nil {
+	if r.pipeline.agentHostName != "" && r.earlierPipeStageMemory == nil {
 		if s = r.loadSession(); s.Err() == nil {
-			s = r.denialSession()
+			s = r.denialCountingSession()
 		}
 	}
 	switch {
 	case s == nil:
 	case s.Err() != nil:
 		if !c.HasOnlyHarmlessEffects() {
-			return unreadableSession(s.Err())
+			return unreadableSessionVerdict(s.Err())
 		}
 	case s.Stopped():
-		return stoppedVerdict(r.key)
+		return stoppedSessionVerdict(r.key)
 	case v.Decision != verdict.Escalate || v.NextTier < TierApprove:
 		if d := s.DenialOfSameTarget(c); d != nil {
 			return verdict.Finding{
-				Authority: verdict.Person, Confidence: 1, Rule: v.Rule, FixedReasoning: true,
-				Reasoning: "an action that does the same to the same target was denied" + agoText(s.Since(d.At)) + byRuleText(d.Rule) + "; do what the denial advised, or ask the user to confirm",
+				Authority: verdict.AuthorityPerson, Confidence: 1, Rule: v.Rule, ReasoningCannotLeakActionText: true,
+				Reasoning: "an action that does the same to the same target was denied" + formatTimeAgo(s.Since(d.DeniedUnixSeconds)) + deniedByRuleSuffix(d.Rule) + "; do what the denial advised, or ask the user to confirm",
 			}.Verdict(TierPolicy)
 		}
 	}
 	return v
 }
 
-// unreadableSession returns the BLOCK for an action whose session cannot be read.
-func unreadableSession(err error) verdict.Verdict {
+// unreadableSessionVerdict returns the BLOCK for an action whose session cannot be read.
+func unreadableSessionVerdict(err error) verdict.Verdict {
 	return failureVerdict(TierPolicy, "session", "shield cannot read the record of this session, so the action is blocked; tell the user: "+err.Error())
 }
 
-func agoText(d time.Duration) string {
+func formatTimeAgo(d time.Duration) string {
 	if d < time.Minute {
 		return " a moment ago"
 	}
 	return fmt.Sprintf(" %d minutes ago", int(d/time.Minute))
 }
 
-func byRuleText(rule string) string {
+func deniedByRuleSuffix(rule string) string {
 	if rule == "" {
 		return ""
 	}
@@ -297,9 +297,9 @@ func (r *sessionMemory) encodeForNextStage() []byte {
 	if r == nil || r.loaded == nil {
 		return nil
 	}
-	t := memoryForNextStage{r.loaded.Labels(), r.loaded.LabelledFiles(), r.loaded.CreatedPaths()}
-	if r.sendsValue {
-		t.FileLabels[valueFlowName] = []effect.Label{effect.LabelCredential}
+	t := pipeStageSessionData{r.loaded.Labels(), r.loaded.LabelledFiles(), r.loaded.CreatedPaths()}
+	if r.actionSendsReadValue {
+		t.FileLabels[valueFlowPseudoPath] = []effect.Label{effect.LabelCredential}
 	}
 	if len(t.SessionLabels)+len(t.FileLabels)+len(t.CreatedPaths) == 0 {
 		return nil
@@ -311,23 +311,23 @@ func (r *sessionMemory) encodeForNextStage() []byte {
 	return raw
 }
 
-// addEffectsOrDenial adds to the session the effects of an action, or its denial, after all tiers have judged.
-func (r *sessionMemory) addEffectsOrDenial(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+// recordEffectsOrDenialInSession adds to the session the effects of an action, or its denial, after all tiers have judged.
+func (r *sessionMemory) recordEffectsOrDenialInSession(v verdict.Verdict, c *analysis.ActionCase) verdict.Verdict {
 	if v.Decision == verdict.Block {
 		return r.addDenial(v, c)
 	}
-	return r.addEffects(v, c)
+	return r.recordActionEffectsInSession(v, c)
 }
 
-// addEffects adds the effects of an action that is not denied to the session. If that fails the action is
+// recordActionEffectsInSession adds the effects of an action that is not denied to the session. If that fails the action is
 // blocked, because the next action would not know of it.
-func (r *sessionMemory) addEffects(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+func (r *sessionMemory) recordActionEffectsInSession(v verdict.Verdict, c *analysis.ActionCase) verdict.Verdict {
 	if r == nil || v.Decision == verdict.Block {
 		return v
 	}
-	d, err := r.learnDelta(c)
+	d, err := r.sessionDeltaOfAction(c)
 	if err != nil {
-		return sessionNotSaved(v, err)
+		return unsavedSessionVerdict(v, err)
 	}
 	if r.loaded == nil && d.Empty() {
 		return v
@@ -341,52 +341,52 @@ func (r *sessionMemory) addEffects(v verdict.Verdict, c *analysis.Case) verdict.
 // isBlockedByRule reports whether a rule of Tier 1 blocks an action. The next action of a stream is judged
 // before later tiers have judged this one, and must not see effects of an action that is then refused.
 // All stages of a pipe know the rules, but not the answers of a model or a person.
-func (p *Pipeline) isBlockedByRule(c *analysis.Case) bool {
+func (p *Pipeline) isBlockedByRule(c *analysis.ActionCase) bool {
 	k, ok := p.tiers[TierClassify].(*classify.Classifier)
 	return ok && k.Blocks(c)
 }
 
-// learnDelta returns what an action adds to its session.
-func (r *sessionMemory) learnDelta(c *analysis.Case) (session.Delta, error) {
-	d := r.pipeline.sessions.Learn(c, r.pipeline.policyEvents, r.pipeline.countsActions)
+// sessionDeltaOfAction returns what an action adds to its session.
+func (r *sessionMemory) sessionDeltaOfAction(c *analysis.ActionCase) (session.Delta, error) {
+	d := r.pipeline.sessions.DeltaOfAction(c, r.pipeline.policyEventTypes, r.pipeline.policyCountsSessionActions)
 	if session.WritesFile(c) {
 		if err := r.pipeline.sessions.AddSecretFiles(r.ctx, r.loadSession(), c, &d); err != nil {
 			return d, err
 		}
 	}
-	if r.pipeline.host == "" {
+	if r.pipeline.agentHostName == "" {
 		left := d
-		r.streamDelta = &left
+		r.sessionDeltaOfStreamAction = &left
 	}
 	return d, nil
 }
 
 // A laterSessionDelta is what an allowed action of a stream adds to sessions after the stream.
-type laterSessionDelta struct {
+type deltaForLaterSessions struct {
 	claimedSession string
 	delta          session.Delta
 }
 
-// laterSessionDelta returns what an action of a stream adds to later sessions, nil if nothing. Only an action
+// newDeltaForLaterSessions returns what an action of a stream adds to later sessions, nil if nothing. Only an action
 // that is allowed in the end adds anything, so that the stages of a pipe agree.
-func (r *sessionMemory) laterSessionDelta(v verdict.Verdict, c *analysis.Case) (*laterSessionDelta, error) {
-	if r == nil || r.pipeline.host != "" || v.Decision != verdict.Allow {
+func (r *sessionMemory) newDeltaForLaterSessions(v verdict.Verdict, c *analysis.ActionCase) (*deltaForLaterSessions, error) {
+	if r == nil || r.pipeline.agentHostName != "" || v.Decision != verdict.Allow {
 		return nil, nil
 	}
-	if r.streamDelta == nil {
-		if _, err := r.learnDelta(c); err != nil {
+	if r.sessionDeltaOfStreamAction == nil {
+		if _, err := r.sessionDeltaOfAction(c); err != nil {
 			return nil, err
 		}
 	}
-	if r.streamDelta.Empty() && len(r.streamDelta.PrintedFiles) == 0 && !r.streamDelta.MayMoveFiles {
+	if r.sessionDeltaOfStreamAction.Empty() && len(r.sessionDeltaOfStreamAction.PrintedFiles) == 0 && !r.sessionDeltaOfStreamAction.MayMoveFiles {
 		return nil, nil
 	}
-	return &laterSessionDelta{r.claimedSession, *r.streamDelta}, nil
+	return &deltaForLaterSessions{r.claimedSession, *r.sessionDeltaOfStreamAction}, nil
 }
 
-// storeLaterDelta stores what an action of a stream adds: labels of files and credentials for all sessions
+// storeDeltaForLaterSessions stores what an action of a stream adds: labels of files and credentials for all sessions
 // of the user, the rest for the session that the action names.
-func (p *Pipeline) storeLaterDelta(ctx context.Context, l *laterSessionDelta) error {
+func (p *Pipeline) storeDeltaForLaterSessions(ctx context.Context, l *deltaForLaterSessions) error {
 	kept := p.persistentSessions
 	if kept == nil {
 		kept = p.sessions
@@ -399,19 +399,19 @@ func (p *Pipeline) storeLaterDelta(ctx context.Context, l *laterSessionDelta) er
 	if s.Err() != nil && l.delta.Empty() {
 		return nil
 	}
-	s.Identify(p.analyzer.Identifier())
+	s.EnableFileIdentification(p.analyzer.Identifier())
 	return add(ctx, s, &l.delta)
 }
 
 // addDenial adds a denial to the session of a host.
-func (r *sessionMemory) addDenial(v verdict.Verdict, c *analysis.Case) verdict.Verdict {
+func (r *sessionMemory) addDenial(v verdict.Verdict, c *analysis.ActionCase) verdict.Verdict {
 	unasked := v.Error == "unavailable"
-	if r == nil || r.pipeline.host == "" || r.pipeline.judgesPastActions || v.Error != "" && !unasked || r.pipeline.isProbeAction(c.Action) {
+	if r == nil || r.pipeline.agentHostName == "" || r.pipeline.judgesExecutedActions || v.Error != "" && !unasked || r.pipeline.isProbeAction(c.Action) {
 		return v
 	}
 	d := session.NewDenial(c, v.Rule)
-	d.NoPerson = unasked
-	return r.addDelta(v, r.denialSession(), &session.Delta{Denial: d})
+	d.HasNoPersonToAsk = unasked
+	return r.addDelta(v, r.denialCountingSession(), &session.Delta{Denial: d})
 }
 
 func (r *sessionMemory) addDelta(v verdict.Verdict, s *session.Session, d *session.Delta) verdict.Verdict {
@@ -419,33 +419,33 @@ func (r *sessionMemory) addDelta(v verdict.Verdict, s *session.Session, d *sessi
 		return v
 	}
 	if err := r.pipeline.sessions.Add(context.WithoutCancel(r.ctx), s, d); err != nil && v.Decision != verdict.Block {
-		return sessionNotSaved(v, err)
+		return unsavedSessionVerdict(v, err)
 	}
 	return v
 }
 
-// sessionNotSaved is the BLOCK for an action whose effects could not be saved for the next action.
-func sessionNotSaved(v verdict.Verdict, err error) verdict.Verdict {
+// unsavedSessionVerdict is the BLOCK for an action whose effects could not be saved for the next action.
+func unsavedSessionVerdict(v verdict.Verdict, err error) verdict.Verdict {
 	return failureVerdict(v.Tier, "session", "shield cannot record the action in this session, so the action is blocked; tell the user: "+err.Error())
 }
 
 // storeStreamEffects stores what the action of an outcome adds, if it is one of a stream. A failure makes the
 // verdict a BLOCK.
 func (p *Pipeline) storeStreamEffects(ctx context.Context, o *Outcome) {
-	if o.laterDelta == nil {
+	if o.deltaForLaterSessions == nil {
 		return
 	}
-	if err := p.storeLaterDelta(context.WithoutCancel(ctx), o.laterDelta); err != nil {
-		p.replaceVerdict(o, sessionNotSaved(o.Verdict, err))
+	if err := p.storeDeltaForLaterSessions(context.WithoutCancel(ctx), o.deltaForLaterSessions); err != nil {
+		p.replaceVerdict(o, unsavedSessionVerdict(o.Verdict, err))
 		p.buildLogEntry(o, o.action)
 	}
-	o.laterDelta, o.action = nil, nil
+	o.deltaForLaterSessions, o.action = nil, nil
 }
 
 // labelNames returns the labels of the session of a case, for bindings.
-func labelNames(c *analysis.Case) string {
-	if c.Memory == nil {
+func labelNames(c *analysis.ActionCase) string {
+	if c.SessionState == nil {
 		return ""
 	}
-	return fmt.Sprint(slices.Clone(c.Memory.Labels()))
+	return fmt.Sprint(slices.Clone(c.SessionState.Labels()))
 }

@@ -13,20 +13,20 @@ func (p *Pipeline) fillTelemetry(o *Outcome, a *action.Action, start time.Time) 
 	if p.observe == nil {
 		return
 	}
-	o.telemetry = telemetry.Action{Start: start, Latency: o.latency}
+	o.telemetryAction = telemetry.Action{Start: start, Latency: o.latency}
 	if a != nil {
-		o.telemetry.Type = a.Type
+		o.telemetryAction.Type = a.Type
 	}
-	for i := range o.trail {
-		s := &o.trail[i]
-		o.telemetry.Steps = append(o.telemetry.Steps, telemetry.Step{
+	for i := range o.tierSteps {
+		s := &o.tierSteps[i]
+		o.telemetryAction.Steps = append(o.telemetryAction.Steps, telemetry.Step{
 			Source: s.Source, Tier: s.Tier, Decision: s.Decision.String(), Rule: s.Rule, Error: s.Error,
 			Latency: time.Duration(s.Latency) * time.Microsecond,
 		})
 	}
 	if p.hidesLatencies {
-		for i := range o.trail {
-			o.trail[i].Latency = 0
+		for i := range o.tierSteps {
+			o.tierSteps[i].Latency = 0
 		}
 		for i := range o.Verdict.Trail {
 			o.Verdict.Trail[i].Latency = 0
@@ -40,9 +40,9 @@ func (p *Pipeline) reportTelemetry(o *Outcome) {
 		return
 	}
 	v := &o.Verdict
-	if o.telemetry.Start.IsZero() { // the record was not an action
-		o.telemetry.Start = p.now()
+	if o.telemetryAction.Start.IsZero() { // the record was not an action
+		o.telemetryAction.Start = p.now()
 	}
-	o.telemetry.Decision, o.telemetry.Tier, o.telemetry.Rule, o.telemetry.Error = v.Decision.String(), v.Tier, v.Rule, v.Error
-	p.observe(o.telemetry)
+	o.telemetryAction.Decision, o.telemetryAction.Tier, o.telemetryAction.Rule, o.telemetryAction.Error = v.Decision.String(), v.Tier, v.Rule, v.Error
+	p.observe(o.telemetryAction)
 }

@@ -24,14 +24,14 @@ not a record
 `
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	judge := func(observe func(telemetry.Action)) (out []verdict.Verdict) {
-		cfg := Config{Dir: "/work", NoFiles: true, Clock: func() time.Time { return now }, Observe: observe}
+		cfg := Config{WorkingDir: "/work", IgnoresFileSystem: true, Clock: func() time.Time { return now }, Observe: observe}
 		p, err := NewPipeline(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		in := Actions(strings.NewReader(records), "stdin", 1<<20)
-		if err := p.Stream(t.Context(), in, func(j *RecordResult) error { out = append(out, j.Verdict); return nil }, StreamOptions{Tiers: TierRange{TierPolicy, TierClassify}, Jobs: 1}); err != nil {
+		in := NewActionSource(strings.NewReader(records), "stdin", 1<<20)
+		if err := p.Stream(t.Context(), in, func(j *InputRecordResult) error { out = append(out, j.Verdict); return nil }, StreamOptions{Tiers: TierRange{TierPolicy, TierClassify}, Jobs: 1}); err != nil {
 			t.Fatal(err)
 		}
 		return out
@@ -74,7 +74,7 @@ func TestObserveMeasures(t *testing.T) {
 	tick := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	var mu sync.Mutex
 	var seen telemetry.Action
-	cfg := Config{Dir: "/work", NoFiles: true, Observe: func(a telemetry.Action) { seen = a }, Clock: func() time.Time {
+	cfg := Config{WorkingDir: "/work", IgnoresFileSystem: true, Observe: func(a telemetry.Action) { seen = a }, Clock: func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		tick = tick.Add(time.Millisecond)
@@ -89,7 +89,7 @@ func TestObserveMeasures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := p.EvaluateUntil(t.Context(), a, TierClassify)
+	o := p.EvaluateThroughTier(t.Context(), a, TierClassify)
 	if o.Verdict.Decision != verdict.Escalate || len(o.Verdict.Trail) == 0 {
 		t.Fatalf("%+v", o.Verdict)
 	}

@@ -30,7 +30,7 @@ func newDesk(t *testing.T) *desk {
 		t.Fatal(err)
 	}
 	s := Defaults()
-	d.cfg = Config{Settings: &s, Clock: func() time.Time { return d.clock }, Home: filepath.Dir(d.work), Dir: d.work, StateDir: t.TempDir(), Host: "claude-code", Once: true}
+	d.cfg = Config{Settings: &s, Clock: func() time.Time { return d.clock }, Home: filepath.Dir(d.work), WorkingDir: d.work, StateDir: t.TempDir(), AgentHostName: "claude-code", OffersAllowOnce: true}
 	return d
 }
 
@@ -53,7 +53,7 @@ func (d *desk) judge(session, command string) verdict.Verdict {
 }
 
 // refusals returns the refused actions, as a command opens them.
-func (d *desk) refusals() *approve.Refusals {
+func (d *desk) refusals() *approve.DecisionStore {
 	d.t.Helper()
 	opts, err := StateOptions(d.cfg, d.cfg.Clock)
 	if err != nil {
@@ -68,7 +68,7 @@ func (d *desk) refusals() *approve.Refusals {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return Refusals(key, store, d.cfg.Clock)
+	return NewDecisionStore(key, store, d.cfg.Clock)
 }
 
 func (d *desk) allow(ref string) error {
@@ -89,13 +89,13 @@ func TestOnce(t *testing.T) {
 	d := newDesk(t)
 	d.write("a.txt", "one")
 	v := d.judge("s1", forcePush)
-	if v.Decision != verdict.Block || len(v.Ref) < 3 || v.Explanation.Remedy != "shield allow "+v.Ref {
+	if v.Decision != verdict.Block || len(v.RefusalRef) < 3 || v.Explanation.Remedy != "shield allow "+v.RefusalRef {
 		t.Fatalf("%+v", v)
 	}
-	if err := d.allow(v.Ref); err != nil {
+	if err := d.allow(v.RefusalRef); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.allow(v.Ref); !errors.Is(err, approve.ErrUsedRef) {
+	if err := d.allow(v.RefusalRef); !errors.Is(err, approve.ErrUsedRef) {
 		t.Errorf("allowed twice: %v", err)
 	}
 	for _, other := range []verdict.Verdict{d.judge("s2", forcePush), d.judge("s1", forcePush+" "), d.judge("s1", "git push --force origin other")} {
@@ -104,22 +104,22 @@ func TestOnce(t *testing.T) {
 		}
 	}
 	v = d.judge("s1", forcePush)
-	if v.Decision != verdict.Allow || v.Tier != TierApprove || v.By != "ann" || !strings.Contains(v.Reasoning, "allowed once by ann") {
+	if v.Decision != verdict.Allow || v.Tier != TierApprove || v.AnsweredBy != "ann" || !strings.Contains(v.Reasoning, "allowed once by ann") {
 		t.Errorf("%+v", v)
 	}
-	if v = d.judge("s1", forcePush); v.Decision != verdict.Block || v.Ref == "" {
+	if v = d.judge("s1", forcePush); v.Decision != verdict.Block || v.RefusalRef == "" {
 		t.Errorf("it runs twice: %+v", v)
 	}
 	// Soon.
-	if err := d.allow(v.Ref); err != nil {
+	if err := d.allow(v.RefusalRef); err != nil {
 		t.Fatal(err)
 	}
 	d.clock = d.clock.Add(approve.GrantLifetime)
 	if v = d.judge("s1", forcePush); v.Decision != verdict.Block {
 		t.Errorf("it runs later: %+v", v)
 	}
-	d.clock = d.clock.Add(approve.AllowableDuration)
-	if err := d.allow(v.Ref); !errors.Is(err, approve.ErrOldRef) {
+	d.clock = d.clock.Add(approve.MaxAllowableRefusalAge)
+	if err := d.allow(v.RefusalRef); !errors.Is(err, approve.ErrOldRef) {
 		t.Errorf("an old refusal: %v", err)
 	}
 }
@@ -132,10 +132,10 @@ func TestOnceIsBoundToFiles(t *testing.T) {
 	d.write("deploy.sh", "git push --force origin main\n")
 	const command = "sh deploy.sh"
 	v := d.judge("s1", command)
-	if v.Decision != verdict.Block || v.Ref == "" {
+	if v.Decision != verdict.Block || v.RefusalRef == "" {
 		t.Fatalf("%+v", v)
 	}
-	if err := d.allow(v.Ref); err != nil {
+	if err := d.allow(v.RefusalRef); err != nil {
 		t.Fatal(err)
 	}
 	d.write("deploy.sh", "git push --force origin main # changed\n")
@@ -163,17 +163,17 @@ func TestOnceNeedsAll(t *testing.T) {
 			t.Fatal(err)
 		} else {
 			c := p.analyze(parse(t, fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q},"cwd":%q,"session":"s1"}`, command, d.work)), nil)
-			if (v.Ref != "") != (p.allowOnceKey(c) != "" && p.isAllowable(&v, c)) {
-				t.Errorf("%s: reference %q, binding %q", command, v.Ref, p.allowOnceKey(c))
+			if (v.RefusalRef != "") != (p.allowOnceGrantKey(c) != "" && p.canPersonAllowRefusal(&v, c)) {
+				t.Errorf("%s: reference %q, binding %q", command, v.RefusalRef, p.allowOnceGrantKey(c))
 			}
 			p.Close()
 		}
 	}
-	if v := d.judge("s1", "rm -rf /"); v.Ref != "" || v.Explanation.Remedy != "" || strings.Contains(v.ForAgent(), "unless") {
+	if v := d.judge("s1", "rm -rf /"); v.RefusalRef != "" || v.Explanation.Remedy != "" || strings.Contains(v.ForAgent(), "unless") {
 		t.Errorf("the protected core: %+v", v)
 	}
-	d.cfg.Once = false
-	if v := d.judge("s1", forcePush); v.Ref != "" {
+	d.cfg.OffersAllowOnce = false
+	if v := d.judge("s1", forcePush); v.RefusalRef != "" {
 		t.Errorf("without Once: %+v", v)
 	}
 }
@@ -184,11 +184,11 @@ func TestOnceTogether(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	v := d.judge("s1", forcePush)
-	r, err := d.refusals().Find(t.Context(), "", v.Ref)
+	r, err := d.refusals().Find(t.Context(), "", v.RefusalRef)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stores := []*approve.Refusals{d.refusals(), d.refusals(), d.refusals(), d.refusals()}
+	stores := []*approve.DecisionStore{d.refusals(), d.refusals(), d.refusals(), d.refusals()}
 	var wg sync.WaitGroup
 	allowed, taken := make(chan error, len(stores)), make(chan bool, len(stores))
 	for _, s := range stores {
@@ -228,21 +228,21 @@ func TestForgedRefusals(t *testing.T) {
 	d := newDesk(t)
 	v := d.judge("s1", forcePush)
 	s := d.refusals()
-	for _, ref := range []string{"", "zzz", "../", v.Ref + " ", strings.ToUpper(v.Ref) + "0"} {
+	for _, ref := range []string{"", "zzz", "../", v.RefusalRef + " ", strings.ToUpper(v.RefusalRef) + "0"} {
 		if r, err := s.Find(t.Context(), "", ref); !errors.Is(err, approve.ErrUnknownRef) {
 			t.Errorf("%q: %+v, %v", ref, r, err)
 		}
 	}
-	if r, err := s.Find(t.Context(), "bob", v.Ref); !errors.Is(err, approve.ErrUnknownRef) {
+	if r, err := s.Find(t.Context(), "bob", v.RefusalRef); !errors.Is(err, approve.ErrUnknownRef) {
 		t.Errorf("another user's: %+v, %v", r, err)
 	}
-	r, err := s.Find(t.Context(), "", v.Ref)
+	r, err := s.Find(t.Context(), "", v.RefusalRef)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := &approve.Refusals{Store: s.Store, Key: s.Key, Clock: s.Clock}
-	other.Key[0]++
-	if r, err := other.Find(t.Context(), "", v.Ref); !errors.Is(err, approve.ErrUnknownRef) {
+	other := &approve.DecisionStore{Store: s.Store, HMACKey: s.HMACKey, Clock: s.Clock}
+	other.HMACKey[0]++
+	if r, err := other.Find(t.Context(), "", v.RefusalRef); !errors.Is(err, approve.ErrUnknownRef) {
 		t.Errorf("with another key: %+v, %v", r, err)
 	}
 	if list, err := other.List(t.Context(), ""); err != nil || len(list) > 0 {

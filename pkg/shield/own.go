@@ -14,7 +14,7 @@ import (
 )
 
 // PolicyOptions returns the folders that a configuration's policy refers to.
-func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
+func PolicyOptions(cfg Config, place *effect.PathContext) policy.Options {
 	links := func(path string) string { return path }
 	if place.NewCachedLinks != nil {
 		links = place.NewCachedLinks()
@@ -34,7 +34,7 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 	}
 	secret, trusted, rules := cfg.secretFiles(), cfg.readOnlyFiles(), cfg.policyFiles()
 	above, ways := cfg.parentFolders(append(append(append([]string{}, secret...), trusted...), rules...))
-	aboveCache, replaceable := cfg.cacheParents(place)
+	aboveCache, replaceable := cfg.parentFoldersOfCacheFolder(place)
 	return policy.Options{Vars: map[string][]string{
 		"HOME":                canonical(cfg.Home),
 		"WORKSPACE":           place.Roots,
@@ -45,12 +45,12 @@ func PolicyOptions(cfg Config, place *effect.Place) policy.Options {
 		"SHIELD_CACHE_PARENT": canonical(replaceable...),
 		"SHIELD_ABOVE":        canonical(append(above, aboveCache...)...),
 		"SHIELD_WAY":          canonical(ways...),
-	}, Heuristic: lookUpHeuristicRule}
+	}, HeuristicExistsAndAlwaysBlocks: lookUpHeuristicRule}
 }
 
 // lookUpHeuristicRule reports whether there is a heuristic rule with an ID, and whether it blocks under all
 // settings.
-func lookUpHeuristicRule(id string) (exists, always bool) {
+func lookUpHeuristicRule(id string) (exists, alwaysBlocks bool) {
 	return classify.IsRuleID(id), classify.AlwaysBlocks(id)
 }
 
@@ -60,21 +60,21 @@ func (cfg *Config) secretFiles() []string {
 	s := cfg.effectiveSettings()
 	files := []string{
 		cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreKeyFile, s.StorePassFile, s.Serve.TLSKey, s.Serve.TokensFile,
-		s.Approval.NotifyFile, s.Approval.Telegram.TokenFile, s.Approval.Slack.TokenFile, s.Approval.Discord.TokenFile,
+		s.Approval.NotificationURLsFile, s.Approval.Telegram.TokenFile, s.Approval.Slack.TokenFile, s.Approval.Discord.TokenFile,
 	}
 	for _, server := range s.MCP.Servers {
 		files = append(files, server.TokenFile)
 	}
-	return append(cfg.absolutePaths(cfg.Own...), cfg.absolutePaths(append(files, cfg.Bundles)...)...)
+	return append(cfg.absolutePaths(cfg.ExtraShieldPaths...), cfg.absolutePaths(append(files, cfg.BundleDir)...)...)
 }
 
 // readOnlyFiles returns the files and folders that the agent must not change, because shield runs or relies
 // on their content.
 func (cfg *Config) readOnlyFiles() []string {
 	s, c := cfg.effectiveSettings(), cfg.classifierSettings()
-	out := cfg.absolutePaths(cfg.Program, c.ONNXRuntime, s.Evaluator.CAFile, s.StoreCAFile, socketPath(c.Addr), socketPath(s.Store))
-	if isModelFolder(c.Model) {
-		out = append(out, cfg.absolutePaths(c.Model)...)
+	out := cfg.absolutePaths(cfg.ShieldProgramPath, c.ONNXRuntime, s.Evaluator.CAFile, s.StoreCAFile, unixSocketPath(c.Addr), unixSocketPath(s.SharedStoreURL))
+	if isModelFolder(c.ModelNameOrDir) {
+		out = append(out, cfg.absolutePaths(c.ModelNameOrDir)...)
 	}
 	for _, arg := range s.Approval.Command { // the program, and a script among its arguments
 		if filepath.IsAbs(arg) {
@@ -87,7 +87,7 @@ func (cfg *Config) readOnlyFiles() []string {
 // policyFiles returns the paths that the policy in force is read from; none for a preset.
 func (cfg *Config) policyFiles() (out []string) {
 	source := cfg.effectiveSettings().Bundle.Source
-	if name, preset := cfg.policyName(); source == "" && !preset {
+	if name, preset := cfg.policyNameOrPath(); source == "" && !preset {
 		out = append(out, name)
 	}
 	if !bundle.IsURL(source) {
@@ -105,8 +105,8 @@ func (cfg *Config) absolutePaths(paths ...string) (out []string) {
 		if p == "" {
 			continue
 		}
-		if !filepath.IsAbs(p) && cfg.Dir != "" {
-			p = filepath.Join(cfg.Dir, p)
+		if !filepath.IsAbs(p) && cfg.WorkingDir != "" {
+			p = filepath.Join(cfg.WorkingDir, p)
 		}
 		out = append(out, p)
 	}
@@ -116,35 +116,35 @@ func (cfg *Config) absolutePaths(paths ...string) (out []string) {
 // parentFolders returns the parent folders of some files (above), and those of them that are
 // symbolic links or do not exist (ways): by replacing one of these, an agent could make shield find
 // other files below it. The home folder and its parents are left out.
-func (cfg *Config) parentFolders(files []string) (above, ways []string) {
+func (cfg *Config) parentFolders(files []string) (parents, linkedOrMissingParents []string) {
 	seen := map[string]bool{cfg.Home: true}
 	for _, p := range files {
 		for dir := filepath.Dir(p); !seen[dir] && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 			seen[dir] = true
-			above = append(above, dir)
-			if cfg.NoFiles {
+			parents = append(parents, dir)
+			if cfg.IgnoresFileSystem {
 				continue
 			}
 			if st, err := os.Lstat(dir); err != nil || st.Mode()&fs.ModeSymlink != 0 {
-				ways = append(ways, dir)
+				linkedOrMissingParents = append(linkedOrMissingParents, dir)
 			}
 		}
 	}
-	return above, ways
+	return parents, linkedOrMissingParents
 }
 
-// cacheParents returns the parent folders of the cache folder, and of these the replaceable ones: those that agents
+// parentFoldersOfCacheFolder returns the parent folders of the cache folder, and of these the replaceable ones: those that agents
 // may delete, as they may clear a cache, and those that are links or missing.
-func (cfg *Config) cacheParents(place *effect.Place) (above, replaceable []string) {
-	above, replaceable = cfg.parentFolders([]string{cfg.CacheDir})
-	for _, dir := range above {
+func (cfg *Config) parentFoldersOfCacheFolder(place *effect.PathContext) (allParents, replaceable []string) {
+	allParents, replaceable = cfg.parentFolders([]string{cfg.CacheDir})
+	for _, dir := range allParents {
 		below, err := filepath.Rel(cfg.Home, dir)
 		inHome := err == nil && filepath.IsLocal(below)
-		if (inHome || place.Inside(dir, false, false) || effect.IsInSharedFolder(dir)) && !slices.Contains(place.Roots, dir) {
+		if (inHome || place.IsInsideRoots(dir, false, false) || effect.IsInSharedFolder(dir)) && !slices.Contains(place.Roots, dir) {
 			replaceable = append(replaceable, dir)
 		}
 	}
-	return above, replaceable
+	return allParents, replaceable
 }
 
 // isModelFolder reports whether a model is named by its folder.
@@ -152,9 +152,9 @@ func isModelFolder(model string) bool {
 	return strings.ContainsAny(model, `/\`) || model == "."
 }
 
-// socketPath returns the path in an address of the form unix:PATH, of the classifier or the store; "" for
+// unixSocketPath returns the path in an address of the form unix:PATH, of the classifier or the store; "" for
 // other addresses.
-func socketPath(addr string) string {
+func unixSocketPath(addr string) string {
 	path, ok := strings.CutPrefix(addr, "unix:")
 	if !ok {
 		return ""

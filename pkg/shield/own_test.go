@@ -25,15 +25,15 @@ const home = "/home/me"
 // guardedConfig names a file for each thing that decides, each at a place of
 // its own.
 func guardedConfig(preset string) (Config, []guarded) {
-	s := with(config.Classifier{Model: home + "/nets/mine", ONNXRuntime: "/opt/ort/lib/libonnxruntime.so", Addr: "unix:///srv/side/model.sock"})
+	s := with(config.Classifier{ModelNameOrDir: home + "/nets/mine", ONNXRuntime: "/opt/ort/lib/libonnxruntime.so", Addr: "unix:///srv/side/model.sock"})
 	s.Audit = config.Audit{Enabled: true, File: "/var/guard/audit.jsonl"}
 	s.Approval.Command = []string{"/opt/ask/ask.sh", "/opt/ask-args/main.py"}
-	s.Approval.NotifyFile, s.Approval.Telegram.TokenFile = home+"/notices/chats", home+"/bots/one/token"
+	s.Approval.NotificationURLsFile, s.Approval.Telegram.TokenFile = home+"/notices/chats", home+"/bots/one/token"
 	s.Approval.Slack.TokenFile, s.Approval.Discord.TokenFile = home+"/slack/token", home+"/discord/token"
 	s.Evaluator.APIKeyFile, s.Evaluator.CAFile = home+"/keys/api/token", "/opt/certs/ca.pem"
 	cfg := Config{
-		Policy: preset, Settings: s, Home: home, Dir: home + "/app", Roots: []string{home + "/app"}, Clock: instant,
-		Own: []string{home + "/.config/shield", "/etc/guard/settings.yaml"}, StateDir: "", Program: "/opt/guard/bin/shield", CacheDir: home + "/.cache/shield",
+		PolicyNameOrPath: preset, Settings: s, Home: home, WorkingDir: home + "/app", WorkspaceRoots: []string{home + "/app"}, Clock: instant,
+		ExtraShieldPaths: []string{home + "/.config/shield", "/etc/guard/settings.yaml"}, StateDir: "", ShieldProgramPath: "/opt/guard/bin/shield", CacheDir: home + "/.cache/shield",
 	}
 	return cfg, []guarded{
 		{"settings", home + "/.config/shield/shield.yaml", true},
@@ -145,7 +145,7 @@ func policyTier(t *testing.T, cfg Config) *Pipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := LoadPolicy(cfg, PolicyOptions(cfg, &an.Place))
+	rules, err := LoadPolicy(cfg, PolicyOptions(cfg, &an.DefaultExecutionContext))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestPolicyFileIsProtected(t *testing.T) {
 			if err := os.WriteFile(g.path, []byte("extends: "+preset+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			cfg := Config{Policy: g.path, Home: home, Dir: dir + "/app", Roots: []string{dir + "/app"}}
+			cfg := Config{PolicyNameOrPath: g.path, Home: home, WorkingDir: dir + "/app", WorkspaceRoots: []string{dir + "/app"}}
 			tier := policyTier(t, cfg)
 			for _, text := range append(append([]string{}, changes...), looks...) {
 				if v := tier0(t, tier, g.against(t, text)); v.Decision != verdict.Block {
@@ -190,7 +190,7 @@ func TestWorkBesideThePolicy(t *testing.T) {
 	if err := os.WriteFile(file, []byte("extends: offline\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tier := policyTier(t, Config{Policy: file, Home: home, Dir: dir + "/app", Roots: []string{dir + "/app"}})
+	tier := policyTier(t, Config{PolicyNameOrPath: file, Home: home, WorkingDir: dir + "/app", WorkspaceRoots: []string{dir + "/app"}})
 	for _, text := range []string{
 		"grep -rn TODO .", "rg TODO", "cat guard/README.md", "ls -la guard", "wc -l *", "find . -name '*.yaml'", "git add -A && git commit -m x", "sed -i s/a/b/ src/*.go", "cp README.md guard/README.md",
 		"rm *.log", "tar czf /tmp/x.tgz src", "make build", "chmod +x run.sh",
@@ -238,7 +238,7 @@ func TestLinksAndGapsOnTheWay(t *testing.T) {
 	if err := os.Symlink("dotfiles/config", filepath.Join(dir, "me/.config")); err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Policy: "permissive", Home: dir + "/me", Dir: dir + "/me/app", Roots: []string{dir + "/me/app"}, Own: []string{dir + "/me/.config/shield", dir + "/me/.local/state/shield"}}
+	cfg := Config{PolicyNameOrPath: "permissive", Home: dir + "/me", WorkingDir: dir + "/me/app", WorkspaceRoots: []string{dir + "/me/app"}, ExtraShieldPaths: []string{dir + "/me/.config/shield", dir + "/me/.local/state/shield"}}
 	tier := policyTier(t, cfg)
 	for _, text := range []string{
 		"rm ~/.config", "unlink ~/.config", "ln -sfn /tmp/evil ~/.config", "mv ~/.config x", "mv ~/dotfiles/config x", "rm -rf ~/dotfiles", "echo x > ~/dotfiles/config/shield/shield.yaml",
@@ -278,8 +278,8 @@ func TestCacheFolderIsNotReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			tier := policyTier(t, Config{
-				Policy: "permissive", Home: dir + "/me", Dir: dir + "/" + place.root, Roots: []string{dir + "/" + place.root},
-				Own: []string{dir + "/me/.config/shield"}, CacheDir: cache + "/shield",
+				PolicyNameOrPath: "permissive", Home: dir + "/me", WorkingDir: dir + "/" + place.root, WorkspaceRoots: []string{dir + "/" + place.root},
+				ExtraShieldPaths: []string{dir + "/me/.config/shield"}, CacheDir: cache + "/shield",
 			})
 			paths := strings.NewReplacer("CACHE", cache, "UP", filepath.Dir(cache), "BASE", filepath.Base(cache))
 			for _, text := range []string{

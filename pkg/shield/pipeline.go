@@ -29,67 +29,67 @@ import (
 
 // A Pipeline judges actions. Goroutines may share it.
 type Pipeline struct {
-	analyzer               *analysis.Analyzer
-	rules                  *policy.Policy
-	tiers                  [4]Tier
-	sealer                 *verdict.Sealer // nil without a state folder
-	now                    func() time.Time
-	verdictLifetime        time.Duration
-	tracesVerdicts         bool
-	measuresLatency        bool // steps carry their latency
-	hidesLatencies         bool // latencies are measured but left out of verdicts and log
-	observe                func(telemetry.Action)
-	omitsAction            bool
-	limits                 state.Limits
-	store                  *state.Store                      // nil without a state folder
-	refusals               *approve.Refusals                 // nil if actions cannot be allowed once
-	kindApprovals          *approve.Refusals                 // approvals of kinds; nil without a state folder
-	answersFile            string                            // a person's file of answers; "" for none
-	toolLookup             func(*action.Action) approve.Tool // what is known of an unknown tool; may be nil
-	isStrictPreset         bool                              // the preset is strict: a question is asked even if the user has named the object
-	approvalInstallationID string                            // binds approvals to this installation, also where the store is shared
-	approver               *approve.Approver
-	log                    *audit.Log // nil without an audit file
-	lockFiles              []string   // lock files for which a log entry may have to wait
-	redactor               *redact.Redactor
-	sanitize               config.Sanitize
-	asksInChat             bool // a person is asked in a chat, where other people's texts may come in
-	caller                 audit.Caller
-	fingerprints           audit.Fingerprints
-	usesSidecar            bool          // Tier 1 asks another process
-	missingPart            string        // the missing part, see [Pipeline.MissingPartNote]
-	ineffectiveEntries     error         // policy entries that have no effect
-	checkPolicyExpiry      func() error  // why the policy is no longer valid; nil if it never expires
-	noReviewerText         string        // text of a denial without a model and a person to ask; "" if there is a model
-	noPersonReason         func() string // why no person can be asked, and what to do; "" if one can be. Computed on demand, since it reads the parent processes
-	notify                 func(text string)
+	analyzer                      *analysis.Analyzer
+	rules                         *policy.Policy
+	tiers                         [4]Tier
+	sealer                        *verdict.Sealer // nil without a state folder
+	now                           func() time.Time
+	verdictLifetime               time.Duration
+	verdictsIncludeTrail          bool
+	measuresLatency               bool // steps carry their latency
+	hidesLatencies                bool // latencies are measured but left out of verdicts and log
+	observe                       func(telemetry.Action)
+	omitsAction                   bool
+	limits                        state.EvaluationAndApprovalLimits
+	store                         *state.Store                      // nil without a state folder
+	refusals                      *approve.DecisionStore            // nil if actions cannot be allowed once
+	decisionStore                 *approve.DecisionStore            // approvals of kinds; nil without a state folder
+	advanceApprovalsPath          string                            // a person's file of answers; "" for none
+	unknownToolLookup             func(*action.Action) approve.Tool // what is known of an unknown tool; may be nil
+	isStrictPreset                bool                              // the preset is strict: a question is asked even if the user has named the object
+	approvalInstallationID        string                            // binds approvals to this installation, also where the store is shared
+	approver                      *approve.Approver
+	log                           *audit.Log // nil without an audit file
+	stateAndAuditLockFilePaths    []string   // lock files for which a log entry may have to wait
+	redactor                      *redact.Redactor
+	sanitizeSettings              config.Sanitize
+	asksInChat                    bool // a person is asked in a chat, where other people's texts may come in
+	caller                        audit.Caller
+	fingerprints                  audit.Fingerprints
+	usesClassifierSidecar         bool          // Tier 1 asks another process
+	missingModelNote              string        // the missing part, see [Pipeline.UnusableModelOrPolicyNote]
+	ineffectivePolicyEntriesError error         // policy entries that have no effect
+	checkPolicyExpiry             func() error  // why the policy is no longer valid; nil if it never expires
+	noReviewerDenialText          string        // text of a denial without a model and a person to ask; "" if there is a model
+	cannotAskPersonReason         func() string // why no person can be asked, and what to do; "" if one can be. Computed on demand, since it reads the parent processes
+	notify                        func(text string)
 
-	sessions           *session.Store // nil without memory
-	persistentSessions *session.Store // where allowed actions are stored if the stream has sessions of its own; else nil
-	streamID           string         // names this stream; "" if a host vouches for sessions
-	host               string         // the host that vouches for sessions, see [Config]
-	lineage            session.Lineage
-	isolatesSessions   bool
-	judgesPastActions  bool                  // denials are not remembered
-	denialConnection   string                // connection whose denials are counted apart from its session; "" if they are counted with it
-	credentialHashKey  [verdict.KeySize]byte // key of the hashes of credentials; without a state folder they are not stored
-	policyEvents       []string              // earlier events that the policy refers to
-	countsActions      bool
+	sessions                          *session.Store // nil without memory
+	persistentSessions                *session.Store // where allowed actions are stored if the stream has sessions of its own; else nil
+	streamID                          string         // names this stream; "" if a host vouches for sessions
+	agentHostName                     string         // the host that vouches for sessions, see [Config]
+	parentSessionAndProcesses         session.Lineage
+	isolatesSessions                  bool
+	judgesExecutedActions             bool                  // denials are not remembered
+	separateDenialCountConnectionName string                // connection whose denials are counted apart from its session; "" if they are counted with it
+	credentialHashKey                 [verdict.KeySize]byte // key of the hashes of credentials; without a state folder they are not stored
+	policyEventTypes                  []string              // earlier events that the policy refers to
+	policyCountsSessionActions        bool
 
-	evaluatorOptions   evaluate.Options // options of requests to the evaluator's model
-	evaluatorModelName string           // the name that an exam result is bound to; "" if there is none
-	offlinePolicy      func() (*policy.Policy, error)
-	textOnlyAnalyzer   func() (*analysis.Analyzer, error) // returns an analyzer that reads no files, for exam actions
-	runningProbes      *sync.WaitGroup                    // probes that run
-	judgesSingleAction bool
-	warmClassifier     func() // prepares the classifier
-	usesAssistedPreset bool   // the policy is the preset assisted or extends it
+	evaluatorOptions          evaluate.Options // options of requests to the evaluator's model
+	evaluatorModelName        string           // the name that an exam result is bound to; "" if there is none
+	offlinePolicy             func() (*policy.Policy, error)
+	textOnlyAnalyzer          func() (*analysis.Analyzer, error) // returns an analyzer that reads no files, for exam actions
+	runningModelProbes        *sync.WaitGroup                    // probes that run
+	judgesSingleAction        bool
+	buildClassifierRuleTables func() // prepares the classifier
+	usesAssistedPreset        bool   // the policy is the preset assisted or extends it
 
-	undoStore        *undo.Store // where lost files are kept; nil if the pipeline only prints verdicts
-	allowsWithBackup bool        // an action can be allowed if the files that it deletes or overwrites are backed up
-	asksAboutLosses  bool        // a command that deletes or overwrites files without a backup needs approval
+	undoStore                   *undo.Store // where lost files are kept; nil if the pipeline only prints verdicts
+	allowsWithBackup            bool        // an action can be allowed if the files that it deletes or overwrites are backed up
+	asksBeforePermanentFileLoss bool        // a command that deletes or overwrites files without a backup needs approval
 
-	trustsProject bool // a project's own instruction file is asked about once per session
+	asksOncePerInstructionFile bool // a project's own instruction file is asked about once per session
 
 	ownedByPool bool // a [Pool] owns the pipeline and closes it
 }
@@ -100,15 +100,15 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	p := &Pipeline{now: cfg.now, verdictLifetime: s.VerdictTTL.Std(), tracesVerdicts: cfg.Trace, measuresLatency: cfg.measuresLatency(), hidesLatencies: !cfg.Timed && !cfg.Trace, observe: cfg.Observe, omitsAction: cfg.NoAction, toolLookup: cfg.Which, caller: cfg.Caller, notify: cfg.Notify, sanitize: s.Sanitize}
+	p := &Pipeline{now: cfg.now, verdictLifetime: s.VerdictTTL.Std(), verdictsIncludeTrail: cfg.VerdictsIncludeTrail, measuresLatency: cfg.measuresLatency(), hidesLatencies: !cfg.TrailIncludesLatency && !cfg.VerdictsIncludeTrail, observe: cfg.Observe, omitsAction: cfg.OmitsActionFromVerdicts, unknownToolLookup: cfg.LookUpUnknownTool, caller: cfg.Caller, notify: cfg.NotifyUser, sanitizeSettings: s.SanitizeToolResults}
 	p.limits = Limits(cfg)
-	p.asksInChat = slices.ContainsFunc(s.Approval.Channels, func(name string) bool { return approve.Messenger(name) != "" })
+	p.asksInChat = slices.ContainsFunc(s.Approval.Channels, func(name string) bool { return approve.ChatServiceTitle(name) != "" })
 	var err error
 	p.analyzer, err = NewAnalyzer(cfg)
 	if err != nil {
 		return nil, err
 	}
-	rules, from, err := loadPolicy(cfg, PolicyOptions(cfg, &p.analyzer.Place))
+	rules, from, err := loadPolicy(cfg, PolicyOptions(cfg, &p.analyzer.DefaultExecutionContext))
 	if err != nil {
 		return nil, err
 	}
@@ -118,21 +118,21 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 			return nil, err
 		}
 	}
-	p.rules, p.ineffectiveEntries = rules, rules.IneffectiveEntries()
+	p.rules, p.ineffectivePolicyEntriesError = rules, rules.MissingPresetRulesError()
 	preset, err := PolicyPreset(cfg)
-	p.trustsProject = err == nil && (preset == assistedPreset || preset == "offline" || preset == "permissive")
-	p.isStrictPreset, p.usesAssistedPreset = err != nil || preset == "strict", err == nil && preset == assistedPreset
+	p.asksOncePerInstructionFile = err == nil && (preset == assistedPolicyPresetName || preset == "offline" || preset == "permissive")
+	p.isStrictPreset, p.usesAssistedPreset = err != nil || preset == "strict", err == nil && preset == assistedPolicyPresetName
 	p.enforceBundleExpiry(from, s.Bundle.Grace.Std())
 	p.redactor = redact.New(s.Evaluator.CanaryToken)
 	classifier, model, err := p.newClassifier(cfg, rules)
 	if err != nil {
 		return nil, err
 	}
-	prints, err := fingerprints(cfg, rules.Fingerprint(), model)
+	prints, err := newVerdictFingerprints(cfg, rules.Fingerprint(), model)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.openState(cfg, prints); err != nil {
+	if err := p.openStateFolder(cfg, prints); err != nil {
 		return nil, err
 	}
 	p.openSessions(cfg, rules)
@@ -141,20 +141,22 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.noPersonReason = sync.OnceValue(func() string {
+	p.cannotAskPersonReason = sync.OnceValue(func() string {
 		if usable, why := person.Usable(); !usable {
 			return why
 		}
 		return ""
 	})
-	p.runningProbes, p.judgesSingleAction, p.warmClassifier = new(sync.WaitGroup), cfg.Single, classifier.Warm
+	p.runningModelProbes, p.judgesSingleAction, p.buildClassifierRuleTables = new(sync.WaitGroup), cfg.JudgesSingleAction, classifier.Warm
 	p.textOnlyAnalyzer = sync.OnceValues(func() (*analysis.Analyzer, error) {
 		blind := cfg
-		blind.NoFiles = true
+		blind.IgnoresFileSystem = true
 		return NewAnalyzer(blind)
 	})
-	p.offlinePolicy = sync.OnceValues(func() (*policy.Policy, error) { return policy.Preset("offline", PolicyOptions(cfg, &p.analyzer.Place)) })
-	evaluator, err := p.newEvaluator(cfg, func() bool { return p.noPersonReason() == "" })
+	p.offlinePolicy = sync.OnceValues(func() (*policy.Policy, error) {
+		return policy.Preset("offline", PolicyOptions(cfg, &p.analyzer.DefaultExecutionContext))
+	})
+	evaluator, err := p.newEvaluator(cfg, func() bool { return p.cannotAskPersonReason() == "" })
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +170,9 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 }
 
 // measuresLatency reports whether the latency of each step is measured.
-func (cfg *Config) measuresLatency() bool { return cfg.Timed || cfg.Trace || cfg.Observe != nil }
+func (cfg *Config) measuresLatency() bool {
+	return cfg.TrailIncludesLatency || cfg.VerdictsIncludeTrail || cfg.Observe != nil
+}
 
 func (cfg *Config) now() time.Time {
 	if cfg.Clock == nil {
@@ -177,9 +181,9 @@ func (cfg *Config) now() time.Time {
 	return cfg.Clock()
 }
 
-// openState opens the files of the state folder: seal key, state file and log.
-func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
-	p.fingerprints = auditFingerprints(prints)
+// openStateFolder opens the files of the state folder: seal key, state file and log.
+func (p *Pipeline) openStateFolder(cfg Config, configFingerprints verdict.Fingerprints) error {
+	p.fingerprints = auditFingerprints(configFingerprints)
 	if cfg.StateDir == "" {
 		return nil
 	}
@@ -194,18 +198,18 @@ func (p *Pipeline) openState(cfg Config, prints verdict.Fingerprints) error {
 	if err != nil {
 		return err
 	}
-	p.sealer = verdict.NewSealer(key, prints)
-	p.credentialHashKey = sessionKey(key, opts.Remote)
+	p.sealer = verdict.NewSealer(key, configFingerprints)
+	p.credentialHashKey = deriveSessionDataKey(key, opts.Remote)
 	installation := deriveKey(key, "approvals")
 	p.approvalInstallationID = "approve " + hex.EncodeToString(installation[:8])
-	p.answersFile, p.kindApprovals = cfg.Answers, Refusals(key, p.store, p.now)
-	if cfg.Once {
-		p.refusals = p.kindApprovals
+	p.advanceApprovalsPath, p.decisionStore = cfg.AdvanceApprovalsPath, NewDecisionStore(key, p.store, p.now)
+	if cfg.OffersAllowOnce {
+		p.refusals = p.decisionStore
 	}
 	if file := cfg.auditFile(); file != "" {
 		max := int64(cfg.effectiveSettings().Audit.MaxBytes)
-		p.lockFiles = append(state.LockFiles(cfg.StateDir), audit.LockFile(file))
-		p.log, err = audit.Open(file, audit.Options{Clock: p.now, Heads: p.store, Redactor: p.redactor, MaxBytes: max, LockWait: cfg.LockWait})
+		p.stateAndAuditLockFilePaths = append(state.LockFiles(cfg.StateDir), audit.LockFilePath(file))
+		p.log, err = audit.Open(file, audit.Options{Clock: p.now, HeadStore: p.store, Redactor: p.redactor, MaxFileBytes: max, LockWait: cfg.LockWait})
 	}
 	return err
 }
@@ -217,39 +221,39 @@ func (p *Pipeline) openSessions(cfg Config, rules *policy.Policy) {
 		return
 	}
 	opts := SessionOptions(cfg, p.now)
-	opts.Key = p.credentialHashKey
+	opts.CredentialHashKey = p.credentialHashKey
 	p.sessions = session.NewStore(p.store, opts)
-	p.host, p.lineage, p.isolatesSessions, p.judgesPastActions = cfg.Host, cfg.lineage(), cfg.Apart, cfg.LookBack
-	p.policyEvents, p.countsActions = rules.RememberedEvents()
+	p.agentHostName, p.parentSessionAndProcesses, p.isolatesSessions, p.judgesExecutedActions = cfg.AgentHostName, cfg.parentSessionAndProcesses(), cfg.IsolatesSessions, cfg.JudgesExecutedActions
+	p.policyEventTypes, p.policyCountsSessionActions = rules.RequiredSessionHistory()
 }
 
 // SessionOptions returns the options of a configuration's session store.
 func SessionOptions(cfg Config, now func() time.Time) session.Options {
 	s := cfg.effectiveSettings().Session
-	return session.Options{Clock: now, Keep: s.Keep.Std(), MaxFiles: s.MaxFiles, MaxDenials: s.MaxDenials, IsolateSessions: cfg.Apart}
+	return session.Options{Clock: now, SessionRetention: s.Keep.Std(), MaxFiles: s.MaxFilesWithKnownOrigin, MaxDenials: s.MaxDenials, IsolateSessions: cfg.IsolatesSessions}
 }
 
 // Limits returns the limits of a configuration.
-func Limits(cfg Config) state.Limits {
+func Limits(cfg Config) state.EvaluationAndApprovalLimits {
 	s := cfg.effectiveSettings()
-	return state.Limits{PerMinute: s.RateLimit, PerDay: s.DailyBudget, PerHour: s.Approval.MaxPerHour}
+	return state.EvaluationAndApprovalLimits{MaxEvaluatorCallsPerMinute: s.MaxEvaluatorCallsPerMinute, MaxEvaluationsPerDay: s.MaxEvaluationsPerDay, MaxApprovalRequestsPerHour: s.Approval.MaxQuestionsPerHour}
 }
 
 // StateOptions returns the options of a configuration's state file.
 func StateOptions(cfg Config, now func() time.Time) (state.Options, error) {
-	opts := state.Options{Clock: now, Location: time.Local, Uptime: state.Uptime, LockWait: cfg.LockWait}
-	if cfg.effectiveSettings().BudgetReset == "utc" {
+	opts := state.Options{Clock: now, Location: time.Local, BootIDAndUptime: state.BootIDAndUptime, LockWait: cfg.LockWait}
+	if cfg.effectiveSettings().BudgetResetTimezone == "utc" {
 		opts.Location = nil
 	}
-	opts.PriorUseEvidence = func() (string, error) { return priorUseEvidence(cfg) }
+	opts.PriorInstallationUseEvidence = func() (string, error) { return priorInstallationUseEvidence(cfg) }
 	var err error
-	opts.Remote, err = Remote(cfg)
+	opts.Remote, err = LoadSharedStoreConfig(cfg)
 	return opts, err
 }
 
-// priorUseEvidence says which file shows that an installation was used before. The seal key is created after the
+// priorInstallationUseEvidence says which file shows that an installation was used before. The seal key is created after the
 // state file, so a key without a state file means that the state file was removed.
-func priorUseEvidence(cfg Config) (string, error) {
+func priorInstallationUseEvidence(cfg Config) (string, error) {
 	if file := cfg.auditFile(); file != "" {
 		if has, err := audit.HasEntries(file); has || err != nil {
 			return "the audit log shows that a state file existed", err
@@ -265,7 +269,7 @@ func priorUseEvidence(cfg Config) (string, error) {
 func SealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeySize]byte, error) {
 	has, err := verdict.HasKey(dir)
 	if err == nil && !has {
-		_, _, err = store.Head(ctx)
+		_, _, err = store.AuditHead(ctx)
 	}
 	if err != nil {
 		return [verdict.KeySize]byte{}, err
@@ -273,13 +277,13 @@ func SealKey(ctx context.Context, dir string, store *state.Store) ([verdict.KeyS
 	return verdict.LoadKey(dir)
 }
 
-// sessionKey returns the key of stored session data: the key shared by the machines of a remote store,
+// deriveSessionDataKey returns the key of stored session data: the key shared by the machines of a remote store,
 // or one of this installation.
-func sessionKey(key [verdict.KeySize]byte, shared *state.Remote) [verdict.KeySize]byte {
-	if shared != nil {
-		key = shared.Key
+func deriveSessionDataKey(sealKey [verdict.KeySize]byte, sharedStore *state.Remote) [verdict.KeySize]byte {
+	if sharedStore != nil {
+		sealKey = sharedStore.EncryptionMasterKey
 	}
-	return deriveKey(key, "credentials of sessions")
+	return deriveKey(sealKey, "credentials of sessions")
 }
 
 // deriveKey returns a key for one use, from which the original key cannot be computed.
@@ -296,7 +300,7 @@ func (p *Pipeline) Close() error {
 	if p.ownedByPool {
 		return nil
 	}
-	p.runningProbes.Wait()
+	p.runningModelProbes.Wait()
 	errs := []error{p.approver.Close()}
 	if p.sessions != nil {
 		errs = append(errs, p.sessions.Flush(context.Background()))
@@ -313,22 +317,22 @@ func (p *Pipeline) Close() error {
 // Status is the number of evaluations used today, their daily limit, the status of the store, and
 // the error if it cannot be read.
 type Status struct {
-	Tier2Used   int // evaluations charged today
-	Tier2Budget int // evaluations a day
-	State       state.Status
-	Err         error // why the state cannot be read; everything counts as used then
+	EvaluationsUsedToday int // evaluations charged today
+	MaxEvaluationsPerDay int // evaluations a day
+	State                state.Status
+	Err                  error // why the state cannot be read; everything counts as used then
 }
 
 // Status returns the used part of the limits. Without a state folder nothing is used.
 func (p *Pipeline) Status() Status {
-	s := Status{Tier2Budget: p.limits.PerDay}
+	s := Status{MaxEvaluationsPerDay: p.limits.MaxEvaluationsPerDay}
 	if p.store == nil {
 		return s
 	}
 	s.State, s.Err = p.store.Status(context.Background(), p.limits)
-	s.Tier2Used = s.State.BudgetUsed
+	s.EvaluationsUsedToday = s.State.BudgetUsed
 	if s.Err != nil {
-		s.Tier2Used = s.Tier2Budget
+		s.EvaluationsUsedToday = s.MaxEvaluationsPerDay
 	}
 	return s
 }

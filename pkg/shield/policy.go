@@ -23,25 +23,25 @@ const maxPolicyBytes = 4 << 20
 
 // NewAnalyzer returns the analyzer of a configuration, or an error if a root is invalid.
 func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
-	opts := analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Replay: session.Replay, CWD: cfg.Dir, Home: cfg.Home, Roots: cfg.effectiveSettings().Roots, FoldCase: cfg.FoldCase, UseLocalFiles: !cfg.NoFiles, Overlay: cfg.Layer, ApprovalPage: approve.PageState(cfg.StateDir), Trusted: analysis.Trusted(cfg.effectiveSettings().Trusted)}
-	if cfg.Container != nil && cfg.effectiveSettings().Container == "auto" {
+	opts := analysis.Options{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.Replay, CWD: cfg.WorkingDir, Home: cfg.Home, WorkspaceRoots: cfg.effectiveSettings().WorkspaceRoots, FoldCase: cfg.IgnoresPathCase, UseLocalFiles: !cfg.IgnoresFileSystem, Overlay: cfg.FileOverlay, ApprovalPage: approve.ApprovalPageStatusReader(cfg.StateDir), TrustedDestinations: analysis.Trusted(cfg.effectiveSettings().Trusted)}
+	if cfg.Container != nil && cfg.effectiveSettings().ContainerTrustMode == "auto" {
 		opts.Container = cfg.Container
 	}
 	return analysis.New(opts)
 }
 
-// policyName returns the name of the policy that a configuration asks for, and
+// policyNameOrPath returns the name of the policy that a configuration asks for, and
 // whether it is a preset's rather than a file's.
-func (cfg *Config) policyName() (name string, preset bool) {
+func (cfg *Config) policyNameOrPath() (nameOrPath string, isPreset bool) {
 	s := cfg.effectiveSettings()
-	name = s.Policy
-	if name == "" || name == "auto" {
-		name = "offline"
+	nameOrPath = s.PolicyNameOrPath
+	if nameOrPath == "" || nameOrPath == "auto" {
+		nameOrPath = "offline"
 		if cfg.Provider != nil || s.Evaluator.Provider != "" {
-			name = "default"
+			nameOrPath = "default"
 		}
 	}
-	return name, slices.Contains(policy.Presets(), name)
+	return nameOrPath, slices.Contains(policy.Presets(), nameOrPath)
 }
 
 // LoadPolicy returns the policy that a configuration names, with the layers below it: a bundle, a
@@ -53,7 +53,7 @@ func LoadPolicy(cfg Config, opts policy.Options) (*policy.Policy, error) {
 
 // loadPolicy is [LoadPolicy]; it also returns the bundle of the policy, nil if it is from none.
 func loadPolicy(cfg Config, opts policy.Options) (*policy.Policy, *bundle.Bundle, error) {
-	p, from, err := loadTopPolicy(cfg, opts)
+	p, from, err := loadPolicyWithoutLayers(cfg, opts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,17 +69,17 @@ func loadPolicy(cfg Config, opts policy.Options) (*policy.Policy, *bundle.Bundle
 		}
 		lower = append(lower, layer)
 	}
-	return p.Over(lower...), from, nil
+	return p.WithLowerLayers(lower...), from, nil
 }
 
-func loadTopPolicy(cfg Config, opts policy.Options) (p *policy.Policy, from *bundle.Bundle, err error) {
+func loadPolicyWithoutLayers(cfg Config, opts policy.Options) (p *policy.Policy, from *bundle.Bundle, err error) {
 	if from, err = cfg.loadBundle(); from != nil || err != nil {
 		if err == nil {
 			p, err = policy.Load(from.String(), from.Policy(), opts)
 		}
 		return p, from, err
 	}
-	name, preset := cfg.policyName()
+	name, preset := cfg.policyNameOrPath()
 	if preset {
 		p, err = policy.Preset(name, opts)
 		return p, nil, err
@@ -95,13 +95,13 @@ func loadTopPolicy(cfg Config, opts policy.Options) (p *policy.Policy, from *bun
 	return p, nil, err
 }
 
-// A policyLayer is a policy file that the policy is combined with.
-type policyLayer struct{ name, file string }
+// A lowerPriorityPolicyLayer is a policy file that the policy is combined with.
+type lowerPriorityPolicyLayer struct{ name, file string }
 
 // policyLayers returns the layers of a configuration, the highest first.
-func (cfg *Config) policyLayers() (out []policyLayer) {
-	s := cfg.effectiveSettings().Layers
-	for _, l := range []policyLayer{{"team", s.Team}, {"user", s.User}, {"project", s.Project}} {
+func (cfg *Config) policyLayers() (out []lowerPriorityPolicyLayer) {
+	s := cfg.effectiveSettings().PolicyLayers
+	for _, l := range []lowerPriorityPolicyLayer{{"team", s.TeamPolicyPath}, {"user", s.UserPolicyPath}, {"project", s.ProjectPolicyPath}} {
 		if l.file != "" {
 			out = append(out, l)
 		}
@@ -117,7 +117,7 @@ func (cfg *Config) policyText() ([]byte, error) {
 		}
 		return b.Policy(), nil
 	}
-	name, preset := cfg.policyName()
+	name, preset := cfg.policyNameOrPath()
 	if preset {
 		return nil, nil
 	}
@@ -131,7 +131,7 @@ func (cfg *Config) policyText() ([]byte, error) {
 // PolicyPreset returns the preset that a configuration uses, or that the policy
 // file it names extends.
 func PolicyPreset(cfg Config) (string, error) {
-	name, preset := cfg.policyName()
+	name, preset := cfg.policyNameOrPath()
 	if preset && cfg.effectiveSettings().Bundle.Source == "" {
 		return name, nil
 	}
@@ -139,7 +139,7 @@ func PolicyPreset(cfg Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if name = policy.Extends(data); name == "" {
+	if name = policy.ExtendedPresetName(data); name == "" {
 		return "", errors.New("the policy in use extends no preset, so there is no rule to add an exception to; add extends to the policy")
 	}
 	return name, nil
@@ -151,8 +151,8 @@ func ReadPolicyFile(name string) ([]byte, error) {
 	return data, err
 }
 
-// Gaps returns a line for each allow rule that names an action but does not cover it, with the reason.
-func (p *Pipeline) Gaps(ctx context.Context, a *action.Action) ([]string, error) {
+// AllowRuleNonMatchReasons returns a line for each allow rule that names an action but does not cover it, with the reason.
+func (p *Pipeline) AllowRuleNonMatchReasons(ctx context.Context, a *action.Action) ([]string, error) {
 	gaps, err := p.rules.Gaps(ctx, p.analyzer.Case(a))
 	out := make([]string, len(gaps))
 	for i, g := range gaps {

@@ -24,10 +24,10 @@ const maxPooledPipelines = 64
 // names are checked on each loan, and a pipeline that would now be built differently is not lent.
 // Goroutines may share a pool; the zero Pool is empty.
 type Pool struct {
-	mu        sync.Mutex
-	pipelines map[poolKey]*pooledPipeline
-	models    map[poolKey]*classify.Model
-	loanCount uint64
+	mu            sync.Mutex
+	pipelines     map[poolKey]*pooledPipeline
+	models        map[poolKey]*classify.Model
+	lendCallCount uint64
 }
 
 type poolKey [sha256.Size]byte
@@ -42,8 +42,8 @@ type pooledPipeline struct {
 // Lend returns a pipeline that judges like one from [NewPipeline], and a function to call when it is
 // no longer used.
 func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
-	once := cfg.Once
-	cfg.pool, cfg.Single, cfg.Once = l, false, true
+	once := cfg.OffersAllowOnce
+	cfg.pool, cfg.JudgesSingleAction, cfg.OffersAllowOnce = l, false, true
 	s := cfg.effectiveSettings()
 	if err := s.Check(); err != nil {
 		return nil, nil, fmt.Errorf("settings: %w", err)
@@ -52,7 +52,7 @@ func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	key, err := cfg.buildKey(&analyzer.Place)
+	key, err := cfg.buildKey(&analyzer.DefaultExecutionContext)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,19 +70,19 @@ func (l *Pool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 		has = &pooledPipeline{pipeline: made}
 		l.pipelines[key] = has
 	}
-	l.loanCount++
+	l.lendCallCount++
 	has.users++
-	has.lastLoan = l.loanCount
+	has.lastLoan = l.lendCallCount
 	l.evict()
 	lent := *has.pipeline
-	lent.ownedByPool, lent.analyzer, lent.caller, lent.notify, lent.toolLookup = true, analyzer, cfg.Caller, cfg.Notify, cfg.Which
-	lent.host, lent.lineage, lent.isolatesSessions = cfg.Host, cfg.lineage(), cfg.Apart
-	lent.judgesPastActions = cfg.LookBack
-	lent.tracesVerdicts, lent.measuresLatency, lent.omitsAction = cfg.Trace, cfg.measuresLatency(), cfg.NoAction
+	lent.ownedByPool, lent.analyzer, lent.caller, lent.notify, lent.unknownToolLookup = true, analyzer, cfg.Caller, cfg.NotifyUser, cfg.LookUpUnknownTool
+	lent.agentHostName, lent.parentSessionAndProcesses, lent.isolatesSessions = cfg.AgentHostName, cfg.parentSessionAndProcesses(), cfg.IsolatesSessions
+	lent.judgesExecutedActions = cfg.JudgesExecutedActions
+	lent.verdictsIncludeTrail, lent.measuresLatency, lent.omitsAction = cfg.VerdictsIncludeTrail, cfg.measuresLatency(), cfg.OmitsActionFromVerdicts
 	if !once {
 		lent.refusals = nil
 	}
-	lent.hidesLatencies, lent.observe = !cfg.Timed && !cfg.Trace, cfg.Observe
+	lent.hidesLatencies, lent.observe = !cfg.TrailIncludesLatency && !cfg.VerdictsIncludeTrail, cfg.Observe
 	return &lent, sync.OnceFunc(func() { l.returnPipeline(has) }), nil
 }
 
@@ -106,11 +106,11 @@ func (l *Pool) Warm(cfg Config) error {
 }
 
 // returnPipeline returns a pipeline to the pool.
-func (l *Pool) returnPipeline(has *pooledPipeline) {
+func (l *Pool) returnPipeline(pooled *pooledPipeline) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if has.users--; has.closeWhenUnused && has.users == 0 {
-		_ = has.pipeline.Close() // each verdict was on disk before it was returned
+	if pooled.users--; pooled.closeWhenUnused && pooled.users == 0 {
+		_ = pooled.pipeline.Close() // each verdict was on disk before it was returned
 	}
 }
 
@@ -170,7 +170,7 @@ func (l *Pool) sharedModel(cfg Config) (*classify.Model, error) {
 
 // buildKey returns the key of pipelines that are built the same way: the configuration with the current
 // state of its files and folders.
-func (cfg *Config) buildKey(place *effect.Place) (key poolKey, err error) {
+func (cfg *Config) buildKey(place *effect.PathContext) (key poolKey, err error) {
 	own, err := cfg.fingerprint()
 	if err != nil {
 		return key, err
@@ -191,8 +191,8 @@ func (cfg *Config) buildKey(place *effect.Place) (key poolKey, err error) {
 		policy = append(policy, l.name, string(text))
 	}
 	var api string
-	if name := cfg.effectiveSettings().Evaluator.APIKeyEnv; name != "" && cfg.Lookup != nil {
-		api, _ = cfg.Lookup(name)
+	if name := cfg.effectiveSettings().Evaluator.APIKeyEnv; name != "" && cfg.LookupEnvironmentVariable != nil {
+		api, _ = cfg.LookupEnvironmentVariable(name)
 	}
 	var seal [verdict.KeySize]byte
 	if cfg.StateDir != "" {
@@ -204,7 +204,7 @@ func (cfg *Config) buildKey(place *effect.Place) (key poolKey, err error) {
 			return key, err
 		}
 	}
-	return hashAsJSON(own, cfg.Caller.User, cfg.effectiveSettings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.measuresLatency(), cfg.Keeps, cfg.IfKept, place.Home, place.CWD, place.Roots,
+	return hashAsJSON(own, cfg.Caller.User, cfg.effectiveSettings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.measuresLatency(), cfg.BacksUpLostFiles, cfg.AllowsOnBackupCondition, place.Home, place.CWD, place.Roots,
 		PolicyOptions(*cfg, place).Vars, policy, model[:], api, seal[:])
 }
 
@@ -213,12 +213,12 @@ func (cfg *Config) modelKey() (poolKey, error) {
 	c := cfg.classifierSettings()
 	dir := ""
 	switch {
-	case c.Model == "" || c.Model == noModelFingerprint || c.Model == "default":
-	case isModelFolder(c.Model):
-		dir = c.Model
+	case c.ModelNameOrDir == "" || c.ModelNameOrDir == noModelFingerprint || c.ModelNameOrDir == "default":
+	case isModelFolder(c.ModelNameOrDir):
+		dir = c.ModelNameOrDir
 	default:
 		var err error
-		if dir, err = modelstore.Open(cfg.Models, nil, nil).Find(c.Model); err != nil {
+		if dir, err = modelstore.Open(cfg.ModelDir, nil, nil).Find(c.ModelNameOrDir); err != nil {
 			return poolKey{}, err
 		}
 	}
@@ -236,7 +236,7 @@ func (cfg *Config) modelKey() (poolKey, error) {
 			files = append(files, fmt.Sprintf("%s %d %d", e.Name(), info.Size(), info.ModTime().UnixNano()))
 		}
 	}
-	return hashAsJSON(c, cfg.CacheDir, cfg.Models, files)
+	return hashAsJSON(c, cfg.CacheDir, cfg.ModelDir, files)
 }
 
 // hashAsJSON returns the SHA-256 of values, as JSON.

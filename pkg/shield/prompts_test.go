@@ -64,11 +64,11 @@ func TestReplayedPrompts(t *testing.T) {
 	p := contextPipeline(t, root, "offline")
 	const drop, stop, command = "Drop the database staging_db.", "Do not drop staging_db.", "dropdb staging_db"
 	allowed := func() bool {
-		return p.EvaluateUntil(t.Context(), kindAction(t, root, "s", command), TierClassify).Verdict.Decision == verdict.Allow
+		return p.EvaluateThroughTier(t.Context(), kindAction(t, root, "s", command), TierClassify).Verdict.Decision == verdict.Allow
 	}
 	say := func(id, text string, pending bool) {
 		t.Helper()
-		if err := p.RecordPrompt(t.Context(), Prompt{Session: "s", ID: id, Text: text, AuthorPending: pending}); err != nil {
+		if err := p.RecordUserPrompt(t.Context(), UserPrompt{Session: "s", ID: id, Text: text, IsAuthorUnverified: pending}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,7 +104,7 @@ func BenchmarkPrompt(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			s := Defaults()
 			s.Audit.Enabled = false
-			p, err := NewPipeline(Config{Settings: &s, Policy: "offline", Home: "/home/me", Dir: "/work/app", StateDir: b.TempDir(), Host: "bench", NoFiles: true})
+			p, err := NewPipeline(Config{Settings: &s, PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", StateDir: b.TempDir(), AgentHostName: "bench", IgnoresFileSystem: true})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func BenchmarkPrompt(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := range b.N {
-				if err := p.RecordPrompt(b.Context(), Prompt{Session: "s", ID: fmt.Sprint(i), Text: text, AuthorPending: i%2 == 0}); err != nil {
+				if err := p.RecordUserPrompt(b.Context(), UserPrompt{Session: "s", ID: fmt.Sprint(i), Text: text, IsAuthorUnverified: i%2 == 0}); err != nil {
 					b.Fatal(err)
 				}
 			}

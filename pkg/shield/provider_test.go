@@ -31,7 +31,7 @@ const note = `{"type":"write_file","payload":{"path":"a@example.com.txt","conten
 func TestEvaluatorIsChargedAndRemembered(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	p, err := NewPipeline(Config{Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), Provider: provider{&calls}, DailyBudget: 2})
+	p, err := NewPipeline(Config{Clock: instant, Home: "/home/me", WorkingDir: "/home/me/app", StateDir: t.TempDir(), Provider: provider{&calls}, MaxEvaluationsPerDay: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestEvaluatorIsChargedAndRemembered(t *testing.T) {
 		}
 	}
 	status := p.Status()
-	if status.Err != nil || status.Tier2Used != 2 || status.Tier2Budget != 2 {
+	if status.Err != nil || status.EvaluationsUsedToday != 2 || status.MaxEvaluationsPerDay != 2 {
 		t.Errorf("status %+v, %v; want 2 of 2 used", status, status.Err)
 	}
 }

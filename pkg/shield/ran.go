@@ -20,7 +20,7 @@ import (
 // reader.
 func MayBeInjection(kind sanitize.Kind) bool {
 	switch kind {
-	case sanitize.Hidden, sanitize.Encoded, sanitize.Instruction, sanitize.Exfiltration, sanitize.Tags, sanitize.Unexamined:
+	case sanitize.Hidden, sanitize.Encoded, sanitize.Instruction, sanitize.Exfiltration, sanitize.TagCharacters, sanitize.Unexamined:
 		return true
 	}
 	return false
@@ -29,7 +29,7 @@ func MayBeInjection(kind sanitize.Kind) bool {
 // RecordToolResult adds to the session of some actions their effects and what came back; talks says that the result
 // may contain prompt injection. It is for results that the caller has examined; [Pipeline.HandleToolResult]
 // does both.
-func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, talks bool) (err error) {
+func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, mayContainInjection bool) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = fmt.Errorf("internal error: a tool result was not recorded, panic: %.200q; please report this", fmt.Sprint(x))
@@ -42,40 +42,40 @@ func (p *Pipeline) RecordToolResult(ctx context.Context, r ToolResult, talks boo
 	if m == nil {
 		return nil
 	}
-	did := session.CompletedCall{ChangedFiles: r.ChangedFiles, ResultTexts: resultTexts(r.Result), UntrustedResult: talks, Unverified: r.Unverified}
+	did := session.CompletedCall{ChangedFiles: r.ChangedFiles, ResultTexts: resultTexts(r.ReturnedValue), UntrustedResult: mayContainInjection, IsHostUnverified: r.IsHostUnverified}
 	for _, a := range r.Actions {
 		did.Cases = append(did.Cases, p.analyze(a, m))
 	}
 	if err := p.sessions.AddCompleted(context.WithoutCancel(ctx), m.loadSession(), did); err != nil {
 		return fmt.Errorf("a tool result could not be recorded: %w", err)
 	}
-	if p.host == "" || m.key.ID == "" {
+	if p.agentHostName == "" || m.key.ID == "" {
 		return nil
 	}
 	for _, c := range did.Cases {
-		if r.Unverified {
+		if r.IsHostUnverified {
 			break
 		}
-		if err := p.noteInstructionEdit(ctx, c, m); err != nil {
+		if err := p.recordAgentInstructionFileEdit(ctx, c, m); err != nil {
 			return fmt.Errorf("a changed instruction file could not be recorded: %w", err)
 		}
 	}
-	from := slices.IndexFunc(did.Cases, func(c *analysis.Case) bool { return p.mayReturnExternalText(c.Action) || readsImportedFile(c) })
+	from := slices.IndexFunc(did.Cases, func(c *analysis.ActionCase) bool { return p.mayReturnExternalText(c.Action) || readsImportedFile(c) })
 	if from < 0 {
-		if talks { // suspected prompt injection in a file of the project itself
-			return p.sessions.Add(context.WithoutCancel(ctx), m.loadSession(), &session.Delta{UntrustedText: true})
+		if mayContainInjection { // suspected prompt injection in a file of the project itself
+			return p.sessions.Add(context.WithoutCancel(ctx), m.loadSession(), &session.Delta{HasNewUntrustedText: true})
 		}
 		return nil
 	}
-	if err := p.sessions.StoreUntrustedNames(context.WithoutCancel(ctx), m.loadSession(), p.textSource(did.Cases[from]), did.ResultTexts); err != nil {
+	if err := p.sessions.StoreUntrustedNames(context.WithoutCancel(ctx), m.loadSession(), p.untrustedTextSource(did.Cases[from]), did.ResultTexts); err != nil {
 		return fmt.Errorf("the names in a tool result could not be recorded: %w", err)
 	}
 	return nil
 }
 
-// textSource describes for people which action a text came from.
-func (p *Pipeline) textSource(c *analysis.Case) (h session.UntrustedText) {
-	h.Origin = p.redactor.String(approve.EffectText(c, nil))
+// untrustedTextSource describes for people which action a text came from.
+func (p *Pipeline) untrustedTextSource(c *analysis.ActionCase) (h session.UntrustedText) {
+	h.Origin = p.redactor.String(approve.ActionPartCausingEffect(c, nil))
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == effect.HTTPRequest && e.Host != "" && h.Host == "" {
 			h.Host = e.Host
@@ -85,9 +85,9 @@ func (p *Pipeline) textSource(c *analysis.Case) (h session.UntrustedText) {
 }
 
 // readsImportedFile reports whether an action reads a file that was downloaded or cloned.
-func readsImportedFile(c *analysis.Case) bool {
+func readsImportedFile(c *analysis.ActionCase) bool {
 	return slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return e.Kind == effect.ReadFile && c.Memory != nil && len(c.Memory.Origin(e.Path)) > 0
+		return e.Kind == effect.ReadFile && c.SessionState != nil && len(c.SessionState.FileOriginLabels(e.Path)) > 0
 	})
 }
 
@@ -100,7 +100,7 @@ func (p *Pipeline) RecordDenial(ctx context.Context, a *action.Action) (err erro
 		}
 	}()
 	m := p.memoryFor(ctx, &judgeRequest{Action: a})
-	if m == nil || p.host == "" {
+	if m == nil || p.agentHostName == "" {
 		return nil
 	}
 	c := p.analyze(a, m)
@@ -112,14 +112,14 @@ func (p *Pipeline) RecordDenial(ctx context.Context, a *action.Action) (err erro
 
 // Bounds of the texts of a result that are searched for credentials.
 const (
-	maxResultTexts = 1 << 16
-	maxResultDepth = 128
+	maxStringsPerToolResult = 1 << 16
+	maxResultDepth          = 128
 )
 
-// splitText splits a text into parts that are searched for credentials, at line ends where possible;
+// splitForCredentialSearch splits a text into parts that are searched for credentials, at line ends where possible;
 // otherwise parts overlap, so that no credential is cut.
-func splitText(text string) (out []string) {
-	const size, overlap = redact.MaxText / 2, 4 << 10
+func splitForCredentialSearch(text string) (out []string) {
+	const size, overlap = redact.MaxScannedTextBytes / 2, 4 << 10
 	for len(text) > size {
 		end := strings.LastIndexByte(text[:size], '\n') + 1
 		next := end
@@ -136,10 +136,10 @@ func splitText(text string) (out []string) {
 // in front.
 func resultTexts(result any) []string {
 	var out []string
-	left := sanitize.MaxText
+	left := sanitize.MaxTotalTextBytes
 	var walk func(name string, v any, depth int)
 	walk = func(name string, v any, depth int) {
-		if depth > maxResultDepth || len(out) == maxResultTexts {
+		if depth > maxResultDepth || len(out) == maxStringsPerToolResult {
 			return
 		}
 		switch v := v.(type) {
@@ -150,7 +150,7 @@ func resultTexts(result any) []string {
 			if redact.IsSecretName(name) && !strings.ContainsAny(v, " \t\r\n\"'") {
 				v = name + "=" + v
 			}
-			out = append(out, splitText(v)...)
+			out = append(out, splitForCredentialSearch(v)...)
 		case []any:
 			for _, e := range v {
 				walk(name, e, depth+1)

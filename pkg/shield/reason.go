@@ -25,23 +25,23 @@ func (p *Pipeline) withAskingReason(v verdict.Verdict, trail []verdict.Step, fir
 	}
 	logged, joint, missing := v.Reasoning, "; reason for the review: ", ""
 	switch {
-	case v.Error == "unavailable" && v.Tier == TierEvaluate && p.noReviewerText != "":
-		logged = p.noReviewerText
+	case v.Error == "unavailable" && v.Tier == TierEvaluate && p.noReviewerDenialText != "":
+		logged = p.noReviewerDenialText
 		joint, missing = ": ", "; for an answer, configure a model (evaluator.provider) or a person"
 	case v.Error == "unavailable": // the text says what is wrong with the evaluator
 		missing = "; no person can be asked either"
 	}
-	text := askedBecause(trail, first, v.Tier)
+	text := escalationReasonText(trail, first, v.Tier)
 	if text != "" {
 		logged += joint + text
 	}
 	if missing != "" {
-		if why := p.noPersonReason(); why != "" {
+		if why := p.cannotAskPersonReason(); why != "" {
 			missing += " (" + why + ")"
 		}
 	}
 	logged += missing
-	if v.Error == "unavailable" && p.noReviewerText != "" && text != "" { // the evaluator was not called
+	if v.Error == "unavailable" && p.noReviewerDenialText != "" && text != "" { // the evaluator was not called
 		v.Reasoning = text
 	} else {
 		v.Reasoning = logged
@@ -51,19 +51,19 @@ func (p *Pipeline) withAskingReason(v verdict.Verdict, trail []verdict.Step, fir
 
 // Log texts for a denial without a model and without a person to ask.
 const (
-	noModelNoPerson  = "the action needs review, and neither a model nor a person is configured"
-	noModelNoChannel = "the action needs review, but no model is configured and no person can be asked"
+	noModelNoPersonDenialText  = "the action needs review, and neither a model nor a person is configured"
+	noModelNoChannelDenialText = "the action needs review, but no model is configured and no person can be asked"
 )
 
 // adviceSeparator separates what a rule says from its advice.
 const adviceSeparator = "; instead: "
 
-// askedBecause returns the reason of the step that asked, and the evaluator's reason if it could not
+// escalationReasonText returns the reason of the step that asked, and the evaluator's reason if it could not
 // decide.
-func askedBecause(trail []verdict.Step, first, below int) string {
+func escalationReasonText(trail []verdict.Step, firstTier, belowTier int) string {
 	var said []string
-	by := askingStep(trail, first, below)
-	if found := evaluatorDoubtStep(trail, below); found != nil && found.Source != tierSources[TierEvaluate] {
+	by := escalatingStep(trail, firstTier, belowTier)
+	if found := evaluatorEscalationStep(trail, belowTier); found != nil && found.Source != stepSourceByTier[TierEvaluate] {
 		by = found // a question that the evaluator may not answer
 	}
 	if by != nil {
@@ -78,20 +78,20 @@ func askedBecause(trail []verdict.Step, first, below int) string {
 		said = append(said, text)
 	}
 	for i := range trail {
-		if s := &trail[i]; s.Decision == verdict.Escalate && s.Tier == TierEvaluate && s.Tier < below && s.Error == "" && s.Source == tierSources[TierEvaluate] {
+		if s := &trail[i]; s.Decision == verdict.Escalate && s.Tier == TierEvaluate && s.Tier < belowTier && s.Error == "" && s.Source == stepSourceByTier[TierEvaluate] {
 			said = append(said, "the evaluator: "+s.Reasoning)
 		}
 	}
 	return strings.Join(said, "; ")
 }
 
-// askingStep returns the last step below a tier that escalated because of a rule, or else the last one
+// escalatingStep returns the last step below a tier that escalated because of a rule, or else the last one
 // that escalated with a reason; nil if none did.
-func askingStep(trail []verdict.Step, first, below int) (by *verdict.Step) {
+func escalatingStep(trail []verdict.Step, firstTier, belowTier int) (by *verdict.Step) {
 	for i := range trail {
 		s := &trail[i]
 		// A tier that could only block has not asked.
-		if s.Decision != verdict.Escalate || s.Allows || s.Tier >= min(below, TierEvaluate) || s.Tier < first && s.Rule == "" {
+		if s.Decision != verdict.Escalate || s.TierWouldAllow || s.Tier >= min(belowTier, TierEvaluate) || s.Tier < firstTier && s.Rule == "" {
 			continue
 		}
 		if by == nil || s.Rule != "" || by.Rule == "" {
@@ -101,12 +101,12 @@ func askingStep(trail []verdict.Step, first, below int) (by *verdict.Step) {
 	return by
 }
 
-// evaluatorDoubtStep returns the step in which the evaluator itself found a reason to ask a person; nil if
+// evaluatorEscalationStep returns the step in which the evaluator itself found a reason to ask a person; nil if
 // it did not. The person is asked about that reason, not about the rule because of which the evaluator
 // was asked.
-func evaluatorDoubtStep(trail []verdict.Step, below int) (by *verdict.Step) {
+func evaluatorEscalationStep(trail []verdict.Step, belowTier int) (by *verdict.Step) {
 	for i := range trail {
-		if s := &trail[i]; s.Tier == TierEvaluate && s.Tier < below && s.Decision == verdict.Escalate && s.Error == "" {
+		if s := &trail[i]; s.Tier == TierEvaluate && s.Tier < belowTier && s.Decision == verdict.Escalate && s.Error == "" {
 			by = s
 		}
 	}
@@ -115,23 +115,23 @@ func evaluatorDoubtStep(trail []verdict.Step, below int) (by *verdict.Step) {
 
 // explainVerdict returns what agent and user are told about a verdict on a case. own is the text of the tier
 // that gave it.
-func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.Case, first int, own string) verdict.Explanation {
+func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.ActionCase, firstTier int, tierReasoning string) verdict.Explanation {
 	t := v.Explanation
-	reasoning, source := v.Reasoning, tierSources[v.Tier]
+	reasoning, source := v.Reasoning, stepSourceByTier[v.Tier]
 	unanswered := v.Tier >= TierEvaluate && v.Error != ""
-	by := askingStep(c.EarlierSteps, first, v.Tier)
-	if found := evaluatorDoubtStep(c.EarlierSteps, v.Tier); found != nil {
+	by := escalatingStep(c.EarlierSteps, firstTier, v.Tier)
+	if found := evaluatorEscalationStep(c.EarlierSteps, v.Tier); found != nil {
 		by = found
 	}
 	if by == nil || !unanswered && v.Decision == verdict.Block {
 		by = decidingStep(c.EarlierSteps, v)
 	}
 	if by != nil && (unanswered || v.Decision == verdict.Escalate || by.Decision == v.Decision) {
-		reasoning, source, t.AskingRule = by.Reasoning, by.Source, by.Rule
+		reasoning, source, t.EscalatingRule = by.Reasoning, by.Source, by.Rule
 	}
 	var kind, place string
-	t.EffectAndHarm, t.Alternative, kind, place = splitReason(reasoning, source)
-	t.ActionText = approve.EffectText(c, decisiveEffect(c, kind, place))
+	t.EffectAndHarm, t.Alternative, kind, place = parseTierReasoning(reasoning, source)
+	t.ActionText = approve.ActionPartCausingEffect(c, decisiveEffect(c, kind, place))
 	if said, object, _ := strings.Cut(t.EffectAndHarm, ": "); object != "" && strings.Contains(t.ActionText, object) {
 		t.EffectAndHarm = said
 	}
@@ -141,11 +141,11 @@ func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.Case, first in
 			t.EffectAndHarm, t.Alternative = v.Reasoning, ""
 		}
 	case "unavailable":
-		if t.Cause = "no question could be asked: " + p.noPersonReason(); p.noReviewerText == "" {
-			t.Cause = own + "; " + t.Cause
+		if t.ShieldOwnProblemText = "no question could be asked: " + p.cannotAskPersonReason(); p.noReviewerDenialText == "" {
+			t.ShieldOwnProblemText = tierReasoning + "; " + t.ShieldOwnProblemText
 		}
 	case "nobody":
-		t.Cause = own
+		t.ShieldOwnProblemText = tierReasoning
 	case "timeout":
 		t.EffectAndHarm += "; the user did not answer in time"
 	case "rate_limit", "budget":
@@ -156,14 +156,14 @@ func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.Case, first in
 		if by == nil || v.Tier < TierEvaluate {
 			return failureExplanation(v)
 		}
-		t.Alternative, t.Cause = "Tell the user to run: shield doctor", v.Reasoning
+		t.Alternative, t.ShieldOwnProblemText = "Tell the user to run: shield doctor", v.Reasoning
 	}
 	return t
 }
 
 // failureExplanation returns what is told about a failure of shield, which only the user can fix.
 func failureExplanation(v *verdict.Verdict) verdict.Explanation {
-	return verdict.Explanation{EffectAndHarm: "shield could not judge this, so it is blocked", Alternative: "Tell the user to run: shield doctor", Cause: v.Reasoning}
+	return verdict.Explanation{EffectAndHarm: "shield could not judge this, so it is blocked", Alternative: "Tell the user to run: shield doctor", ShieldOwnProblemText: v.Reasoning}
 }
 
 // decidingStep returns the step of the trail that gave a verdict, nil if none did.
@@ -176,72 +176,72 @@ func decidingStep(trail []verdict.Step, v *verdict.Verdict) *verdict.Step {
 	return nil
 }
 
-// splitReason splits a tier's text into the reason, the advice, and the kind and place of the effect
+// parseTierReasoning splits a tier's text into the reason, the advice, and the kind and place of the effect
 // that the policy rule matched.
-func splitReason(reasoning, source string) (why, instead, kind, place string) {
+func parseTierReasoning(reasoning, stepSource string) (reason, advice, effectKind, effectObject string) {
 	text := reasoning
-	if strings.HasPrefix(text, source) {
+	if strings.HasPrefix(text, stepSource) {
 		_, said, found := strings.Cut(text, ": ")
 		if text = said; !found {
 			text = "the policy does not allow this action; ask the user"
 		}
 	}
-	if source == "model" {
+	if stepSource == "model" {
 		text, _, _ = strings.Cut(text, "; ")
 		return text + ", judged by its wording", "Use a simpler command", "", ""
 	}
-	if i := strings.LastIndex(text, " ("); i >= 0 && source == "policy" {
+	if i := strings.LastIndex(text, " ("); i >= 0 && stepSource == "policy" {
 		inside, after, closed := strings.Cut(text[i+len(" ("):], ")")
 		words := strings.SplitN(inside, " ", 2)
 		if closed && slices.Contains(effect.Kinds(), effect.Kind(words[0])) {
-			kind = words[0]
+			effectKind = words[0]
 			if len(words) > 1 {
-				place = words[1]
+				effectObject = words[1]
 			}
 			text = text[:i] + after
 		}
 	}
-	why, instead, found := strings.Cut(text, adviceSeparator)
+	reason, advice, found := strings.Cut(text, adviceSeparator)
 	if !found {
-		why, instead, _ = strings.Cut(text, "; ")
+		reason, advice, _ = strings.Cut(text, "; ")
 	}
-	if source == "heuristic" { // remove the name of the view, an internal term of shield
-		why, _, _ = strings.Cut(why, "; in ")
-		if instead, _, _ = strings.Cut(instead, "; in "); strings.HasPrefix(instead, "in ") {
-			instead = ""
+	if stepSource == "heuristic" { // remove the name of the view, an internal term of shield
+		reason, _, _ = strings.Cut(reason, "; in ")
+		if advice, _, _ = strings.Cut(advice, "; in "); strings.HasPrefix(advice, "in ") {
+			advice = ""
 		}
 	}
-	return approve.LowerFirst(why), instead, kind, place
+	return approve.LowerFirst(reason), advice, effectKind, effectObject
 }
 
 // decisiveEffect returns the effect that a reason is about: the one that a rule matched or, if
 // unknown, the first that is not ordinary; nil if the reason is about the whole action.
-func decisiveEffect(c *analysis.Case, kind, place string) *effect.Effect {
+func decisiveEffect(c *analysis.ActionCase, kind, place string) *effect.Effect {
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if kind != "" && string(e.RuleKind()) == kind && (place == "" || slices.Contains([]string{e.Path, e.Host, e.Program}, place)) {
+		if kind != "" && string(e.KindForPolicies()) == kind && (place == "" || slices.Contains([]string{e.Path, e.Host, e.Program}, place)) {
 			return e
 		}
 	}
 	for i := range c.Effects {
-		if e := &c.Effects[i]; kind == "" && c.IsNotable(e) {
+		if e := &c.Effects[i]; kind == "" && c.HasDoubtfulOrUnusualDangerLevel(e) {
 			return e
 		}
 	}
 	return nil
 }
 
-// ResumeCommand returns the command line with which the user resumes a stopped session.
-func ResumeCommand(k session.Key) string {
+// ResumeSessionCommandLine returns the command line with which the user resumes a stopped session.
+func ResumeSessionCommandLine(k session.Key) string {
 	if k.IsDefault() {
 		return "shield session resume default"
 	}
-	return "shield session resume " + command.QuoteWord(k.ID)
+	return "shield session resume " + command.QuoteWordIfNeeded(k.ID)
 }
 
-// stoppedVerdict returns the BLOCK for a session with too many denials.
-func stoppedVerdict(k session.Key) verdict.Verdict {
-	command := ResumeCommand(k)
+// stoppedSessionVerdict returns the BLOCK for a session with too many denials.
+func stoppedSessionVerdict(k session.Key) verdict.Verdict {
+	command := ResumeSessionCommandLine(k)
 	v := failureVerdict(TierPolicy, "stopped", "too many actions of this session were denied, so it is stopped; the user can resume it with: "+command)
 	v.Explanation.Remedy = command
 	return v

@@ -13,7 +13,7 @@ import (
 )
 
 func answers(v verdict.Verdict) tierFunc {
-	return func(context.Context, *analysis.Case) (verdict.Verdict, error) { return v, nil }
+	return func(context.Context, *analysis.ActionCase) (verdict.Verdict, error) { return v, nil }
 }
 
 // TestDenialsSayWhy holds that a BLOCK that neither a model nor a person has decided says why a higher
@@ -35,11 +35,11 @@ func TestDenialsSayWhy(t *testing.T) {
 		said, logged string
 	}{
 		{"nobody", []Tier{none, rule, blocks("unavailable", "no model")},
-			"overwrites [XP-013]; instead: push", noModelNoPerson + ": overwrites [XP-013]; instead: push; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+			"overwrites [XP-013]; instead: push", noModelNoPersonDenialText + ": overwrites [XP-013]; instead: push; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
 		{"the evaluator cannot be set up", []Tier{none, rule, blocks("unavailable", "no model: no key")},
 			"no model: no key; reason for the review: overwrites [XP-013]; instead: push; no person can be asked either (NOBODY)", "no model: no key; reason for the review: overwrites [XP-013]; instead: push; no person can be asked either (NOBODY)"},
 		{"the policy asked", []Tier{verify, none, blocks("unavailable", "no model")},
-			"policy verify [asks]: why", noModelNoPerson + ": policy verify [asks]: why; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
+			"policy verify [asks]: why", noModelNoPersonDenialText + ": policy verify [asks]: why; for an answer, configure a model (evaluator.provider) or a person (NOBODY)"},
 		{"no rule asked", []Tier{none, unsure, blocks("evaluator", "evaluator error: refused")}, "evaluator error: refused; reason for the review: not sure", "evaluator error: refused; reason for the review: not sure"},
 		{"the rate", []Tier{none, rule, blocks("rate_limit", "rate limit exceeded")}, "rate limit exceeded; reason for the review: overwrites [XP-013]; instead: push", "rate limit exceeded; reason for the review: overwrites [XP-013]; instead: push"},
 		{"the budget", []Tier{none, rule, blocks("budget", "daily evaluation budget exhausted")}, "daily evaluation budget exhausted; reason for the review: overwrites [XP-013]; instead: push", "daily evaluation budget exhausted; reason for the review: overwrites [XP-013]; instead: push"},
@@ -52,14 +52,14 @@ func TestDenialsSayWhy(t *testing.T) {
 		{"a rule has decided", []Tier{verify, blocks("", "a rule")}, "a rule", "a rule"},
 	} {
 		p := chainOf(t, c.tiers...)
-		p.noPersonReason = func() string { return "NOBODY" }
+		p.cannotAskPersonReason = func() string { return "NOBODY" }
 		if c.name == "the evaluator cannot be set up" {
-			p.noReviewerText = ""
+			p.noReviewerDenialText = ""
 		}
 		a := parse(t, read)
 		got := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: a}, AllTiers)
-		if v := got.Verdict; v.Decision != verdict.Block || v.Reasoning != c.said || got.logReasoning != c.logged {
-			t.Errorf("%s: %s %q\nwant %q\nlogged %q\nwant %q", c.name, v.Decision, v.Reasoning, c.said, got.logReasoning, c.logged)
+		if v := got.Verdict; v.Decision != verdict.Block || v.Reasoning != c.said || got.reasoningForLog != c.logged {
+			t.Errorf("%s: %s %q\nwant %q\nlogged %q\nwant %q", c.name, v.Decision, v.Reasoning, c.said, got.reasoningForLog, c.logged)
 		}
 		// In a pipe, the last stage has only the verdict of the one before.
 		last := len(c.tiers) - 1
@@ -96,7 +96,7 @@ func TestCauseOfTier2IsTold(t *testing.T) {
 		{"its own", "x", says("ESCALATE", 0.6, "it is unknown who reads this"), "it is unknown who reads this"},
 	} {
 		s := Defaults()
-		cfg := Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), Provider: c.says, Policy: "default"}
+		cfg := Config{Settings: &s, Clock: instant, Home: "/home/me", WorkingDir: "/home/me/app", StateDir: t.TempDir(), Provider: c.says, PolicyNameOrPath: "default"}
 		p, err := NewPipeline(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -124,8 +124,8 @@ func TestMissingPersonIsNamed(t *testing.T) {
 		set  func(*Config)
 		want []string
 	}{
-		{"no channel", func(*Config) {}, []string{noModelNoPerson, "no approval channel is configured", "set approval.channels"}},
-		{"no terminal", func(c *Config) { c.Settings.Approval.Channels = []string{"tty"} }, []string{noModelNoChannel, "tty: ", "set approval.channels: [web]"}},
+		{"no channel", func(*Config) {}, []string{noModelNoPersonDenialText, "no approval channel is configured", "set approval.channels"}},
+		{"no terminal", func(c *Config) { c.Settings.Approval.Channels = []string{"tty"} }, []string{noModelNoChannelDenialText, "tty: ", "set approval.channels: [web]"}},
 		{"no program", func(c *Config) {
 			c.Settings.Approval.Channels, c.Settings.Approval.Command = []string{"command"}, []string{"/nowhere/ask"}
 		}, []string{"/nowhere/ask", "the program of approval.command cannot be run"}},
@@ -135,7 +135,7 @@ func TestMissingPersonIsNamed(t *testing.T) {
 		{"no state folder", func(c *Config) { c.Settings.Approval.Channels, c.StateDir = []string{"tty"}, "" }, []string{"needs a state folder", "--state"}},
 	} {
 		s := Defaults()
-		cfg := Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir()}
+		cfg := Config{Settings: &s, Clock: instant, Home: "/home/me", WorkingDir: "/home/me/app", StateDir: t.TempDir()}
 		c.set(&cfg)
 		p, err := NewPipeline(cfg)
 		if err != nil {
@@ -144,8 +144,8 @@ func TestMissingPersonIsNamed(t *testing.T) {
 		o := p.judgeAndSeal(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, `{"type":"execute_command","payload":{"command":"git push --force"}}`)}, AllTiers)
 		v := o.Verdict
 		for _, want := range append(c.want, "needs review", "XP-013", "push without --force") {
-			if v.Decision != verdict.Block || !strings.Contains(o.logReasoning, want) {
-				t.Errorf("%s: %s %q lacks %q", c.name, v.Decision, o.logReasoning, want)
+			if v.Decision != verdict.Block || !strings.Contains(o.reasoningForLog, want) {
+				t.Errorf("%s: %s %q lacks %q", c.name, v.Decision, o.reasoningForLog, want)
 			}
 		}
 		const agent = "git push --force: force push overwrites commits on the remote that other people may have pulled. Push without --force, or to your own branch. Do not retry. [shield: XP-013]"

@@ -22,8 +22,8 @@ const maxLogWait = 5 * time.Second
 // Outcomes that are written together share one fsync. The caller must then call awaitLogEntry for
 // each outcome.
 func (p *Pipeline) queueLogEntry(o *Outcome) {
-	if o.ticket != nil {
-		p.log.Queue(o.ticket)
+	if o.pendingLogEntry != nil {
+		p.log.Queue(o.pendingLogEntry)
 	}
 }
 
@@ -34,26 +34,26 @@ func (p *Pipeline) buildLogEntry(o *Outcome, a *action.Action) {
 	}
 	v := &o.Verdict
 	e := audit.Entry{
-		Time: v.Evaluated, ID: v.ID, Line: v.Line,
+		Time: v.JudgedAt, ActionID: v.ID, InputLine: v.Line,
 		Decision: v.Decision, Tier: v.Tier, Confidence: v.Confidence, Rule: v.Rule, Reasoning: v.Reasoning,
-		Degraded: v.Degraded, Error: v.Error, ActionHash: v.ActionHash,
-		Channel: v.Channel, By: v.By, Latency: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.fingerprints,
+		IsAllowedDespiteFailure: v.IsAllowedDespiteFailure, Error: v.Error, ActionHash: v.ActionHash,
+		Channel: v.AnswerChannel, By: v.AnsweredBy, LatencyMicroseconds: o.latency.Microseconds(), Caller: p.caller, Fingerprints: p.fingerprints,
 	}
 	if p.isProbeAction(a) && v.Decision == verdict.Block {
-		e.Kind = audit.KindProbe
+		e.Kind = audit.EntryKindHookTest
 	}
 	e.Fingerprints.Prompt = v.PromptHash
-	e.Reasoning, e.Ref = cmp.Or(o.logReasoning, v.Reasoning), v.Ref
+	e.Reasoning, e.RefusedActionRef = cmp.Or(o.reasoningForLog, v.Reasoning), v.RefusalRef
 	if a != nil {
-		e.Session, e.Type, e.CWD, e.Payload = a.Session, a.Type, a.CWD, a.Payload
+		e.Session, e.ActionType, e.CWD, e.Payload = a.Session, a.Type, a.CWD, a.Payload
 		if o.redactedPayload != nil {
 			e.Payload, e.AlreadyRedacted, o.redactedPayload = o.redactedPayload, true, nil
 		}
 	}
-	if v.Decision != verdict.Allow || v.Degraded || v.Tier == TierApprove {
-		e.Trail = o.trail
+	if v.Decision != verdict.Allow || v.IsAllowedDespiteFailure || v.Tier == TierApprove {
+		e.Trail = o.tierSteps
 	}
-	o.ticket = p.log.Prepare(e)
+	o.pendingLogEntry = p.log.Prepare(e)
 }
 
 // probeSession is the session of the test actions that 'shield hook status' sends through a host's
@@ -63,33 +63,33 @@ const probeSession = "shield-status"
 // isProbeAction reports whether an action is a test action of 'shield hook status', by the session that the
 // host reports.
 func (p *Pipeline) isProbeAction(a *action.Action) bool {
-	return p.host != "" && a != nil && a.Session == probeSession
+	return p.agentHostName != "" && a != nil && a.Session == probeSession
 }
 
-// ForServer returns a pipeline that shares everything with p and names an MCP server in its log
+// ForMCPServer returns a pipeline that shares everything with p and names an MCP server in its log
 // entries. Only p is to be closed.
-func (p *Pipeline) ForServer(name string) *Pipeline {
+func (p *Pipeline) ForMCPServer(serverName string) *Pipeline {
 	own := *p
-	own.caller.Server = name
+	own.caller.Server = serverName
 	return &own
 }
 
-// ForConnection returns a pipeline that shares everything with p and counts the denials of one
+// WithSeparateDenialCount returns a pipeline that shares everything with p and counts the denials of one
 // connection of a session apart from other connections; "" is the session itself. Only p is to be
 // closed.
-func (p *Pipeline) ForConnection(name string) *Pipeline {
+func (p *Pipeline) WithSeparateDenialCount(connectionName string) *Pipeline {
 	own := *p
-	own.denialConnection = name
+	own.separateDenialCountConnectionName = connectionName
 	return &own
 }
 
 // LogAndNotify logs an event that is not a verdict, and notifies. kind is a kind of [audit.Entry]. It waits
 // until the entry is in the log, since the process may exit next.
-func (p *Pipeline) LogAndNotify(kind, text string) {
+func (p *Pipeline) LogAndNotify(entryKind, text string) {
 	if p.log != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), maxLogWait)
 		defer cancel()
-		ticket := p.log.Submit(audit.Entry{Kind: kind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.fingerprints})
+		ticket := p.log.Submit(audit.Entry{Kind: entryKind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.fingerprints})
 		if err := ticket.Wait(ctx); err != nil {
 			text += "; this could not be logged: " + p.lockHolderError(err).Error()
 		}
@@ -101,18 +101,18 @@ func (p *Pipeline) LogAndNotify(kind, text string) {
 
 // isLogged reports whether awaitLogEntry would return at once for an outcome: the log has finished
 // its entry, or the outcome has none.
-func (o *Outcome) isLogged() bool { return o.ticket == nil || o.ticket.Done() }
+func (o *Outcome) isLogged() bool { return o.pendingLogEntry == nil || o.pendingLogEntry.Done() }
 
 // awaitLogEntry waits until an outcome is in the audit log. If it cannot be written, the verdict becomes a
 // BLOCK with error "audit". An interrupt does not end the wait, so that each judged action is logged.
 func (p *Pipeline) awaitLogEntry(ctx context.Context, o *Outcome) {
 	defer p.reportTelemetry(o)
-	if o.ticket == nil {
+	if o.pendingLogEntry == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxLogWait)
 	defer cancel()
-	if err := o.ticket.Wait(ctx); err != nil {
+	if err := o.pendingLogEntry.Wait(ctx); err != nil {
 		p.replaceVerdict(o, failureVerdict(o.Verdict.Tier, "audit", "shield could not log the verdict, so the action is blocked; tell the user: "+p.lockHolderError(err).Error()))
 	}
 }
@@ -123,7 +123,7 @@ func (p *Pipeline) lockHolderError(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*flock.HeldError)) {
 		return err
 	}
-	for _, path := range p.lockFiles {
+	for _, path := range p.stateAndAuditLockFilePaths {
 		if held := flock.CheckHeld(path, maxLogWait); held != nil {
 			return held
 		}

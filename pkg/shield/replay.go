@@ -16,11 +16,11 @@ type Replay struct {
 
 // ForReplay returns the configuration for replaying actions of a folder: without log and state. layer
 // is the former content of its files and may be nil.
-func (cfg Config) ForReplay(home, folder string, layer analysis.FileOverlay) Config {
+func (cfg Config) ForReplay(home, folder string, formerFiles analysis.FileOverlay) Config {
 	s := cfg.effectiveSettings()
 	s.Audit.Enabled = false
-	cfg.Settings, cfg.Home, cfg.Dir, cfg.Layer, cfg.StateDir = &s, home, folder, layer, ""
-	cfg.Apart, cfg.LookBack, cfg.IfKept, cfg.NoAction = true, true, true, true
+	cfg.Settings, cfg.Home, cfg.WorkingDir, cfg.FileOverlay, cfg.StateDir = &s, home, folder, formerFiles, ""
+	cfg.IsolatesSessions, cfg.JudgesExecutedActions, cfg.AllowsOnBackupCondition, cfg.OmitsActionFromVerdicts = true, true, true, true
 	return cfg
 }
 
@@ -36,24 +36,26 @@ func (l *Pool) Replay(cfg Config) (*Replay, error) {
 // Judge judges an action in Tier 0 and 1, remembers its effects unless it is denied, and returns the
 // verdict with the steps of each tier.
 func (r *Replay) Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step) {
-	o := r.pipeline.EvaluateUntil(ctx, a, TierClassify)
+	o := r.pipeline.EvaluateThroughTier(ctx, a, TierClassify)
 	return o.Verdict, o.Trail()
 }
 
-// Peek judges an action like Judge, but remembers nothing.
-func (r *Replay) Peek(ctx context.Context, a *action.Action) verdict.Verdict {
-	o := r.pipeline.judgeAndSeal(ctx, judgeRequest{RecordLine: 1, Action: a, OnlyInStream: true}, TierRange{TierPolicy, TierClassify})
+// JudgeWithoutRecording judges an action like Judge, but remembers nothing.
+func (r *Replay) JudgeWithoutRecording(ctx context.Context, a *action.Action) verdict.Verdict {
+	o := r.pipeline.judgeAndSeal(ctx, judgeRequest{RecordLine: 1, Action: a, IsOnlyActionOfStream: true}, TierRange{TierPolicy, TierClassify})
 	return o.Verdict
 }
 
 // HandleToolResult remembers what the call of some actions returned.
 func (r *Replay) HandleToolResult(ctx context.Context, actions []*action.Action, result any) error {
-	_, err := r.pipeline.HandleToolResult(ctx, ToolResult{Actions: actions, Result: result})
+	_, err := r.pipeline.HandleToolResult(ctx, ToolResult{Actions: actions, ReturnedValue: result})
 	return err
 }
 
-// Case returns the analysis of an action.
-func (r *Replay) Case(a *action.Action) *analysis.Case { return r.pipeline.analyzer.Case(a) }
+// AnalyzeAction returns the analysis of an action.
+func (r *Replay) AnalyzeAction(a *action.Action) *analysis.ActionCase {
+	return r.pipeline.analyzer.Case(a)
+}
 
 // Close ends the replay.
 func (r *Replay) Close() { r.returnPipeline() }

@@ -46,7 +46,7 @@ func TestSameChange(t *testing.T) {
 	}
 	for _, preset := range []string{"offline", "permissive", "strict", "default"} {
 		s := Defaults()
-		p, err := NewPipeline(Config{Settings: &s, Policy: preset, Home: "/home/me", Roots: []string{root}, Dir: root, NoFiles: true})
+		p, err := NewPipeline(Config{Settings: &s, PolicyNameOrPath: preset, Home: "/home/me", WorkspaceRoots: []string{root}, WorkingDir: root, IgnoresFileSystem: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestSameChange(t *testing.T) {
 		for change, forms := range changes {
 			var first verdict.Verdict
 			for i, form := range forms {
-				v := p.EvaluateUntil(t.Context(), parse(t, form), TierClassify).Verdict
+				v := p.EvaluateThroughTier(t.Context(), parse(t, form), TierClassify).Verdict
 				if i == 0 {
 					first = v
 				}

@@ -31,7 +31,7 @@ func BenchmarkSample(b *testing.B) {
 	}
 	for name, until := range map[string]int{"policy": TierPolicy, "classify": TierClassify, "analysis": -1} {
 		b.Run(name, func(b *testing.B) {
-			p, err := NewPipeline(Config{Home: "/home/dev", Dir: "/home/dev/project", Policy: "offline"})
+			p, err := NewPipeline(Config{Home: "/home/dev", WorkingDir: "/home/dev/project", PolicyNameOrPath: "offline"})
 			if err != nil {
 				b.Fatal(err)
 			}

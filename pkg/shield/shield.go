@@ -15,5 +15,5 @@ import (
 // A tier sets Decision, Confidence, Reasoning, Rule, NextTier, Degraded and Error, and Trail if it
 // consists of several classifiers; the pipeline sets the other fields.
 type Tier interface {
-	Judge(ctx context.Context, c *analysis.Case) (verdict.Verdict, error)
+	Judge(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, error)
 }

@@ -102,7 +102,7 @@ func classified(t *testing.T, cfg Config, record string) verdict.Verdict {
 
 func TestSpecifiedRules(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Policy: "offline", Home: home, Dir: home + "/app", Roots: []string{home + "/app"}, NoFiles: true, Clock: instant}
+	cfg := Config{PolicyNameOrPath: "offline", Home: home, WorkingDir: home + "/app", WorkspaceRoots: []string{home + "/app"}, IgnoresFileSystem: true, Clock: instant}
 	check := func(rules []string, want verdict.Decision, record string) {
 		t.Helper()
 		// What a higher tier has to decide anyway names no rule of its own.
@@ -155,7 +155,7 @@ func TestSpecifiedRules(t *testing.T) {
 // Data is not an attack: the same texts where they are not obeyed.
 func TestSpecifiedTextsAsData(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Policy: "offline", Home: home, Dir: home + "/app", Roots: []string{home + "/app"}, NoFiles: true, Clock: instant}
+	cfg := Config{PolicyNameOrPath: "offline", Home: home, WorkingDir: home + "/app", WorkspaceRoots: []string{home + "/app"}, IgnoresFileSystem: true, Clock: instant}
 	for _, s := range specification {
 		if s.text == "" || s.rules[0] == "EE-001" || s.rules[0] == "XP-036" {
 			continue
@@ -172,7 +172,7 @@ func TestSpecifiedTextsAsData(t *testing.T) {
 func TestCredentialsInAnyHome(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"/data/x", "/var/lib/jenkins", "/tmp/x", "/home/me", "/root"} {
-		cfg := Config{Policy: "permissive", Home: at, Dir: "/work/app", Roots: []string{"/work/app"}, NoFiles: true, Clock: instant}
+		cfg := Config{PolicyNameOrPath: "permissive", Home: at, WorkingDir: "/work/app", WorkspaceRoots: []string{"/work/app"}, IgnoresFileSystem: true, Clock: instant}
 		p, err := NewPipeline(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestCredentialsInAnyHome(t *testing.T) {
 func TestIdentityFiles(t *testing.T) {
 	t.Parallel()
 	for _, preset := range []string{"default", "strict", "permissive", "offline"} {
-		cfg := Config{Policy: preset, Home: home, Dir: home + "/app", Roots: []string{home + "/app"}, NoFiles: true, Clock: instant}
+		cfg := Config{PolicyNameOrPath: preset, Home: home, WorkingDir: home + "/app", WorkspaceRoots: []string{home + "/app"}, IgnoresFileSystem: true, Clock: instant}
 		for _, name := range []string{"SOUL.md", "IDENTITY.md", "agent/SOUL.md"} {
 			v := classified(t, cfg, `{"type":"write_file","payload":{"path":"`+name+`","content":"x"}}`)
 			if v.Decision != verdict.Escalate || v.NextTier != 2 {
@@ -208,7 +208,7 @@ func TestIdentityFiles(t *testing.T) {
 func TestForcePushReachesAPerson(t *testing.T) {
 	t.Parallel()
 	for _, preset := range []string{"default", "strict", "permissive", "offline"} {
-		cfg := Config{Policy: preset, Home: home, Dir: home + "/app", Roots: []string{home + "/app"}, NoFiles: true, Clock: instant}
+		cfg := Config{PolicyNameOrPath: preset, Home: home, WorkingDir: home + "/app", WorkspaceRoots: []string{home + "/app"}, IgnoresFileSystem: true, Clock: instant}
 		for _, record := range []string{asAction(t, "git push --force origin main"), asAction(t, "git push origin +HEAD:master"), `{"type":"git_push","payload":{"force":true,"branch":"main"}}`} {
 			if v := classified(t, cfg, record); v.Decision != verdict.Escalate || v.NextTier != 3 {
 				t.Errorf("%s: %s: %v, next %d: %s", preset, record, v.Decision, v.NextTier, v.Reasoning)

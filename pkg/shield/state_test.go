@@ -23,7 +23,7 @@ import (
 func stateful(dir string) Config {
 	s := Defaults()
 	s.Audit.Enabled = true
-	return Config{Settings: &s, Clock: instant, Home: "/home/me", Dir: "/home/me/app", StateDir: dir,
+	return Config{Settings: &s, Clock: instant, Home: "/home/me", WorkingDir: "/home/me/app", StateDir: dir,
 		Provider: provider{new(int)}, LockWait: 20 * time.Millisecond}
 }
 
@@ -77,7 +77,7 @@ func TestRemovedState(t *testing.T) {
 	all := []string{"seal.key", "state.db", "log.head", "audit.jsonl"}
 	for gone := 1; gone < 1<<len(all); gone++ {
 		cfg := stateful(t.TempDir())
-		cfg.DailyBudget = 1
+		cfg.MaxEvaluationsPerDay = 1
 		p := pipelineOf(t, cfg)
 		if v := p.Evaluate(t.Context(), parse(t, note)); v.Decision != verdict.Allow {
 			t.Fatalf("%s: %s", v.Decision, v.Reasoning)
@@ -114,7 +114,7 @@ func TestRiseIsTold(t *testing.T) {
 	t.Parallel()
 	cfg := stateful(t.TempDir())
 	var told []string
-	cfg.Notify = func(text string) {
+	cfg.NotifyUser = func(text string) {
 		if strings.Contains(text, "rising") {
 			told = append(told, text)
 		}
@@ -124,16 +124,16 @@ func TestRiseIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := before.Admit(t.Context(), 100, 100); err != nil {
+	if _, _, err := before.ChargeRateTokenAndEvaluation(t.Context(), 100, 100); err != nil {
 		t.Fatal(err)
 	}
 	if err := before.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cfg.DailyBudget = 30
+	cfg.MaxEvaluationsPerDay = 30
 	var low []string
-	notify := cfg.Notify
-	cfg.Notify = func(text string) {
+	notify := cfg.NotifyUser
+	cfg.NotifyUser = func(text string) {
 		if strings.Contains(text, "24 of 30 evaluations used today") {
 			low = append(low, text)
 		}
@@ -155,9 +155,9 @@ func TestRiseIsTold(t *testing.T) {
 	p.Close()
 	found := 0
 	for _, e := range entries(t, cfg.auditFile()) {
-		if e.Kind == audit.KindBudget && strings.Contains(e.Reasoning, "rising") {
+		if e.Kind == audit.EntryKindEvaluationBudgetWarning && strings.Contains(e.Reasoning, "rising") {
 			found++
-			if e.Reasoning != told[0] || e.Decision != verdict.None || e.Time.IsZero() {
+			if e.Reasoning != told[0] || e.Decision != verdict.NoDecision || e.Time.IsZero() {
 				t.Errorf("entry %+v", e)
 			}
 		}
@@ -190,12 +190,12 @@ func entries(t *testing.T, file string) (all []audit.Entry) {
 func TestApprovalsInTheLog(t *testing.T) {
 	t.Parallel()
 	answer := func(approved bool) Tier {
-		return tierFunc(func(context.Context, *analysis.Case) (verdict.Verdict, error) {
+		return tierFunc(func(context.Context, *analysis.ActionCase) (verdict.Verdict, error) {
 			d := verdict.Block
 			if approved {
 				d = verdict.Allow
 			}
-			return verdict.Verdict{Decision: d, Confidence: 1, Reasoning: "said so", Channel: "tty", By: "ann"}, nil
+			return verdict.Verdict{Decision: d, Confidence: 1, Reasoning: "said so", AnswerChannel: "tty", AnsweredBy: "ann"}, nil
 		})
 	}
 	for _, approved := range []bool{true, false} {

@@ -68,8 +68,8 @@ func TestLockIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := config.Default()
-			s.Approval.Channels, s.Classifier.Model = nil, "none"
-			cfg := Config{Settings: &s, Home: "/home/me", Dir: "/work/app", StateDir: t.TempDir(), NoFiles: true, Clock: instant}
+			s.Approval.Channels, s.Classifier.ModelNameOrDir = nil, "none"
+			cfg := Config{Settings: &s, Home: "/home/me", WorkingDir: "/work/app", StateDir: t.TempDir(), IgnoresFileSystem: true, Clock: instant}
 			p := pipelineOf(t, cfg)
 			read := parse(t, `{"type":"read_file","payload":{"path":"a.txt"}}`)
 			if v := p.Evaluate(t.Context(), read); v.Decision != verdict.Allow {

@@ -10,14 +10,14 @@ import (
 	"github.com/shieldcli/shield/pkg/state"
 )
 
-// Remote returns the store that a configuration shares with other machines, nil if
+// LoadSharedStoreConfig returns the store that a configuration shares with other machines, nil if
 // it shares none.
-func Remote(cfg Config) (*state.Remote, error) {
+func LoadSharedStoreConfig(cfg Config) (*state.Remote, error) {
 	s := cfg.effectiveSettings()
-	if s.Store == "" {
+	if s.SharedStoreURL == "" {
 		return nil, nil
 	}
-	r := &state.Remote{URL: s.Store}
+	r := &state.Remote{URL: s.SharedStoreURL}
 	text, err := owner.ReadSecret(s.StoreKeyFile, 4<<10)
 	if err != nil {
 		return nil, fmt.Errorf("store_key_file: %w", err)
@@ -26,7 +26,7 @@ func Remote(cfg Config) (*state.Remote, error) {
 	if err != nil || len(key) != state.KeySize {
 		return nil, fmt.Errorf("store_key_file: %s does not hold %d hexadecimal digits; make one with 'openssl rand -hex %d'", s.StoreKeyFile, 2*state.KeySize, state.KeySize)
 	}
-	r.Key = [state.KeySize]byte(key)
+	r.EncryptionMasterKey = [state.KeySize]byte(key)
 	if r.Password, err = cfg.storePassword(); err != nil {
 		return nil, err
 	}
@@ -58,8 +58,8 @@ func (cfg *Config) storePassword() (string, error) {
 	if s.StorePassEnv == "" {
 		return "", nil
 	}
-	if cfg.Lookup != nil {
-		if password, ok := cfg.Lookup(s.StorePassEnv); ok && password != "" {
+	if cfg.LookupEnvironmentVariable != nil {
+		if password, ok := cfg.LookupEnvironmentVariable(s.StorePassEnv); ok && password != "" {
 			return password, nil
 		}
 	}

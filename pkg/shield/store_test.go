@@ -21,16 +21,16 @@ func machine(t *testing.T, url string) Config {
 		t.Fatal(err)
 	}
 	s := config.Default()
-	s.Store, s.StoreKeyFile = url, key
+	s.SharedStoreURL, s.StoreKeyFile = url, key
 	return Config{
-		Settings: &s, Policy: "offline", Home: "/home/me", Dir: "/work/app", StateDir: filepath.Join(dir, "state"),
-		NoFiles: true, Host: "host", Clock: time.Now,
+		Settings: &s, PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", StateDir: filepath.Join(dir, "state"),
+		IgnoresFileSystem: true, AgentHostName: "host", Clock: time.Now,
 	}
 }
 
 func judge(t *testing.T, p *Pipeline, command string) verdict.Verdict {
 	t.Helper()
-	return p.EvaluateUntil(t.Context(), parse(t, `{"type":"execute_command","session":"s","payload":{"command":"`+command+`"}}`), TierClassify).Verdict
+	return p.EvaluateThroughTier(t.Context(), parse(t, `{"type":"execute_command","session":"s","payload":{"command":"`+command+`"}}`), TierClassify).Verdict
 }
 
 // What one machine downloads, another does not run unasked; without the store
@@ -90,12 +90,12 @@ func TestStoreSettings(t *testing.T) {
 		"no certificates":   {func(s *config.Settings) { s.StoreCAFile = key }, "no PEM"},
 		"no key at all":     {func(s *config.Settings) { s.StoreKeyFile = "" }, "store_key_file"},
 		"two passwords":     {func(s *config.Settings) { s.StorePassEnv, s.StorePassFile = "PASSWORD", key }, "both set"},
-		"password in a URL": {func(s *config.Settings) { s.Store = "redis://:hunter2@localhost" }, "must not hold a password"},
+		"password in a URL": {func(s *config.Settings) { s.SharedStoreURL = "redis://:hunter2@localhost" }, "must not hold a password"},
 	} {
 		s := config.Default()
-		s.Store, s.StoreKeyFile = "redis://localhost", key
+		s.SharedStoreURL, s.StoreKeyFile = "redis://localhost", key
 		c.change(&s)
-		cfg := Config{Settings: &s, Policy: "offline", StateDir: filepath.Join(dir, "state"), NoFiles: true, Clock: instant, Lookup: func(name string) (string, bool) {
+		cfg := Config{Settings: &s, PolicyNameOrPath: "offline", StateDir: filepath.Join(dir, "state"), IgnoresFileSystem: true, Clock: instant, LookupEnvironmentVariable: func(name string) (string, bool) {
 			return "hunter2", name == "PASSWORD"
 		}}
 		p, err := NewPipeline(cfg)

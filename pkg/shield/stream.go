@@ -15,22 +15,22 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A RecordSource yields records until [io.EOF]. It is called by one goroutine at a time.
-type RecordSource interface {
-	Next() (verdict.Record, error)
+// A InputRecordSource yields records until [io.EOF]. It is called by one goroutine at a time.
+type InputRecordSource interface {
+	Next() (verdict.ActionOrVerdictRecord, error)
 }
 
-// Reader returns a source of actions and of verdicts sealed by this pipeline, or by an equally
+// NewRecordReader returns a source of actions and of verdicts sealed by this pipeline, or by an equally
 // configured one of the same installation. name is the input's name in messages; maxBytes is the
 // length of the longest action. The pipeline must have a state folder.
-func (p *Pipeline) Reader(r io.Reader, name string, maxBytes int) *verdict.Reader {
-	return verdict.NewReader(r, verdict.ReaderOptions{Name: name, MaxBytes: maxBytes, Sealer: p.sealer, Now: p.now})
+func (p *Pipeline) NewRecordReader(r io.Reader, inputName string, maxActionBytes int) *verdict.Reader {
+	return verdict.NewReader(r, verdict.ReaderOptions{Name: inputName, MaxBytes: maxActionBytes, Sealer: p.sealer, Now: p.now})
 }
 
-// Actions returns a source of actions alone: a record in the form of a verdict is refused. The
-// parameters are those of [Pipeline.Reader].
-func Actions(r io.Reader, name string, maxBytes int) RecordSource {
-	return &actionSource{action.NewReader(r, action.ReaderOptions{Name: name, MaxBytes: maxBytes}), name}
+// NewActionSource returns a source of actions alone: a record in the form of a verdict is refused. The
+// parameters are those of [Pipeline.NewRecordReader].
+func NewActionSource(r io.Reader, inputName string, maxBytes int) InputRecordSource {
+	return &actionSource{action.NewReader(r, action.ReaderOptions{Name: inputName, MaxBytes: maxBytes}), inputName}
 }
 
 type actionSource struct {
@@ -38,9 +38,9 @@ type actionSource struct {
 	inputName string
 }
 
-func (s *actionSource) Next() (verdict.Record, error) {
+func (s *actionSource) Next() (verdict.ActionOrVerdictRecord, error) {
 	in, err := s.reader.Next()
-	rec := verdict.Record{Line: in.Line, Raw: in.Raw, Err: in.Err}
+	rec := verdict.ActionOrVerdictRecord{Line: in.Line, Raw: in.Raw, Err: in.Err}
 	if err != nil || rec.Err != nil {
 		return rec, err
 	}
@@ -50,17 +50,17 @@ func (s *actionSource) Next() (verdict.Record, error) {
 	return rec, nil
 }
 
-// A RecordResult is the result for one record.
-type RecordResult struct {
-	Verdict   verdict.Verdict // to be written; if Raw is set, only its Decision counts
-	Raw       []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
-	Err       error           // why the record was refused without being judged; nil if it was judged
-	MoreReady bool            // another record is ready, so both can be written together
+// A InputRecordResult is the result for one record.
+type InputRecordResult struct {
+	Verdict                verdict.Verdict // to be written; if Raw is set, only its Decision counts
+	RawEarlierStageVerdict []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
+	Err                    error           // why the record was refused without being judged; nil if it was judged
+	IsNextResultReady      bool            // another record is ready, so both can be written together
 }
 
 // A ResultSink receives the results of records, in order, each after it is in the audit log. One goroutine
 // calls it; its error ends the stream.
-type ResultSink func(*RecordResult) error
+type ResultSink func(*InputRecordResult) error
 
 // StreamOptions are the options of a stream.
 type StreamOptions struct {
@@ -87,23 +87,23 @@ func (e *ReadError) Unwrap() error { return e.Err }
 //
 // The error is the sink's, a [*ReadError], or that of ctx. A goroutine blocked in the source then
 // stays until the source returns.
-func (p *Pipeline) Stream(ctx context.Context, in RecordSource, out ResultSink, opts StreamOptions) error {
+func (p *Pipeline) Stream(ctx context.Context, in InputRecordSource, out ResultSink, opts StreamOptions) error {
 	if r := opts.Tiers; r.First < TierPolicy || r.Last > TierApprove || r.First > r.Last {
 		return fmt.Errorf("tiers %d to %d do not exist; choose from 0 to 3", r.First, r.Last)
 	}
-	if p.sessions != nil && p.host == "" && p.persistentSessions == nil { // each stream is a session of its own
+	if p.sessions != nil && p.agentHostName == "" && p.persistentSessions == nil { // each stream is a session of its own
 		own := *p
-		own.sessions, own.persistentSessions, own.streamID = p.sessions.Draft(), p.sessions, rand.Text()
+		own.sessions, own.persistentSessions, own.streamID = p.sessions.NewMemoryOverlay(), p.sessions, rand.Text()
 		p = &own
 	}
-	f := &recordStream{pipeline: p, tiers: opts.Tiers, omitExplanations: opts.OmitExplanations, inFlightBytes: newByteLimiter(maxInFlightBytes), interruptedRead: make(chan struct{})}
+	f := &recordStream{pipeline: p, tiers: opts.Tiers, omitExplanations: opts.OmitExplanations, inFlightBytes: newByteLimiter(maxInFlightBytes), blockedReadInterrupted: make(chan struct{})}
 	queue := make(chan *streamJob, maxBatchedVerdicts) // in input order
 	work := make(chan *streamJob, maxBatchedVerdicts)
 	stop := make(chan struct{})
 	readErr := make(chan error, 1)
 	defer context.AfterFunc(ctx, func() {
 		if f.reads.stopReads() {
-			close(f.interruptedRead)
+			close(f.blockedReadInterrupted)
 		}
 		f.inFlightBytes.stopLimiting()
 	})()
@@ -142,29 +142,29 @@ const maxBatchedVerdicts = 256
 
 // A recordStream is a stream of records between a source and a sink.
 type recordStream struct {
-	pipeline         *Pipeline
-	tiers            TierRange
-	omitExplanations bool
-	inFlightBytes    *byteLimiter
-	reads            readState
-	interruptedRead  chan struct{} // closed by an interrupt while a read of the source is blocked
-	forwardCount     atomic.Uint64 // how often a worker has passed verdicts on
-	lastTurnDone     chan struct{} // closed when the last action read has had its turn; used only by the reading goroutine
+	pipeline                        *Pipeline
+	tiers                           TierRange
+	omitExplanations                bool
+	inFlightBytes                   *byteLimiter
+	reads                           recordReadStopper
+	blockedReadInterrupted          chan struct{} // closed by an interrupt while a read of the source is blocked
+	verdictBatchesForwardedToOutput atomic.Uint64 // how often a worker has passed verdicts on
+	lastPolicyTurnDone              chan struct{} // closed when the last action read has had its turn; used only by the reading goroutine
 }
 
 // A streamJob is one record between input and output.
 type streamJob struct {
-	record           verdict.Record
-	inFlightBytes    int           // bytes counted as in flight
-	turn             *streamTurn   // nil if actions need no order
-	done             chan struct{} // closed when outcome is set
+	record           verdict.ActionOrVerdictRecord
+	inFlightBytes    int             // bytes counted as in flight
+	turn             *policyTierTurn // nil if actions need no order
+	done             chan struct{}   // closed when outcome is set
 	outcome          Outcome
 	forwardedVerdict []byte // a verdict to forward unchanged; nil if outcome is to be written
 }
 
 // readRecords queues records until the input ends, an interrupt comes or stop is
 // closed.
-func (f *recordStream) readRecords(ctx context.Context, in RecordSource, queue, work chan<- *streamJob, stop <-chan struct{}) error {
+func (f *recordStream) readRecords(ctx context.Context, in InputRecordSource, queue, work chan<- *streamJob, stop <-chan struct{}) error {
 	for ctx.Err() == nil && f.reads.beginRead() {
 		rec, err := in.Next()
 		if !f.reads.endRead() {
@@ -178,8 +178,8 @@ func (f *recordStream) readRecords(ctx context.Context, in RecordSource, queue, 
 		}
 		j := &streamJob{record: rec, inFlightBytes: len(rec.Raw), done: make(chan struct{})}
 		if f.pipeline.sessions != nil { // without sessions, actions do not affect later ones
-			j.turn = &streamTurn{previousDone: f.lastTurnDone, done: make(chan struct{})}
-			f.lastTurnDone = j.turn.done
+			j.turn = &policyTierTurn{previousTurnDone: f.lastPolicyTurnDone, done: make(chan struct{})}
+			f.lastPolicyTurnDone = j.turn.done
 		}
 		f.inFlightBytes.reserveBytes(j.inFlightBytes)
 		select {
@@ -194,8 +194,8 @@ func (f *recordStream) readRecords(ctx context.Context, in RecordSource, queue, 
 
 // The most that a worker holds back: verdicts, and the time spent judging them.
 const (
-	maxHeldVerdicts = 64
-	maxHoldTime     = 5 * time.Millisecond
+	maxVerdictsPerWorkerBatch = 64
+	maxHoldTime               = 5 * time.Millisecond
 )
 
 // judgeJobs judges records. While more records wait it forwards results in small batches, since each batch
@@ -204,10 +204,10 @@ func (f *recordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
 	stack.Grow()
 	var held []*streamJob
 	var took time.Duration
-	looked := &fileCheckCache{forwardCount: &f.forwardCount}
+	looked := &fileCheckCache{verdictBatchesForwardedToOutput: &f.verdictBatchesForwardedToOutput}
 	handOn := func() {
 		if len(held) > 0 {
-			f.forwardCount.Add(1)
+			f.verdictBatchesForwardedToOutput.Add(1)
 		}
 		for _, j := range held {
 			close(j.done)
@@ -229,7 +229,7 @@ func (f *recordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
 		}
 		f.judgeJob(ctx, j, looked, handOn)
 		held = append(held, j)
-		if took += j.outcome.latency; len(held) == maxHeldVerdicts || took > maxHoldTime {
+		if took += j.outcome.latency; len(held) == maxVerdictsPerWorkerBatch || took > maxHoldTime {
 			handOn()
 		}
 	}
@@ -237,10 +237,10 @@ func (f *recordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
 
 // judgeJob judges one record, and frees what is not needed to write its verdict. handOn is called before
 // another process or a person is asked.
-func (f *recordStream) judgeJob(ctx context.Context, j *streamJob, looked *fileCheckCache, handOn func()) {
-	defer j.turn.passTurn()
+func (f *recordStream) judgeJob(ctx context.Context, j *streamJob, fileChecks *fileCheckCache, forwardHeldVerdicts func()) {
+	defer j.turn.passToNextAction()
 	rec := j.record
-	j.record = verdict.Record{Err: rec.Err}
+	j.record = verdict.ActionOrVerdictRecord{Err: rec.Err}
 	switch {
 	case rec.Err != nil:
 		j.outcome = f.pipeline.refuseRecord(rec.Line, string(action.CodeOf(rec.Err)), rec.Err.Error())
@@ -253,9 +253,9 @@ func (f *recordStream) judgeJob(ctx context.Context, j *streamJob, looked *fileC
 		if rec.Verdict != nil {
 			line = rec.Verdict.Line
 		}
-		j.outcome = f.pipeline.judgeAndSeal(ctx, judgeRequest{RecordLine: line, Action: rec.Action, EarlierVerdict: rec.Verdict, EarlierStages: rec.Stages, Turn: j.turn, FileChecks: looked, BeforeExternalCall: handOn, OmitExplanations: f.omitExplanations}, f.tiers)
+		j.outcome = f.pipeline.judgeAndSeal(ctx, judgeRequest{RecordLine: line, Action: rec.Action, EarlierVerdict: rec.Verdict, EarlierStages: rec.JudgedTiers, PolicyTierTurn: j.turn, FileChecks: fileChecks, BeforeExternalCall: forwardHeldVerdicts, OmitExplanations: f.omitExplanations}, f.tiers)
 	}
-	size := len(j.forwardedVerdict) + j.outcome.size()
+	size := len(j.forwardedVerdict) + j.outcome.estimatedBytes()
 	f.inFlightBytes.adjustBytes(j.inFlightBytes, size)
 	j.inFlightBytes = size
 }
@@ -270,7 +270,7 @@ func (f *recordStream) recordOutcomes(ctx context.Context, queue <-chan *streamJ
 		var ok bool
 		select {
 		case j, ok = <-queue:
-		case <-f.interruptedRead:
+		case <-f.blockedReadInterrupted:
 			select {
 			case j, ok = <-queue: // already read
 			default:
@@ -305,7 +305,7 @@ func (f *recordStream) writeResults(ctx context.Context, out ResultSink, ready <
 			default:
 			}
 			more := next != nil && (next.forwardedVerdict != nil || next.outcome.isLogged())
-			if err := out(&RecordResult{Verdict: j.outcome.Verdict, Raw: j.forwardedVerdict, Err: j.record.Err, MoreReady: more}); err != nil {
+			if err := out(&InputRecordResult{Verdict: j.outcome.Verdict, RawEarlierStageVerdict: j.forwardedVerdict, Err: j.record.Err, IsNextResultReady: more}); err != nil {
 				return err
 			}
 			f.inFlightBytes.adjustBytes(j.inFlightBytes, 0)
@@ -315,16 +315,16 @@ func (f *recordStream) writeResults(ctx context.Context, out ResultSink, ready <
 	return nil
 }
 
-// EvaluateUntil judges an action in the tiers up to and including last. It always returns an outcome;
+// EvaluateThroughTier judges an action in the tiers up to and including last. It always returns an outcome;
 // any failure is a BLOCK.
-func (p *Pipeline) EvaluateUntil(ctx context.Context, a *action.Action, last int) Outcome {
-	if last < TierPolicy || last > TierApprove {
-		return p.refuseRecord(1, "tier", fmt.Sprintf("tier %d does not exist; choose from 0 to 3", last))
+func (p *Pipeline) EvaluateThroughTier(ctx context.Context, a *action.Action, lastTier int) Outcome {
+	if lastTier < TierPolicy || lastTier > TierApprove {
+		return p.refuseRecord(1, "tier", fmt.Sprintf("tier %d does not exist; choose from 0 to 3", lastTier))
 	}
-	if p.judgesSingleAction && a.Type == "execute_command" && last >= TierClassify {
-		go p.warmClassifier() // load the model during the analysis; other actions are mostly decided by Tier 0
+	if p.judgesSingleAction && a.Type == "execute_command" && lastTier >= TierClassify {
+		go p.buildClassifierRuleTables() // load the model during the analysis; other actions are mostly decided by Tier 0
 	}
-	o := p.judgeAndSeal(ctx, judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, last})
+	o := p.judgeAndSeal(ctx, judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, lastTier})
 	p.queueLogEntry(&o)
 	p.awaitLogEntry(ctx, &o)
 	return o
@@ -332,23 +332,23 @@ func (p *Pipeline) EvaluateUntil(ctx context.Context, a *action.Action, last int
 
 // Evaluate judges an action in all tiers. It always returns a verdict; any failure is a BLOCK.
 func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
-	return p.EvaluateUntil(ctx, a, TierApprove).Verdict
+	return p.EvaluateThroughTier(ctx, a, TierApprove).Verdict
 }
 
 // EvaluateLocally judges an action in the tiers that ask no other process. ok is false if a later tier
 // has to decide, if anything failed, or if ctx ended; then nothing was remembered or logged, unless
 // the log itself failed, and the caller must use [Pipeline.Evaluate].
 func (p *Pipeline) EvaluateLocally(ctx context.Context, a *action.Action) (v verdict.Verdict, ok bool) {
-	return p.evaluateLocally(ctx, judgeRequest{RecordLine: 1, Action: a, LocalTiersOnly: true}, AllTiers)
+	return p.evaluateLocally(ctx, judgeRequest{RecordLine: 1, Action: a, StopsAfterClassifierTier: true}, AllTiers)
 }
 
-// StreamOneLocally judges the only action of a stream like [Pipeline.EvaluateLocally]. If ok is false the
+// EvaluateOnlyStreamActionLocally judges the only action of a stream like [Pipeline.EvaluateLocally]. If ok is false the
 // caller must use [Pipeline.Stream].
-func (p *Pipeline) StreamOneLocally(ctx context.Context, a *action.Action, tiers TierRange) (v verdict.Verdict, ok bool) {
+func (p *Pipeline) EvaluateOnlyStreamActionLocally(ctx context.Context, a *action.Action, tiers TierRange) (v verdict.Verdict, ok bool) {
 	if tiers.First > TierClassify {
 		return v, false
 	}
-	return p.evaluateLocally(ctx, judgeRequest{RecordLine: 1, Action: a, LocalTiersOnly: true, OnlyInStream: true}, tiers)
+	return p.evaluateLocally(ctx, judgeRequest{RecordLine: 1, Action: a, StopsAfterClassifierTier: true, IsOnlyActionOfStream: true}, tiers)
 }
 
 func (p *Pipeline) evaluateLocally(ctx context.Context, it judgeRequest, tiers TierRange) (v verdict.Verdict, ok bool) {

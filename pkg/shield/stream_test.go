@@ -47,11 +47,11 @@ func TestInFlightCountsWhatGrew(t *testing.T) {
 // tap is an endless source that counts.
 type tap struct{ n atomic.Int64 }
 
-func (s *tap) Next() (verdict.Record, error) {
+func (s *tap) Next() (verdict.ActionOrVerdictRecord, error) {
 	n := int(s.n.Add(1))
 	raw := fmt.Appendf(nil, `{"id":"%d","type":"ping","payload":{}}`, n-1)
 	a, err := action.Parse(raw)
-	return verdict.Record{Line: n, Raw: raw, Action: a}, err
+	return verdict.ActionOrVerdictRecord{Line: n, Raw: raw, Action: a}, err
 }
 
 // After an interrupt nothing more is read, and exactly what was read is
@@ -59,10 +59,10 @@ func (s *tap) Next() (verdict.Record, error) {
 func TestInterruptEndsReading(t *testing.T) {
 	t.Parallel()
 	for _, jobs := range []int{1, 8} {
-		p := pipelineOf(t, Config{Home: "/home/me", Dir: "/home/me/app", Clock: instant})
+		p := pipelineOf(t, Config{Home: "/home/me", WorkingDir: "/home/me/app", Clock: instant})
 		ctx, cancel := context.WithCancel(context.Background())
 		in, n := &tap{}, 0
-		err := p.Stream(ctx, in, func(j *RecordResult) error {
+		err := p.Stream(ctx, in, func(j *InputRecordResult) error {
 			if j.Verdict.ID != fmt.Sprint(n) {
 				t.Errorf("verdict %d is for %q", n, j.Verdict.ID)
 			}
@@ -85,16 +85,16 @@ func TestInterruptEndsReading(t *testing.T) {
 // verdicts of one stage are the next one's records.
 func TestStream(t *testing.T) {
 	t.Parallel()
-	p := pipelineOf(t, Config{Policy: "offline", Home: "/home/me", Dir: "/home/me/app", StateDir: t.TempDir(), Clock: instant})
+	p := pipelineOf(t, Config{PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/home/me/app", StateDir: t.TempDir(), Clock: instant})
 	records := read + "\n{\"type\":3}\n" + listing + "\n" + `{"decision":"ALLOW"}` + "\n" + deletes
-	stage := func(in RecordSource, tiers TierRange) (decisions []string, out string) {
+	stage := func(in InputRecordSource, tiers TierRange) (decisions []string, out string) {
 		t.Helper()
 		var b strings.Builder
 		w := verdict.NewWriter(&b)
-		err := p.Stream(t.Context(), in, func(j *RecordResult) error {
-			decisions = append(decisions, fmt.Sprint(j.Verdict.Decision, " ", j.Err != nil, " ", j.Raw != nil))
-			if j.Raw != nil {
-				return w.PassUnchanged(j.Raw)
+		err := p.Stream(t.Context(), in, func(j *InputRecordResult) error {
+			decisions = append(decisions, fmt.Sprint(j.Verdict.Decision, " ", j.Err != nil, " ", j.RawEarlierStageVerdict != nil))
+			if j.RawEarlierStageVerdict != nil {
+				return w.PassUnchanged(j.RawEarlierStageVerdict)
 			}
 			return w.Write(&j.Verdict)
 		}, StreamOptions{Tiers: tiers, Jobs: 4})
@@ -103,11 +103,11 @@ func TestStream(t *testing.T) {
 		}
 		return decisions, b.String()
 	}
-	first, out := stage(Actions(strings.NewReader(records), "in", 1<<20), TierRange{TierPolicy, TierPolicy})
+	first, out := stage(NewActionSource(strings.NewReader(records), "in", 1<<20), TierRange{TierPolicy, TierPolicy})
 	if want := "ALLOW false false,BLOCK true false,ESCALATE false false,BLOCK true false,ESCALATE false false"; strings.Join(first, ",") != want {
 		t.Errorf("policy: %s\nwant    %s", strings.Join(first, ","), want)
 	}
-	second, _ := stage(p.Reader(strings.NewReader(out), "in", 1<<20), TierRange{TierClassify, TierClassify})
+	second, _ := stage(p.NewRecordReader(strings.NewReader(out), "in", 1<<20), TierRange{TierClassify, TierClassify})
 	if want := "ALLOW false true,BLOCK false true,ALLOW false false,BLOCK false true,ESCALATE false false"; strings.Join(second, ",") != want {
 		t.Errorf("classify: %s\nwant      %s", strings.Join(second, ","), want)
 	}
@@ -117,38 +117,40 @@ func TestStream(t *testing.T) {
 // asked no more.
 func TestStreamErrors(t *testing.T) {
 	t.Parallel()
-	p := pipelineOf(t, Config{Home: "/home/me", Dir: "/home/me/app", Clock: instant})
+	p := pipelineOf(t, Config{Home: "/home/me", WorkingDir: "/home/me/app", Clock: instant})
 	broken := errors.New("broken")
 	calls := 0
-	err := p.Stream(t.Context(), &tap{}, func(*RecordResult) error { calls++; return broken }, StreamOptions{Tiers: AllTiers})
+	err := p.Stream(t.Context(), &tap{}, func(*InputRecordResult) error { calls++; return broken }, StreamOptions{Tiers: AllTiers})
 	if !errors.Is(err, broken) || calls != 1 {
 		t.Errorf("a sink that fails: %v after %d calls", err, calls)
 	}
 	var unread *ReadError
-	err = p.Stream(t.Context(), failing{broken}, func(*RecordResult) error { return nil }, StreamOptions{Tiers: AllTiers})
+	err = p.Stream(t.Context(), failing{broken}, func(*InputRecordResult) error { return nil }, StreamOptions{Tiers: AllTiers})
 	if !errors.As(err, &unread) || !errors.Is(err, broken) {
 		t.Errorf("a source that fails: %v", err)
 	}
-	if err := p.Stream(t.Context(), failing{io.EOF}, func(*RecordResult) error { return nil }, StreamOptions{}); err != nil {
+	if err := p.Stream(t.Context(), failing{io.EOF}, func(*InputRecordResult) error { return nil }, StreamOptions{}); err != nil {
 		t.Errorf("nothing to read: %v", err)
 	}
 }
 
 type failing struct{ err error }
 
-func (f failing) Next() (verdict.Record, error) { return verdict.Record{}, f.err }
+func (f failing) Next() (verdict.ActionOrVerdictRecord, error) {
+	return verdict.ActionOrVerdictRecord{}, f.err
+}
 
 // TestNoSuchTier holds that a range that is none allows nothing.
 func TestNoSuchTier(t *testing.T) {
 	t.Parallel()
-	p := pipelineOf(t, Config{Home: "/home/me", Dir: "/home/me/app", Clock: instant})
+	p := pipelineOf(t, Config{Home: "/home/me", WorkingDir: "/home/me/app", Clock: instant})
 	for _, last := range []int{-1, 4, 1 << 30} {
-		if v := p.EvaluateUntil(t.Context(), parse(t, read), last).Verdict; v.Decision != verdict.Block {
+		if v := p.EvaluateThroughTier(t.Context(), parse(t, read), last).Verdict; v.Decision != verdict.Block {
 			t.Errorf("until tier %d: %s", last, v.Decision)
 		}
 	}
 	for _, r := range []TierRange{{-1, 0}, {0, 4}, {3, 2}, {9, 9}} {
-		err := p.Stream(t.Context(), &tap{}, func(*RecordResult) error {
+		err := p.Stream(t.Context(), &tap{}, func(*InputRecordResult) error {
 			t.Errorf("tiers %v: judged", r)
 			return io.EOF
 		}, StreamOptions{Tiers: r})
@@ -171,12 +173,12 @@ func TestUntold(t *testing.T) {
 	for _, last := range []int{TierPolicy, TierClassify} {
 		judge := func(untold bool) (out []verdict.Verdict) {
 			s := Defaults()
-			p, err := NewPipeline(Config{Settings: &s, Policy: "offline", Home: "/home/me", Dir: "/work/app", NoFiles: true, StateDir: t.TempDir()})
+			p, err := NewPipeline(Config{Settings: &s, PolicyNameOrPath: "offline", Home: "/home/me", WorkingDir: "/work/app", IgnoresFileSystem: true, StateDir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			err = p.Stream(t.Context(), Actions(strings.NewReader(in), "in", 1<<20), func(j *RecordResult) error {
+			err = p.Stream(t.Context(), NewActionSource(strings.NewReader(in), "in", 1<<20), func(j *InputRecordResult) error {
 				out = append(out, j.Verdict)
 				return nil
 			}, StreamOptions{Tiers: TierRange{TierPolicy, last}, OmitExplanations: untold})

@@ -14,92 +14,92 @@ import (
 // action by which. Only p is to be closed.
 func (p *Pipeline) WithTools(which func(*action.Action) approve.Tool) *Pipeline {
 	own := *p
-	own.toolLookup = which
+	own.unknownToolLookup = which
 	return &own
 }
 
-// unknownTool returns what is known of the unknown tool of a case, and the key to which an answer
+// lookUpUnknownTool returns what is known of the unknown tool of a case, and the key to which an answer
 // about it is bound. lasts is true if the key identifies the tool, and false if it identifies only
 // the session. binding is "" if neither is known.
-func (p *Pipeline) unknownTool(c *analysis.Case) (t approve.Tool, binding string, lasts bool) {
-	if p.toolLookup != nil {
-		t = p.toolLookup(c.Action)
+func (p *Pipeline) lookUpUnknownTool(c *analysis.ActionCase) (t approve.Tool, classAnswerKey string, outlivesSession bool) {
+	if p.unknownToolLookup != nil {
+		t = p.unknownToolLookup(c.Action)
 	}
-	if t.Identity != "" {
-		return t, fmt.Sprintf("%q", []string{p.approvalInstallationID, p.caller.User, "tool", c.Action.Type, t.Identity}), true
+	if t.IdentityHash != "" {
+		return t, fmt.Sprintf("%q", []string{p.approvalInstallationID, p.caller.User, "tool", c.Action.Type, t.IdentityHash}), true
 	}
-	if within := p.kindApprovalScope(c); within != "" {
+	if within := p.advanceApprovalScope(c); within != "" {
 		return t, fmt.Sprintf("%q", []string{within, "tool", c.Action.Type}), false
 	}
 	return t, "", false
 }
 
-// classifyTool gives the unknown tool of a case the class that a person chose, or else the one that shield
+// applyKnownToolClass gives the unknown tool of a case the class that a person chose, or else the one that shield
 // ships.
-func (p *Pipeline) classifyTool(c *analysis.Case) {
-	if p.kindApprovals == nil || !c.CallsUnknownTool() {
+func (p *Pipeline) applyKnownToolClass(c *analysis.ActionCase) {
+	if p.decisionStore == nil || !c.CallsUnknownTool() {
 		return
 	}
-	t, binding, _ := p.unknownTool(c)
-	class := t.ShippedClass
+	t, binding, _ := p.lookUpUnknownTool(c)
+	class := t.BuiltInToolClass
 	if binding != "" {
-		switch said, ok, err := p.kindApprovals.FindToolClass(context.Background(), binding); {
+		switch said, ok, err := p.decisionStore.FindToolClass(context.Background(), binding); {
 		case err != nil:
 			return // when in doubt, ask
 		case ok:
 			class = said.Class
 		}
 	}
-	c.Classify(class, t.Server, t.RemoteHost)
+	c.ApplyToolClass(class, t.Server, t.RemoteHost)
 }
 
-// forbiddenToolChannel is the Channel of a verdict that blocks a tool because a person gave it the
+// answerChannelSavedToolBan is the Channel of a verdict that blocks a tool because a person gave it the
 // class "never".
-const forbiddenToolChannel = "tool"
+const answerChannelSavedToolBan = "tool"
 
 // blockForbiddenTool returns the BLOCK for a tool that a person has forbidden.
-func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.Case) (verdict.Verdict, bool) {
-	if p.kindApprovals == nil || c.Action == nil || !c.CallsUnknownTool() {
+func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, bool) {
+	if p.decisionStore == nil || c.Action == nil || !c.CallsUnknownTool() {
 		return verdict.Verdict{}, false
 	}
-	_, binding, _ := p.unknownTool(c)
+	_, binding, _ := p.lookUpUnknownTool(c)
 	if binding == "" {
 		return verdict.Verdict{}, false
 	}
-	said, ok, err := p.kindApprovals.FindToolClass(ctx, binding)
-	if err != nil || !ok || said.Class != analysis.ClassNever {
+	said, ok, err := p.decisionStore.FindToolClass(ctx, binding)
+	if err != nil || !ok || said.Class != analysis.ToolClassForbidden {
 		return verdict.Verdict{}, false
 	}
 	v := verdict.Finding{
-		Authority: verdict.NeverAllowed, Confidence: 1,
+		Authority: verdict.AuthorityNeverAllowed, Confidence: 1,
 		Reasoning: said.By + " decided that this tool is never used; use another tool, or ask the user to change it: shield tools",
 	}.Verdict(TierApprove)
-	v.Channel, v.By = forbiddenToolChannel, said.By
+	v.AnswerChannel, v.AnsweredBy = answerChannelSavedToolBan, said.By
 	return v, true
 }
 
-// offerToolClassification describes the tool that a person is asked to classify, and returns the function that saves
+// prepareToolClassQuestion describes the tool that a person is asked to classify, and returns the function that saves
 // the answer; nil if the action uses no unknown tool, or the answer could not be saved.
-func (p *Pipeline) offerToolClassification(c *analysis.Case) (about string, keep func(ctx context.Context, class analysis.ToolClass, by string) error) {
-	p = p.judgingPipeline(c)
-	if p.kindApprovals == nil || !c.CallsUnknownTool() {
+func (p *Pipeline) prepareToolClassQuestion(c *analysis.ActionCase) (description string, saveAnswer func(ctx context.Context, class analysis.ToolClass, by string) error) {
+	p = p.pipelineJudgingCase(c)
+	if p.decisionStore == nil || !c.CallsUnknownTool() {
 		return "", nil
 	}
-	t, binding, lasts := p.unknownTool(c)
+	t, binding, lasts := p.lookUpUnknownTool(c)
 	if binding == "" {
 		return "", nil
 	}
-	said := p.newToolClass(c, &t, lasts)
+	said := p.newUnansweredToolClass(c, &t, lasts)
 	return toolDescription(c.Action.Type, &t, lasts), func(ctx context.Context, class analysis.ToolClass, by string) error {
 		said.Class, said.By = class, by
-		return p.kindApprovals.SetTool(ctx, binding, said)
+		return p.decisionStore.SetToolClass(ctx, binding, said)
 	}
 }
 
-// newToolClass returns the record of an answer about a tool, without the answer.
-func (p *Pipeline) newToolClass(c *analysis.Case, t *approve.Tool, lasts bool) approve.ToolClass {
-	said := approve.ToolClass{Tool: c.Action.Type, Server: p.redactor.String(t.Server)}
-	if !lasts {
+// newUnansweredToolClass returns the record of an answer about a tool, without the answer.
+func (p *Pipeline) newUnansweredToolClass(c *analysis.ActionCase, t *approve.Tool, classOutlivesSession bool) approve.ToolClassAnswer {
+	said := approve.ToolClassAnswer{Tool: c.Action.Type, Server: p.redactor.String(t.Server)}
+	if !classOutlivesSession {
 		said.Session = c.Action.Session
 		if said.Session == "" {
 			said.Session = "this one"
@@ -109,7 +109,7 @@ func (p *Pipeline) newToolClass(c *analysis.Case, t *approve.Tool, lasts bool) a
 }
 
 // toolDescription describes a tool for a person.
-func toolDescription(name string, t *approve.Tool, lasts bool) string {
+func toolDescription(name string, t *approve.Tool, classOutlivesSession bool) string {
 	text := name
 	if t.Server != "" {
 		text += ", of the server " + t.Server
@@ -122,16 +122,16 @@ func toolDescription(name string, t *approve.Tool, lasts bool) string {
 	} else {
 		text += "\ndescription by the server: none"
 	}
-	if !lasts {
+	if !classOutlivesSession {
 		text += "\nyour settings do not define the server, so your answer counts for this session only"
 	}
 	return text
 }
 
-// judgingPipeline returns the pipeline that judges a case: p, or a pipeline derived from p with its
+// pipelineJudgingCase returns the pipeline that judges a case: p, or a pipeline derived from p with its
 // own host and tools, such as that of a connection.
-func (p *Pipeline) judgingPipeline(c *analysis.Case) *Pipeline {
-	if r, ok := c.Memory.(*sessionMemory); ok && r != nil {
+func (p *Pipeline) pipelineJudgingCase(c *analysis.ActionCase) *Pipeline {
+	if r, ok := c.SessionState.(*sessionMemory); ok && r != nil {
 		return r.pipeline
 	}
 	return p

@@ -26,17 +26,17 @@ func TestToolClasses(t *testing.T) {
 	t.Parallel()
 	root, state := kindRoot(t), t.TempDir()
 	p, _ := kindsPipeline(t, state, root, "offline")
-	known := approve.Tool{Identity: "server one, tool, schema", Server: "one"}
+	known := approve.Tool{IdentityHash: "server one, tool, schema", Server: "one"}
 	of := func(t approve.Tool) *Pipeline {
 		return p.WithTools(func(*action.Action) approve.Tool { return t })
 	}
 	const name, payload = "mcp__tracker__ticket", `{"id":"7","note":"x"}`
 	judge := func(p *Pipeline, a *action.Action) verdict.Decision {
-		return p.EvaluateUntil(t.Context(), a, TierApprove).Verdict.Decision
+		return p.EvaluateThroughTier(t.Context(), a, TierApprove).Verdict.Decision
 	}
 	give := func(p *Pipeline, class analysis.ToolClass) {
 		t.Helper()
-		about, keep := p.offerToolClassification(p.analyze(toolAction(t, root, name, "s", payload), p.memoryFor(t.Context(), &judgeRequest{Action: toolAction(t, root, name, "s", payload)})))
+		about, keep := p.prepareToolClassQuestion(p.analyze(toolAction(t, root, name, "s", payload), p.memoryFor(t.Context(), &judgeRequest{Action: toolAction(t, root, name, "s", payload)})))
 		if about == "" {
 			t.Fatal("no class can be given")
 		}
@@ -47,20 +47,20 @@ func TestToolClasses(t *testing.T) {
 	one := of(known)
 	change := func(class analysis.ToolClass) {
 		t.Helper()
-		list, err := p.kindApprovals.ToolClasses(t.Context())
+		list, err := p.decisionStore.ToolClasses(t.Context())
 		if err != nil || len(list) != 1 {
 			t.Fatal(list, err)
 		}
-		if _, err := p.kindApprovals.ChangeTool(t.Context(), list[0].ID, class, "ann"); err != nil {
+		if _, err := p.decisionStore.ChangeToolClass(t.Context(), list[0].ID, class, "ann"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if judge(one, toolAction(t, root, name, "s", payload)) == verdict.Allow {
 		t.Fatal("an unknown tool is allowed")
 	}
-	give(one, analysis.ClassReads)
+	give(one, analysis.ToolClassReadOnly)
 	other := known
-	other.Identity = "server one, tool, another schema"
+	other.IdentityHash = "server one, tool, another schema"
 	remote := known
 	remote.RemoteHost = "mcp.example.com"
 	for what, test := range map[string]struct {
@@ -87,11 +87,11 @@ func TestToolClasses(t *testing.T) {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
-	change(analysis.ClassNever)
-	if o := one.EvaluateUntil(t.Context(), toolAction(t, root, name, "s", payload), TierApprove); o.Verdict.Decision != verdict.Block || o.Verdict.Channel != forbiddenToolChannel {
+	change(analysis.ToolClassForbidden)
+	if o := one.EvaluateThroughTier(t.Context(), toolAction(t, root, name, "s", payload), TierApprove); o.Verdict.Decision != verdict.Block || o.Verdict.AnswerChannel != answerChannelSavedToolBan {
 		t.Errorf("a tool that is never used: %v %s", o.Verdict.Decision, o.Verdict.Reasoning)
 	}
-	change(analysis.ClassOutside)
+	change(analysis.ToolClassChangesOutside)
 	if judge(one, toolAction(t, root, name, "s", payload)) == verdict.Allow {
 		t.Error("what changes something elsewhere is allowed without a question")
 	}
@@ -117,23 +117,23 @@ func TestToolOfSession(t *testing.T) {
 	a := func(session string) *action.Action {
 		return toolAction(t, root, "mcp__github__frobnicate", session, `{"id":"7"}`)
 	}
-	_, keep := p.offerToolClassification(p.analyze(a("s"), p.memoryFor(t.Context(), &judgeRequest{Action: a("s")})))
-	if err := keep(t.Context(), analysis.ClassReads, "ann"); err != nil {
+	_, keep := p.prepareToolClassQuestion(p.analyze(a("s"), p.memoryFor(t.Context(), &judgeRequest{Action: a("s")})))
+	if err := keep(t.Context(), analysis.ToolClassReadOnly, "ann"); err != nil {
 		t.Fatal(err)
 	}
 	for session, want := range map[string]verdict.Decision{"s": verdict.Allow, "t": verdict.Block, "": verdict.Block} {
-		if got := p.EvaluateUntil(t.Context(), a(session), TierApprove).Verdict.Decision; got != want {
+		if got := p.EvaluateThroughTier(t.Context(), a(session), TierApprove).Verdict.Decision; got != want {
 			t.Errorf("session %q: %v", session, got)
 		}
 	}
-	list, err := p.kindApprovals.ToolClasses(t.Context())
+	list, err := p.decisionStore.ToolClasses(t.Context())
 	if err != nil || len(list) != 1 || list[0].Until.IsZero() {
 		t.Fatalf("%v %v", list, err)
 	}
-	if _, err := p.kindApprovals.ChangeTool(t.Context(), list[0].ID, "", "ann"); err != nil {
+	if _, err := p.decisionStore.ChangeToolClass(t.Context(), list[0].ID, "", "ann"); err != nil {
 		t.Fatal(err)
 	}
-	if p.EvaluateUntil(t.Context(), a("s"), TierApprove).Verdict.Decision == verdict.Allow {
+	if p.EvaluateThroughTier(t.Context(), a("s"), TierApprove).Verdict.Decision == verdict.Allow {
 		t.Error("a class that was taken back counts")
 	}
 }
@@ -146,8 +146,8 @@ func TestToolGetsArguments(t *testing.T) {
 	p, _ := kindsPipeline(t, t.TempDir(), root, "offline")
 	a := toolAction(t, root, "mcp__far__lookup", "s", `{"q":"x"}`)
 	for label, want := range map[effect.Label]bool{"": true, effect.LabelSecret: false, effect.LabelPrivate: false, effect.LabelUntrusted: true} {
-		c := p.analyzer.CaseWithMemory(a, labelled{label})
-		c.Classify(analysis.ClassReads, "far", "mcp.example.com")
+		c := p.analyzer.CaseWithSessionState(a, labelled{label})
+		c.ApplyToolClass(analysis.ToolClassReadOnly, "far", "mcp.example.com")
 		if got := c.HasOnlyOrdinaryEffects(); got != want {
 			t.Errorf("with the label %q the case is ordinary: %v", label, got)
 		}
@@ -162,9 +162,9 @@ func (l labelled) Labels() []effect.Label {
 	}
 	return []effect.Label{l.label}
 }
-func (labelled) Origin(string) []effect.Label    { return nil }
-func (labelled) HasCreated(string) bool          { return false }
-func (labelled) ImportedPaths() *effect.PathList { return effect.NewPathList(nil) }
+func (labelled) FileOriginLabels(string) []effect.Label     { return nil }
+func (labelled) HasCreated(string) bool                     { return false }
+func (labelled) DownloadedOrDecodedPaths() *effect.PathList { return effect.NewPathList(nil) }
 func (labelled) HasRecentAction([]string, time.Duration, int) bool {
 	return false
 }

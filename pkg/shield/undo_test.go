@@ -183,7 +183,7 @@ func TestUndoRestores(t *testing.T) {
 	}
 	g := newGrove(t)
 	state := filepath.Join(g.base, "state")
-	cfg := Config{Policy: "offline", StateDir: state, Roots: []string{filepath.Join(g.base, "ws")}, Dir: filepath.Join(g.base, "ws"), Keeps: true}
+	cfg := Config{PolicyNameOrPath: "offline", StateDir: state, WorkspaceRoots: []string{filepath.Join(g.base, "ws")}, WorkingDir: filepath.Join(g.base, "ws"), BacksUpLostFiles: true}
 	kept, asked, none := 0, map[string]int{}, 0
 	ways := map[string]map[string]int{} // how the files of each form of a command are kept
 	for round := range rounds {
@@ -201,11 +201,11 @@ func TestUndoRestores(t *testing.T) {
 			asked[text+": "+v.Reasoning]++
 		default:
 			g.run(root, text)
-			p.noteFilesAfterRun(t.Context(), []*action.Action{a})
-			if v.Undo != "" {
+			p.recordBackedUpFilesAfterActions(t.Context(), []*action.Action{a})
+			if v.BackupSetID != "" {
 				kept++
-				if set, err := p.undoStore.Get(v.Undo); err == nil { // else the command took nothing away
-					done, _, err := p.undoStore.Apply(t.Context(), v.Undo, nil, false)
+				if set, err := p.undoStore.Get(v.BackupSetID); err == nil { // else the command took nothing away
+					done, _, err := p.undoStore.Apply(t.Context(), v.BackupSetID, nil, false)
 					if err != nil {
 						t.Fatalf("round %d: %s: %v", round, text, err)
 					}
@@ -213,10 +213,10 @@ func TestUndoRestores(t *testing.T) {
 						ways[form] = map[string]int{}
 					}
 					for _, e := range set.Entries {
-						ways[form][cmp.Or(e.KeptBy, e.Kind)]++
+						ways[form][cmp.Or(e.BackupMethod, e.Kind)]++
 					}
 					for _, r := range done {
-						if r.Outcome == undo.Failed {
+						if r.Outcome == undo.OutcomeFailed {
 							t.Errorf("round %d: %s: %+v", round, text, r)
 						}
 					}
@@ -292,7 +292,7 @@ func TestKeptDecisions(t *testing.T) {
 	run := func(text string) string { return tool("execute_command", map[string]string{"command": text}) }
 	judge := func(cfg Config, raw string) verdict.Verdict {
 		t.Helper()
-		cfg.StateDir, cfg.Roots, cfg.Dir = filepath.Join(g.base, "state"), []string{root}, root
+		cfg.StateDir, cfg.WorkspaceRoots, cfg.WorkingDir = filepath.Join(g.base, "state"), []string{root}, root
 		p, err := NewPipeline(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -324,32 +324,32 @@ func TestKeptDecisions(t *testing.T) {
 		{run("rm -rf ~/other"), false},
 		{run("shred -u single.txt"), false},
 	} {
-		v := judge(Config{Policy: "offline", Keeps: true}, c.raw)
-		if got := v.Decision == verdict.Allow && v.Undo != "" && slices.Equal(v.Conditions, []string{verdict.ConditionBackedUp}); got != c.kept || !got && v.Decision == verdict.Allow {
-			t.Errorf("%s: %s %s %v, want kept %t: %s", c.raw, v.Decision, v.Undo, v.Conditions, c.kept, v.Reasoning)
+		v := judge(Config{PolicyNameOrPath: "offline", BacksUpLostFiles: true}, c.raw)
+		if got := v.Decision == verdict.Allow && v.BackupSetID != "" && slices.Equal(v.AllowConditions, []string{verdict.AllowConditionFilesBackedUp}); got != c.kept || !got && v.Decision == verdict.Allow {
+			t.Errorf("%s: %s %s %v, want kept %t: %s", c.raw, v.Decision, v.BackupSetID, v.AllowConditions, c.kept, v.Reasoning)
 		}
-		if w := judge(Config{Policy: "strict", Keeps: true}, c.raw); w.Decision == verdict.Allow && strings.Contains(c.raw, "rm ") {
+		if w := judge(Config{PolicyNameOrPath: "strict", BacksUpLostFiles: true}, c.raw); w.Decision == verdict.Allow && strings.Contains(c.raw, "rm ") {
 			t.Errorf("strict: %s: %s", c.raw, w.Reasoning)
 		}
-		if w := judge(Config{Policy: "offline"}, c.raw); w.Undo != "" || w.Conditions != nil {
-			t.Errorf("a pipeline that only prints kept %s: %v", c.raw, w.Conditions)
+		if w := judge(Config{PolicyNameOrPath: "offline"}, c.raw); w.BackupSetID != "" || w.AllowConditions != nil {
+			t.Errorf("a pipeline that only prints kept %s: %v", c.raw, w.AllowConditions)
 		}
 	}
 	raw := run("rm -rf notes")
-	if v := judge(Config{Policy: "offline", IfKept: true}, raw); v.Decision != verdict.Allow || v.Undo != "" || !slices.Equal(v.Conditions, []string{verdict.ConditionBackedUp}) {
-		t.Errorf("on condition: %s %v %s", v.Decision, v.Conditions, v.Reasoning)
+	if v := judge(Config{PolicyNameOrPath: "offline", AllowsOnBackupCondition: true}, raw); v.Decision != verdict.Allow || v.BackupSetID != "" || !slices.Equal(v.AllowConditions, []string{verdict.AllowConditionFilesBackedUp}) {
+		t.Errorf("on condition: %s %v %s", v.Decision, v.AllowConditions, v.Reasoning)
 	}
 	settings := Defaults()
 	settings.Evaluator.Provider, settings.Evaluator.Model = "ollama", "none"
-	if v := judge(Config{Policy: "offline", Keeps: true, Settings: &settings}, raw); v.Decision == verdict.Allow {
+	if v := judge(Config{PolicyNameOrPath: "offline", BacksUpLostFiles: true, Settings: &settings}, raw); v.Decision == verdict.Allow {
 		t.Errorf("with an evaluator: %s %s", v.Decision, v.Reasoning)
 	}
-	if v := judge(Config{Policy: "permissive", Keeps: true}, tool("delete_file", map[string]string{"path": "single.txt"})); v.Undo == "" {
+	if v := judge(Config{PolicyNameOrPath: "permissive", BacksUpLostFiles: true}, tool("delete_file", map[string]string{"path": "single.txt"})); v.BackupSetID == "" {
 		t.Errorf("permissive: %s %s", v.Decision, v.Reasoning)
 	}
 	settings = Defaults()
 	settings.Undo.Enabled = false
-	if v := judge(Config{Policy: "offline", Keeps: true, Settings: &settings}, raw); v.Decision == verdict.Allow {
-		t.Errorf("switched off: %s", fmt.Sprint(v.Conditions))
+	if v := judge(Config{PolicyNameOrPath: "offline", BacksUpLostFiles: true, Settings: &settings}, raw); v.Decision == verdict.Allow {
+		t.Errorf("switched off: %s", fmt.Sprint(v.AllowConditions))
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// shippedReason returns why a tier asked, in texts that shield ships: the evaluator trusts them as
+// builtInAskReason returns why a tier asked, in texts that shield ships: the evaluator trusts them as
 // shield's own, so they contain nothing from an action, a file or a policy of the user.
-func shippedReason(s *verdict.Step) string {
+func builtInAskReason(s *verdict.Step) string {
 	if s.Rule != "" {
-		return shippedRuleText(s.Rule)
+		return builtInRuleDescription(s.Rule)
 	}
-	for _, words := range doubtPrefixes {
+	for _, words := range nonRuleReasonPrefixes {
 		if strings.HasPrefix(s.Reasoning, words) {
 			return strings.TrimRight(words, ": ")
 		}
@@ -26,8 +26,8 @@ func shippedReason(s *verdict.Step) string {
 // maxReasonBytes bounds a reason in bytes: the evaluator needs the cause, not the advice.
 const maxReasonBytes = 160
 
-// shippedRuleText returns what a shipped rule is about; "" for other rules.
-func shippedRuleText(rule string) string {
+// builtInRuleDescription returns what a shipped rule is about; "" for other rules.
+func builtInRuleDescription(rule string) string {
 	text, ok := policy.ShippedReason(rule)
 	if !ok {
 		rules := classify.Rules()
@@ -48,8 +48,8 @@ func shippedRuleText(rule string) string {
 	return approve.LowerFirst(text)
 }
 
-// doubtPrefixes are the beginnings of reasons of Tier 1 that come from no rule.
-var doubtPrefixes = []string{
+// nonRuleReasonPrefixes are the beginnings of reasons of Tier 1 that come from no rule.
+var nonRuleReasonPrefixes = []string{
 	"unknown effect: ", "first use of a tool that shield does not know", "unknown program or subcommand: ", "not an everyday action: ", "runs with elevated privileges: ", "contacts ",
 	"changes files outside the workspace: ", "changes the system: ", "listens where other machines can connect: ", "stops processes: ", "changes a remote resource: ",
 	"writes a file that runs later (persistence): ", "sends credentials to ", "sends local data to ", "prints or sends credentials: ",

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// TakeApproval counts one request to a person. If max requests were counted within the last hour, it
+// ChargeApprovalRequest counts one request to a person. If max requests were counted within the last hour, it
 // returns an error that wraps [ErrApprovalLimit] and gives the time of the next free request. Refused
 // requests do not count.
-func (s *Store) TakeApproval(ctx context.Context, max int) error {
-	return s.valueQueue.runWriting(ctx, func(t *tx) error { return t.record.takeApproval(max) })
+func (s *Store) ChargeApprovalRequest(ctx context.Context, maxPerHour int) error {
+	return s.limitsAndNamespacesQueue.runWriting(ctx, func(t *tx) error { return t.record.takeApproval(maxPerHour) })
 }
 
 func (r *limitRecord) takeApproval(limit int) error {

@@ -18,24 +18,24 @@ type boltFile struct {
 	path string
 	opts Options
 
-	lock    *flock.Lock
-	existed bool // the file existed before
+	lock              *flock.Lock
+	wasFoundOrCreated bool // the file existed before
 
-	lastGoodInfo     atomic.Pointer[os.FileInfo] // file info after the last transaction; nil if it failed
-	corruptFileInfo  os.FileInfo                 // the file on which bbolt panicked
-	corruptFileError error
+	infoAfterLastTransaction atomic.Pointer[os.FileInfo] // file info after the last transaction; nil if it failed
+	corruptFileInfo          os.FileInfo                 // the file on which bbolt panicked
+	corruptFileError         error
 
-	stamps stampFiles
+	revisionFiles namespaceRevisionFiles
 }
 
 func newBoltFile(dir string, opts Options) *boltFile {
-	return &boltFile{path: filepath.Join(dir, fileName), opts: opts, stamps: stampFiles{openFiles: map[string]stampFile{}}}
+	return &boltFile{path: filepath.Join(dir, fileName), opts: opts, revisionFiles: namespaceRevisionFiles{openFileByNamespace: map[string]namespaceRevisionFile{}}}
 }
 
 func (b *boltFile) name() string { return b.path }
 
 func (b *boltFile) close() error {
-	b.stamps.close()
+	b.revisionFiles.close()
 	if b.lock == nil {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (b *boltFile) acquire() error {
 // lockError returns the error for a lock that could not be taken.
 func (b *boltFile) lockError(err error) error {
 	if errors.As(err, new(*flock.HeldError)) {
-		return &Error{Kind: ErrBusy, Path: b.path, Err: err}
+		return &Error{Kind: ErrStateFileLocked, Path: b.path, Err: err}
 	}
 	return &Error{Kind: ErrUnwritable, Path: b.path, Err: err}
 }
@@ -75,22 +75,22 @@ func (b *boltFile) lockError(err error) error {
 func (b *boltFile) release() error { return b.lock.Unlock() }
 
 // update opens the file, runs fn and commits. The caller holds the lock.
-func (b *boltFile) update(_ []prefetchKey, fn func(transactionView) error) error {
+func (b *boltFile) update(_ []prefetchKey, fn func(backendTransaction) error) error {
 	return b.withDB(false, func(db *bolt.DB) error {
 		return db.Update(func(btx *bolt.Tx) error { return b.runTransaction(btx, fn) })
 	})
 }
 
 // runReadOnly opens the file read-only and runs fn. bbolt's own lock keeps writers out.
-func (b *boltFile) runReadOnly(_ []prefetchKey, fn func(transactionView) error) error {
+func (b *boltFile) runReadOnly(_ []prefetchKey, fn func(backendTransaction) error) error {
 	return b.withDB(true, func(db *bolt.DB) error {
 		return db.View(func(btx *bolt.Tx) error { return b.runTransaction(btx, fn) })
 	})
 }
 
-func (b *boltFile) runTransaction(btx *bolt.Tx, fn func(transactionView) error) error {
-	for _, at := range [...]place{limitsPlace, cachePlace} {
-		if btx.Bucket([]byte(at.namespace)) == nil {
+func (b *boltFile) runTransaction(btx *bolt.Tx, fn func(backendTransaction) error) error {
+	for _, at := range [...]bucketPath{limitsBucket, cacheBucket} {
+		if btx.Bucket([]byte(at.namespaceName)) == nil {
 			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("the record of rate limit and budget is missing")}
 		}
 	}
@@ -116,7 +116,7 @@ func (b *boltFile) withDB(readOnly bool, do func(*bolt.DB) error) (err error) {
 			file.Close()
 		}
 	}()
-	b.lastGoodInfo.Store(nil)
+	b.infoAfterLastTransaction.Store(nil)
 	db, err := b.open(readOnly, &file)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (b *boltFile) withDB(readOnly bool, do func(*bolt.DB) error) (err error) {
 		err = nil
 	}
 	if info, serr := file.Stat(); err == nil && serr == nil {
-		b.lastGoodInfo.Store(&info)
+		b.infoAfterLastTransaction.Store(&info)
 	}
 	if cerr := db.Close(); err == nil {
 		err = cerr
@@ -137,10 +137,10 @@ func (b *boltFile) withDB(readOnly bool, do func(*bolt.DB) error) (err error) {
 	return err
 }
 
-// isUnchanged reports whether the file is as this process's last transaction left it, so it cannot have
+// isUnchangedSinceOwnTransaction reports whether the file is as this process's last transaction left it, so it cannot have
 // been damaged since.
-func (b *boltFile) isUnchanged() bool {
-	was := b.lastGoodInfo.Load()
+func (b *boltFile) isUnchangedSinceOwnTransaction() bool {
+	was := b.infoAfterLastTransaction.Load()
 	if was == nil {
 		return false
 	}
@@ -150,8 +150,8 @@ func (b *boltFile) isUnchanged() bool {
 
 func (b *boltFile) now() clockReading {
 	at := clockReading{wallTime: b.opts.Clock()}
-	if b.opts.Uptime != nil {
-		at.bootID, at.uptime, at.uptimeKnown = b.opts.Uptime()
+	if b.opts.BootIDAndUptime != nil {
+		at.bootID, at.uptime, at.uptimeKnown = b.opts.BootIDAndUptime()
 	}
 	return at
 }
@@ -166,40 +166,40 @@ type boltView struct {
 func (v boltView) now() clockReading { return v.file.now() }
 
 // bucket returns the bucket of a place, or nil if there is none.
-func (v boltView) bucket(at place) *bolt.Bucket {
-	b := v.Bucket([]byte(at.namespace))
-	if b == nil || at.group == "" {
+func (v boltView) bucket(path bucketPath) *bolt.Bucket {
+	b := v.Bucket([]byte(path.namespaceName))
+	if b == nil || path.groupName == "" {
 		return b
 	}
-	return b.Bucket([]byte(at.group))
+	return b.Bucket([]byte(path.groupName))
 }
 
-func (v boltView) get(at place, key []byte) []byte {
+func (v boltView) get(at bucketPath, key []byte) []byte {
 	if b := v.bucket(at); b != nil {
 		return b.Get(key)
 	}
 	return nil
 }
 
-func (v boltView) each(at place, fn func(key, value []byte) error) error {
+func (v boltView) each(at bucketPath, fn func(key, value []byte) error) error {
 	if b := v.bucket(at); b != nil {
 		return b.ForEach(fn)
 	}
 	return nil
 }
 
-func (v boltView) eachGroup(shelf string, key []byte, fn func(name, value []byte) error) error {
-	b := v.Bucket([]byte(shelf))
+func (v boltView) eachGroupValue(namespace string, key []byte, fn func(name, value []byte) error) error {
+	b := v.Bucket([]byte(namespace))
 	if b == nil {
 		return nil
 	}
 	return b.ForEachBucket(func(name []byte) error { return fn(name, b.Bucket(name).Get(key)) })
 }
 
-func (v boltView) put(at place, key, value []byte) error {
-	b, err := v.CreateBucketIfNotExists([]byte(at.namespace))
-	if err == nil && at.group != "" {
-		b, err = b.CreateBucketIfNotExists([]byte(at.group))
+func (v boltView) put(at bucketPath, key, value []byte) error {
+	b, err := v.CreateBucketIfNotExists([]byte(at.namespaceName))
+	if err == nil && at.groupName != "" {
+		b, err = b.CreateBucketIfNotExists([]byte(at.groupName))
 	}
 	switch {
 	case err != nil:
@@ -210,19 +210,21 @@ func (v boltView) put(at place, key, value []byte) error {
 	return b.Put(key, value)
 }
 
-func (v boltView) drop(at place) error {
-	switch b := v.Bucket([]byte(at.namespace)); {
+func (v boltView) dropBucket(at bucketPath) error {
+	switch b := v.Bucket([]byte(at.namespaceName)); {
 	case v.bucket(at) == nil:
 		return nil
-	case at.group == "":
-		if err := v.DeleteBucket([]byte(at.namespace)); err != nil {
+	case at.groupName == "":
+		if err := v.DeleteBucket([]byte(at.namespaceName)); err != nil {
 			return err
 		}
-		_, err := v.CreateBucket([]byte(at.namespace))
+		_, err := v.CreateBucket([]byte(at.namespaceName))
 		return err
 	default:
-		return b.DeleteBucket([]byte(at.group))
+		return b.DeleteBucket([]byte(at.groupName))
 	}
 }
 
-func (v boltView) restamp(shelf string) error { return v.file.renewStamp(shelf) }
+func (v boltView) renewNamespaceRevision(namespace string) error {
+	return v.file.renewNamespaceRevision(namespace)
+}

@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// Charge takes one evaluation from the daily budget and returns how many are used, including this one.
+// ChargeEvaluation takes one evaluation from the daily budget and returns how many are used, including this one.
 // If none is left it returns [ErrBudgetExhausted] and charges nothing. The charge is on disk when
 // Charge returns, so killing the caller does not refund it.
-func (s *Store) Charge(ctx context.Context, budget int) (used int, err error) {
-	err = s.valueQueue.runWriting(ctx, func(t *tx) error {
-		_, err := t.record.chargeEvaluation(budget)
-		used = min(t.record.EvaluationsUsed, max(budget, 0))
+func (s *Store) ChargeEvaluation(ctx context.Context, dailyBudget int) (used int, err error) {
+	err = s.limitsAndNamespacesQueue.runWriting(ctx, func(t *tx) error {
+		_, err := t.record.chargeEvaluation(dailyBudget)
+		used = min(t.record.EvaluationsUsed, max(dailyBudget, 0))
 		return err
 	})
 	return used, err
 }
 
-// Admit takes a rate token and one evaluation of the daily budget in one transaction, or neither: it
+// ChargeRateTokenAndEvaluation takes a rate token and one evaluation of the daily budget in one transaction, or neither: it
 // returns [ErrBudgetExhausted], which it checks first, or [ErrRateExceeded]. It also returns how many
 // evaluations are used, and the sudden rise that this one causes, or nil.
-func (s *Store) Admit(ctx context.Context, perMinute, budget int) (used int, rise *UsageSpike, err error) {
-	err = s.valueQueue.runWriting(ctx, func(t *tx) error {
-		if t.record.EvaluationsUsed >= budget {
+func (s *Store) ChargeRateTokenAndEvaluation(ctx context.Context, perMinute, dailyBudget int) (used int, usageSpike *UsageSpike, err error) {
+	err = s.limitsAndNamespacesQueue.runWriting(ctx, func(t *tx) error {
+		if t.record.EvaluationsUsed >= dailyBudget {
 			return ErrBudgetExhausted
 		}
 		if err := t.record.takeToken(perMinute); err != nil {
 			return err
 		}
-		rise, err = t.record.chargeEvaluation(budget)
+		usageSpike, err = t.record.chargeEvaluation(dailyBudget)
 		used = t.record.EvaluationsUsed
 		return err
 	})
-	return used, rise, err
+	return used, usageSpike, err
 }
 
 func (r *limitRecord) chargeEvaluation(budget int) (*UsageSpike, error) {
@@ -43,8 +43,8 @@ func (r *limitRecord) chargeEvaluation(budget int) (*UsageSpike, error) {
 	return r.countEvaluation(), nil
 }
 
-// exhaustedBudget is larger than any budget.
-const exhaustedBudget = 1 << 30
+// evaluationsUsedAboveAnyBudget is larger than any budget.
+const evaluationsUsedAboveAnyBudget = 1 << 30
 
 const (
 	day = 24 * time.Hour

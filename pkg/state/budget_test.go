@@ -19,18 +19,18 @@ func location(t testing.TB, name string) *time.Location {
 func exhaust(t *testing.T, s *Store) {
 	t.Helper()
 	for range 2 {
-		if _, err := s.Charge(t.Context(), 2); err != nil {
+		if _, err := s.ChargeEvaluation(t.Context(), 2); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Charge(t.Context(), 2); !errors.Is(err, ErrBudgetExhausted) {
+	if _, err := s.ChargeEvaluation(t.Context(), 2); !errors.Is(err, ErrBudgetExhausted) {
 		t.Fatalf("error %v, want %v", err, ErrBudgetExhausted)
 	}
 }
 
 func free(t *testing.T, s *Store) bool {
 	t.Helper()
-	st, err := s.Status(t.Context(), Limits{PerDay: 2})
+	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,18 +40,18 @@ func free(t *testing.T, s *Store) bool {
 func TestBudget(t *testing.T) {
 	s := openStore(t, t.TempDir(), newWorld().options(true))
 	for want := 1; want <= 3; want++ {
-		if used, err := s.Charge(t.Context(), 3); used != want || err != nil {
+		if used, err := s.ChargeEvaluation(t.Context(), 3); used != want || err != nil {
 			t.Errorf("used %d, %v; want %d", used, err, want)
 		}
 	}
-	if used, err := s.Charge(t.Context(), 3); used != 3 || !errors.Is(err, ErrBudgetExhausted) {
+	if used, err := s.ChargeEvaluation(t.Context(), 3); used != 3 || !errors.Is(err, ErrBudgetExhausted) {
 		t.Errorf("used %d, error %v", used, err)
 	}
-	if _, err := s.Charge(t.Context(), 4); err != nil {
+	if _, err := s.ChargeEvaluation(t.Context(), 4); err != nil {
 		t.Errorf("a raised budget: %v", err)
 	}
 	for _, budget := range []int{0, -1} {
-		if _, err := s.Charge(t.Context(), budget); !errors.Is(err, ErrBudgetExhausted) {
+		if _, err := s.ChargeEvaluation(t.Context(), budget); !errors.Is(err, ErrBudgetExhausted) {
 			t.Errorf("budget %d: error %v", budget, err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestBudgetClockChanges(t *testing.T) {
 					w.boot, w.up = "b2", time.Minute
 				}
 				// Every look is a transaction that may keep what it saw.
-				if err := s.TakeRate(t.Context(), 1000); err != nil {
+				if err := s.TakeRateToken(t.Context(), 1000); err != nil {
 					t.Fatal(err)
 				}
 				if got := free(t, s); got != st.free {
@@ -249,11 +249,11 @@ func TestAdmit(t *testing.T) {
 		{3, 9, ErrRateExceeded},
 	}
 	for i, st := range steps {
-		if _, _, err := s.Admit(t.Context(), st.rate, st.budget); !errors.Is(err, st.want) {
+		if _, _, err := s.ChargeRateTokenAndEvaluation(t.Context(), st.rate, st.budget); !errors.Is(err, st.want) {
 			t.Fatalf("step %d: %v, want %v", i, err, st.want)
 		}
 	}
-	st, err := s.Status(t.Context(), Limits{PerMinute: 3, PerDay: 9})
+	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluatorCallsPerMinute: 3, MaxEvaluationsPerDay: 9})
 	if err != nil || st.BudgetUsed != 3 || st.RateTokens != 0 {
 		t.Errorf("%+v, %v", st, err)
 	}

@@ -19,19 +19,19 @@ const expiryHeaderSize = 16
 
 // Put stores value under the binding of its action until expires, for at most a day. It returns
 // [ErrCachedValueLarge] for values over [MaxCachedValue] bytes.
-func (s *Store) Put(ctx context.Context, binding string, value []byte, expires time.Time) error {
+func (s *Store) Put(ctx context.Context, cacheKey string, value []byte, expires time.Time) error {
 	if len(value) > MaxCachedValue {
 		return ErrCachedValueLarge
 	}
-	key := sha256.Sum256([]byte(binding))
-	return s.valueQueue.runWriting(ctx, func(t *tx) error {
+	key := sha256.Sum256([]byte(cacheKey))
+	return s.limitsAndNamespacesQueue.runWriting(ctx, func(t *tx) error {
 		left := min(expires.Sub(s.opts.Clock()), maxCacheLifetime)
 		if left <= 0 {
 			return nil
 		}
 		entry := byteOrder.AppendUint64(make([]byte, 0, expiryHeaderSize+len(value)), uint64(t.record.StoreTime+int64(left)))
 		entry = byteOrder.AppendUint64(entry, uint64(clampedUnixNano(t.wallTime.Add(left))))
-		if t.get(cachePlace, key[:]) == nil {
+		if t.get(cacheBucket, key[:]) == nil {
 			if t.record.CachedEntries >= maxCachedEntries {
 				if err := t.evictEntries(); err != nil {
 					return err
@@ -39,38 +39,38 @@ func (s *Store) Put(ctx context.Context, binding string, value []byte, expires t
 			}
 			t.record.CachedEntries++
 		}
-		return t.put(cachePlace, key[:], append(entry, value...))
-	}, prefetchKey{cachePlace, string(key[:])})
+		return t.put(cacheBucket, key[:], append(entry, value...))
+	}, prefetchKey{cacheBucket, string(key[:])})
 }
 
 // Get returns the value stored under a binding, if it has not expired.
-func (s *Store) Get(ctx context.Context, binding string) (value []byte, ok bool, err error) {
-	return s.lookUp(ctx, binding, false)
+func (s *Store) Get(ctx context.Context, cacheKey string) (value []byte, ok bool, err error) {
+	return s.lookUp(ctx, cacheKey, false)
 }
 
-// Take is [Store.Get] for one-time answers: only the first caller gets the value.
-func (s *Store) Take(ctx context.Context, binding string) (value []byte, ok bool, err error) {
-	return s.lookUp(ctx, binding, true)
+// GetAndRemove is [Store.Get] for one-time answers: only the first caller gets the value.
+func (s *Store) GetAndRemove(ctx context.Context, cacheKey string) (value []byte, ok bool, err error) {
+	return s.lookUp(ctx, cacheKey, true)
 }
 
-func (s *Store) lookUp(ctx context.Context, binding string, once bool) (value []byte, ok bool, err error) {
-	key := sha256.Sum256([]byte(binding))
-	err = s.valueQueue.runTransaction(ctx, func(t *tx) error {
+func (s *Store) lookUp(ctx context.Context, cacheKey string, removeIfFound bool) (value []byte, ok bool, err error) {
+	key := sha256.Sum256([]byte(cacheKey))
+	err = s.limitsAndNamespacesQueue.runTransaction(ctx, func(t *tx) error {
 		value, ok = nil, false
-		entry := t.get(cachePlace, key[:])
+		entry := t.get(cacheBucket, key[:])
 		if entry == nil {
 			return nil
 		}
 		if ok = !t.isExpired(entry); ok {
 			value = append([]byte{}, entry[expiryHeaderSize:]...)
-			if !once {
+			if !removeIfFound {
 				return nil
 			}
 		}
 		t.record.CachedEntries--
 		t.hasWrites = true
-		return t.put(cachePlace, key[:], nil)
-	}, prefetchKey{cachePlace, string(key[:])})
+		return t.put(cacheBucket, key[:], nil)
+	}, prefetchKey{cacheBucket, string(key[:])})
 	if err != nil {
 		return nil, false, err
 	}
@@ -79,9 +79,9 @@ func (s *Store) lookUp(ctx context.Context, binding string, once bool) (value []
 
 // ClearCache empties the cache.
 func (s *Store) ClearCache(ctx context.Context) error {
-	return s.valueQueue.runWriting(ctx, func(t *tx) error {
+	return s.limitsAndNamespacesQueue.runWriting(ctx, func(t *tx) error {
 		t.record.CachedEntries = 0
-		return t.drop(cachePlace)
+		return t.dropBucket(cacheBucket)
 	})
 }
 
@@ -99,7 +99,7 @@ func (t *tx) evictEntries() error {
 	var first []byte
 	var soonest uint64
 	kept := 0
-	err := t.each(cachePlace, func(k, v []byte) error {
+	err := t.each(cacheBucket, func(k, v []byte) error {
 		if t.isExpired(v) {
 			drop = append(drop, append([]byte{}, k...))
 			return nil
@@ -118,7 +118,7 @@ func (t *tx) evictEntries() error {
 		kept--
 	}
 	for _, k := range drop {
-		if err := t.put(cachePlace, k, nil); err != nil {
+		if err := t.put(cacheBucket, k, nil); err != nil {
 			return err
 		}
 	}

@@ -7,19 +7,19 @@ import (
 )
 
 // An Entry is a cached value that has not expired.
-type Entry struct {
-	Key   string // hex hash of its binding
-	Value []byte
+type CachedEntry struct {
+	KeyHashHex string // hex hash of its binding
+	Value      []byte
 }
 
 // Entries returns the cached values in no particular order.
-func (s *Store) Entries(ctx context.Context) ([]Entry, error) {
-	var list []Entry
-	err := s.valueQueue.runTransaction(ctx, func(t *tx) error {
+func (s *Store) Entries(ctx context.Context) ([]CachedEntry, error) {
+	var list []CachedEntry
+	err := s.limitsAndNamespacesQueue.runTransaction(ctx, func(t *tx) error {
 		list = nil
-		return t.each(cachePlace, func(key, entry []byte) error {
+		return t.each(cacheBucket, func(key, entry []byte) error {
 			if !t.isExpired(entry) {
-				list = append(list, Entry{hex.EncodeToString(key), append([]byte{}, entry[expiryHeaderSize:]...)})
+				list = append(list, CachedEntry{hex.EncodeToString(key), append([]byte{}, entry[expiryHeaderSize:]...)})
 			}
 			return nil
 		})
@@ -29,9 +29,9 @@ func (s *Store) Entries(ctx context.Context) ([]Entry, error) {
 
 // DropCached removes the cached values whose keys begin with one of the prefixes.
 func (s *Store) DropCached(ctx context.Context, prefixes []string) error {
-	return s.valueQueue.runWriting(ctx, func(t *tx) error {
+	return s.limitsAndNamespacesQueue.runWriting(ctx, func(t *tx) error {
 		var drop [][]byte
-		err := t.each(cachePlace, func(key, _ []byte) error {
+		err := t.each(cacheBucket, func(key, _ []byte) error {
 			name := hex.EncodeToString(key)
 			for _, prefix := range prefixes {
 				if strings.HasPrefix(name, prefix) {
@@ -43,7 +43,7 @@ func (s *Store) DropCached(ctx context.Context, prefixes []string) error {
 		})
 		for _, key := range drop {
 			if err == nil {
-				err = t.put(cachePlace, key, nil)
+				err = t.put(cacheBucket, key, nil)
 				t.record.CachedEntries--
 			}
 		}

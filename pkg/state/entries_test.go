@@ -16,8 +16,8 @@ func TestEntriesAndDrop(t *testing.T) {
 			t.Fatalf("%d entries, %v; want %d", len(entries), err, want)
 		}
 		for _, e := range entries {
-			list = append(list, e.Key)
-			if len(e.Key) != 64 || len(e.Value) != 1 {
+			list = append(list, e.KeyHashHex)
+			if len(e.KeyHashHex) != 64 || len(e.Value) != 1 {
 				t.Errorf("entry %+v", e)
 			}
 		}
@@ -36,7 +36,7 @@ func TestEntriesAndDrop(t *testing.T) {
 	if got := keys(2); got[0] != list[1] || got[1] != list[2] {
 		t.Errorf("left: %q of %q", got, list)
 	}
-	st, err := s.Status(t.Context(), Limits{})
+	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{})
 	if err != nil || st.CachedEntries != 2 {
 		t.Errorf("%d counted, %v", st.CachedEntries, err)
 	}

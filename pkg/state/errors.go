@@ -8,16 +8,16 @@ import (
 // Errors of the state file, or of the store that machines share. Any method can return them; use
 // [errors.Is]. After each of them it is unknown whether a limit is reached.
 var (
-	ErrCorrupt      = errors.New("state file is damaged")
-	ErrNewer        = errors.New("state file was written by a newer shield")
-	ErrUnwritable   = errors.New("state file cannot be written")
-	ErrVanished     = errors.New("state file is missing")
-	ErrExposed      = errors.New("state is open to other users")
-	ErrBusy         = errors.New("state file is in use")
-	ErrUnreachable  = errors.New("the shared store does not answer")
-	ErrRefused      = errors.New("the shared store refused the command")
-	ErrStoreReset   = errors.New("the shared store was replaced or rolled back")
-	ErrForeignValue = errors.New("another program changed a value in the shared store")
+	ErrCorrupt                     = errors.New("state file is damaged")
+	ErrNewerStateFile              = errors.New("state file was written by a newer shield")
+	ErrUnwritable                  = errors.New("state file cannot be written")
+	ErrVanished                    = errors.New("state file is missing")
+	ErrStateAccessibleToOtherUsers = errors.New("state is open to other users")
+	ErrStateFileLocked             = errors.New("state file is in use")
+	ErrUnreachable                 = errors.New("the shared store does not answer")
+	ErrSharedStoreRefusedCommand   = errors.New("the shared store refused the command")
+	ErrStoreReset                  = errors.New("the shared store was replaced or rolled back")
+	ErrForeignValue                = errors.New("another program changed a value in the shared store")
 )
 
 // Refusals: the state is readable and a limit is used up.
@@ -42,13 +42,13 @@ type Error struct {
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%v: %s: %v", e.Kind, e.Path, e.Err)
 	switch e.Kind {
-	case ErrBusy, ErrExposed: // the cause includes the fix
+	case ErrStateFileLocked, ErrStateAccessibleToOtherUsers: // the cause includes the fix
 		return text
-	case ErrNewer:
+	case ErrNewerStateFile:
 		return text + "; install that version again, or run '" + RepairCommand + "', which keeps this file aside and counts every limit as used"
 	case ErrUnreachable:
 		return text + "; check store and the network, then run 'shield doctor'"
-	case ErrRefused:
+	case ErrSharedStoreRefusedCommand:
 		return text + "; set store to a primary server where this user can write and run scripts"
 	case ErrForeignValue:
 		return text + "; find the program that wrote the value, delete the key from the store, then run '" + RepairCommand + "'"

@@ -25,10 +25,10 @@ func Example() {
 	defer s.Close()
 	ctx := context.Background()
 	for range 3 {
-		used, err := s.Charge(ctx, 2)
+		used, err := s.ChargeEvaluation(ctx, 2)
 		fmt.Println(used, err)
 	}
-	st, err := s.Status(ctx, state.Limits{PerMinute: 60, PerDay: 2, PerHour: 10})
+	st, err := s.Status(ctx, state.EvaluationAndApprovalLimits{MaxEvaluatorCallsPerMinute: 60, MaxEvaluationsPerDay: 2, MaxApprovalRequestsPerHour: 10})
 	fmt.Println(st.BudgetResetsAt, err)
 	// Output:
 	// 1 <nil>

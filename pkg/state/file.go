@@ -36,8 +36,8 @@ func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 	case errors.As(err, new(*Error)):
 		return nil, err
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, &Error{Kind: ErrBusy, Path: path, Err: &flock.HeldError{
-			Path: path, Waited: b.opts.LockWait, Holder: lockHolder(path), Err: flock.ErrHeld,
+		return nil, &Error{Kind: ErrStateFileLocked, Path: path, Err: &flock.HeldError{
+			Path: path, Waited: b.opts.LockWait, HolderProcessDescription: lockHolder(path), Err: flock.ErrHeld,
 		}}
 	case errors.As(err, new(*os.PathError)):
 		return nil, &Error{Kind: ErrUnwritable, Path: path, Err: err}
@@ -47,12 +47,12 @@ func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 
 // lockHolder names the process that holds bbolt's lock.
 func lockHolder(path string) string {
-	f, err := owner.Open(path)
+	f, err := owner.OpenNoFollow(path)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	return flock.Holder(f)
+	return flock.DescribeLockHolderProcess(f)
 }
 
 // checkFile rejects, before it is mapped into memory, a state file that other users can change, that
@@ -65,8 +65,8 @@ func checkFile(f *os.File) error {
 	if !info.Mode().IsRegular() {
 		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("the path is not a regular file; replace it with the file itself")}
 	}
-	if err := errors.Join(owner.Check(info, owner.OtherAccess), owner.CheckSingleLink(info)); err != nil {
-		return &Error{Kind: ErrExposed, Path: f.Name(), Err: err}
+	if err := errors.Join(owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherAccessBits), owner.CheckSingleLink(info)); err != nil {
+		return &Error{Kind: ErrStateAccessibleToOtherUsers, Path: f.Name(), Err: err}
 	}
 	if info.Size() == 0 { // bbolt would initialise an empty file
 		return &Error{Kind: ErrCorrupt, Path: f.Name(), Err: errors.New("the file is empty")}
@@ -85,7 +85,7 @@ const maxFileSize = 256 << 20
 func (b *boltFile) ensureExists() error {
 	info, err := os.Lstat(b.path)
 	if err == nil {
-		b.existed = true
+		b.wasFoundOrCreated = true
 		if !info.Mode().IsRegular() {
 			return &Error{Kind: ErrCorrupt, Path: b.path, Err: errors.New("the path is not a regular file; replace it with the file itself")}
 		}
@@ -98,10 +98,10 @@ func (b *boltFile) ensureExists() error {
 		return &Error{Kind: ErrUnwritable, Path: b.path, Err: err}
 	}
 	used := ""
-	if b.existed {
+	if b.wasFoundOrCreated {
 		used = "the file was removed while shield read it"
-	} else if b.opts.PriorUseEvidence != nil {
-		if used, err = b.opts.PriorUseEvidence(); err != nil {
+	} else if b.opts.PriorInstallationUseEvidence != nil {
+		if used, err = b.opts.PriorInstallationUseEvidence(); err != nil {
 			return &Error{Kind: ErrVanished, Path: b.path, Err: err}
 		}
 	}
@@ -111,7 +111,7 @@ func (b *boltFile) ensureExists() error {
 	if err := createStateFile(b.path, &limitRecord{}); err != nil {
 		return err
 	}
-	b.existed = true
+	b.wasFoundOrCreated = true
 	return nil
 }
 
@@ -127,14 +127,14 @@ func createStateFile(path string, rec *limitRecord) error {
 		return fail(err)
 	}
 	err = db.Update(func(btx *bolt.Tx) error {
-		limits, err := btx.CreateBucket([]byte(limitsPlace.namespace))
+		limits, err := btx.CreateBucket([]byte(limitsBucket.namespaceName))
 		if err != nil {
 			return err
 		}
-		if _, err := btx.CreateBucket([]byte(cachePlace.namespace)); err != nil {
+		if _, err := btx.CreateBucket([]byte(cacheBucket.namespaceName)); err != nil {
 			return err
 		}
-		return limits.Put(recordKey, rec.encode())
+		return limits.Put(limitRecordKey, rec.encode())
 	})
 	if cerr := db.Close(); err == nil {
 		err = cerr
@@ -151,5 +151,5 @@ func createStateFile(path string, rec *limitRecord) error {
 // LockFiles returns the lock files of a state folder, in the order in which to look for the process
 // that holds one: a process that waits for the first lock may hold the second.
 func LockFiles(dir string) []string {
-	return []string{filepath.Join(dir, headLockName), filepath.Join(dir, lockName)}
+	return []string{filepath.Join(dir, auditHeadLockFileName), filepath.Join(dir, lockName)}
 }

@@ -19,21 +19,21 @@ import (
 	"github.com/shieldcli/shield/internal/owner"
 )
 
-// A headFile stores the head of the audit log (its last entry) beside the state file. It is written
+// A auditHeadFile stores the head of the audit log (its last entry) beside the state file. It is written
 // after its entry, which is synced, but is not synced itself: writes survive the death of the process.
 // After a power cut it may hold an older head than the log.
 //
 // It is authenticated with a key in the state file. The state file also records the head in each
-// transaction that writes, and at least every entriesPerHeadRecord entries, which detects an older head file with
+// transaction that writes, and at least every auditEntriesPerRecordedHead entries, which detects an older head file with
 // a log truncated to match: the later of both heads counts.
-type headFile struct {
+type auditHeadFile struct {
 	path      string
 	stateFile *boltFile
 
-	mu            sync.Mutex
-	macKey        []byte // nil until the state file is read
-	authenticated bool   // the head file was authenticated before, so one that is not is forged
-	recorded      atomic.Pointer[recordedHead]
+	mu               sync.Mutex
+	macKey           []byte // nil until the state file is read
+	requiresValidMAC bool   // the head file was authenticated before, so one that is not is forged
+	recorded         atomic.Pointer[recordedAuditHead]
 
 	lock     *flock.Lock
 	file     *os.File
@@ -41,37 +41,37 @@ type headFile struct {
 }
 
 // A recordedHead is the head recorded in the state file.
-type recordedHead struct {
+type recordedAuditHead struct {
 	seq  uint64
 	hash string
 }
 
 const (
-	headName             = "log.head"
-	headLockName         = headName + ".lock"
-	headSize             = 128                    // one sector, which a disk writes atomically
-	headMACOffset        = headSize - sha256.Size // offset of its authentication code
-	entriesPerHeadRecord = 16
+	auditHeadFileName           = "log.head"
+	auditHeadLockFileName       = auditHeadFileName + ".lock"
+	headSize                    = 128                    // one sector, which a disk writes atomically
+	headMACOffset               = headSize - sha256.Size // offset of its authentication code
+	auditEntriesPerRecordedHead = 16
 )
 
 // Keys of the audit log's head in the state file.
 var (
-	legacyHeadKey     = []byte("audit head")        // where the head was stored before the head file existed
-	headFileStatusKey = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
-	headMACKey        = []byte("audit head key")
-	recordedHeadKey   = []byte("audit head note") // sequence number and hash
+	legacyHeadKey          = []byte("audit head")        // where the head was stored before the head file existed
+	auditHeadFileStatusKey = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
+	headMACKey             = []byte("audit head key")
+	recordedHeadKey        = []byte("audit head note") // sequence number and hash
 )
 
-// AdvanceHead calls next with the sequence number and hash of the last known entry of the audit log (0
+// AdvanceAuditHead calls next with the sequence number and hash of the last known entry of the audit log (0
 // and "" if there is none) and stores what it returns. If next returns an error, that is returned and
 // the head is unchanged.
 //
 // Other processes wait while next runs, so that log and head agree.
-func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error {
+func (s *Store) AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash string) (uint64, string, error)) error {
 	h := &s.head
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.file == nil || !h.stateFile.isUnchanged() {
+	if h.file == nil || !h.stateFile.isUnchangedSinceOwnTransaction() {
 		if err := s.fileQueue.runTransaction(ctx, h.ensureExists); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash stri
 		if err := h.reopen(); err != nil {
 			return err
 		}
-		seq, hash, err := h.latestHead(h.file)
+		seq, hash, err := h.laterOfFileAndRecordedHead(h.file)
 		if err != nil {
 			return err
 		}
@@ -93,38 +93,38 @@ func (s *Store) AdvanceHead(ctx context.Context, next func(seq uint64, hash stri
 		_, err = h.file.WriteAt(encodeHead(seq, hash, h.macKey), 0)
 		return h.unwritableError(err)
 	})
-	if err != nil || h.authenticated && at < h.recordedHead().seq+entriesPerHeadRecord {
+	if err != nil || h.requiresValidMAC && at < h.headInStateFile().seq+auditEntriesPerRecordedHead {
 		return err
 	}
-	err = s.fileQueue.runWriting(ctx, func(t *tx) error { return t.put(limitsPlace, headFileStatusKey, []byte{2}) }) // the transaction also records the head
+	err = s.fileQueue.runWriting(ctx, func(t *tx) error { return t.put(limitsBucket, auditHeadFileStatusKey, []byte{2}) }) // the transaction also records the head
 	if err == nil {
-		h.authenticated = true
-		h.recorded.Store(&recordedHead{at, last})
+		h.requiresValidMAC = true
+		h.recorded.Store(&recordedAuditHead{at, last})
 	}
 	return err
 }
 
 // loadStateData reads the state file's data about the head file.
-func (h *headFile) loadStateData(t *tx) {
-	h.macKey = bytes.Clone(t.get(limitsPlace, headMACKey))
-	h.authenticated = bytes.Equal(t.get(limitsPlace, headFileStatusKey), []byte{2})
-	if b := t.get(limitsPlace, recordedHeadKey); len(b) >= 8 {
-		h.recorded.Store(&recordedHead{byteOrder.Uint64(b), string(b[8:])})
+func (h *auditHeadFile) loadStateData(t *tx) {
+	h.macKey = bytes.Clone(t.get(limitsBucket, headMACKey))
+	h.requiresValidMAC = bytes.Equal(t.get(limitsBucket, auditHeadFileStatusKey), []byte{2})
+	if b := t.get(limitsBucket, recordedHeadKey); len(b) >= 8 {
+		h.recorded.Store(&recordedAuditHead{byteOrder.Uint64(b), string(b[8:])})
 	}
 }
 
-// recordedHead returns the head recorded in the state file.
-func (h *headFile) recordedHead() recordedHead {
+// headInStateFile returns the head recorded in the state file.
+func (h *auditHeadFile) headInStateFile() recordedAuditHead {
 	if n := h.recorded.Load(); n != nil {
 		return *n
 	}
-	return recordedHead{}
+	return recordedAuditHead{}
 }
 
-// latestHead returns the head in the file or the recorded one, whichever is later.
-func (h *headFile) latestHead(f *os.File) (seq uint64, hash string, err error) {
+// laterOfFileAndRecordedHead returns the head in the file or the recorded one, whichever is later.
+func (h *auditHeadFile) laterOfFileAndRecordedHead(f *os.File) (seq uint64, hash string, err error) {
 	seq, hash, err = h.read(f)
-	noted := h.recordedHead()
+	noted := h.headInStateFile()
 	switch {
 	case err != nil:
 		return 0, "", err
@@ -138,41 +138,41 @@ func (h *headFile) latestHead(f *os.File) (seq uint64, hash string, err error) {
 
 // recordHead adds the head to a transaction that writes. An unreadable head file is left for the next log
 // entry to report.
-func (h *headFile) recordHead(t *tx) error {
+func (h *auditHeadFile) recordHead(t *tx) error {
 	f, _, err := h.open(os.O_RDONLY)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	at := headFile{path: h.path}
+	at := auditHeadFile{path: h.path}
 	at.loadStateData(t)
 	seq, hash, err := at.read(f)
-	if err != nil || seq <= at.recordedHead().seq {
+	if err != nil || seq <= at.headInStateFile().seq {
 		return nil
 	}
-	h.recorded.Store(&recordedHead{seq, hash})
-	return t.put(limitsPlace, recordedHeadKey, append(byteOrder.AppendUint64(nil, seq), hash...))
+	h.recorded.Store(&recordedAuditHead{seq, hash})
+	return t.put(limitsBucket, recordedHeadKey, append(byteOrder.AppendUint64(nil, seq), hash...))
 }
 
-// Head returns the sequence number and hash of the last known entry of the audit log.
-func (s *Store) Head(ctx context.Context) (seq uint64, hash string, err error) {
+// AuditHead returns the sequence number and hash of the last known entry of the audit log.
+func (s *Store) AuditHead(ctx context.Context) (seq uint64, hash string, err error) {
 	err = s.fileQueue.runReadOnly(ctx, func(t *tx) (err error) {
-		seq, hash, err = s.head.currentHead(t)
+		seq, hash, err = s.head.readHeadWithoutLock(t)
 		return err
 	})
 	return seq, hash, err
 }
 
-// logGapKey is the key of a gap in the audit log: a recovery entry that follows a log that was moved
+// auditLogGapKeyPrefix is the key of a gap in the audit log: a recovery entry that follows a log that was moved
 // away.
-var logGapKey = []byte("audit gap ")
+var auditLogGapKeyPrefix = []byte("audit gap ")
 
 // StoreLogGap stores the sequence number and hash of a recovery entry, which follows an audit log that was
 // moved away.
 func (s *Store) StoreLogGap(ctx context.Context, seq uint64, hash string) error {
 	return s.fileQueue.runTransaction(ctx, func(t *tx) error {
 		t.hasWrites = true
-		return t.put(limitsPlace, byteOrder.AppendUint64(bytes.Clone(logGapKey), seq), []byte(hash))
+		return t.put(limitsBucket, byteOrder.AppendUint64(bytes.Clone(auditLogGapKeyPrefix), seq), []byte(hash))
 	})
 }
 
@@ -180,8 +180,8 @@ func (s *Store) StoreLogGap(ctx context.Context, seq uint64, hash string) error 
 func (s *Store) LogGaps(ctx context.Context) (gaps map[uint64]string, err error) {
 	gaps = map[uint64]string{}
 	err = s.fileQueue.runReadOnly(ctx, func(t *tx) error {
-		return t.each(limitsPlace, func(key, value []byte) error {
-			if number, ok := bytes.CutPrefix(key, logGapKey); ok && len(number) == 8 {
+		return t.each(limitsBucket, func(key, value []byte) error {
+			if number, ok := bytes.CutPrefix(key, auditLogGapKeyPrefix); ok && len(number) == 8 {
 				gaps[byteOrder.Uint64(number)] = string(value)
 			}
 			return nil
@@ -190,9 +190,9 @@ func (s *Store) LogGaps(ctx context.Context) (gaps map[uint64]string, err error)
 	return gaps, err
 }
 
-// currentHead returns the head without taking the lock.
-func (h *headFile) currentHead(t *tx) (seq uint64, hash string, err error) {
-	at := headFile{path: h.path} // a separate value, since another goroutine may use h
+// readHeadWithoutLock returns the head without taking the lock.
+func (h *auditHeadFile) readHeadWithoutLock(t *tx) (seq uint64, hash string, err error) {
+	at := auditHeadFile{path: h.path} // a separate value, since another goroutine may use h
 	at.loadStateData(t)
 	f, _, err := h.open(os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
@@ -203,7 +203,7 @@ func (h *headFile) currentHead(t *tx) (seq uint64, hash string, err error) {
 	}
 	defer f.Close()
 	for range 3 { // a concurrent write is over at the next try
-		if seq, hash, err = at.latestHead(f); err == nil {
+		if seq, hash, err = at.laterOfFileAndRecordedHead(f); err == nil {
 			break
 		}
 	}
@@ -211,11 +211,11 @@ func (h *headFile) currentHead(t *tx) (seq uint64, hash string, err error) {
 }
 
 // legacyHead returns the head stored in the state file by versions without a head file.
-func (h *headFile) legacyHead(t *tx) (uint64, string, error) {
-	if t.get(limitsPlace, headFileStatusKey) != nil {
+func (h *auditHeadFile) legacyHead(t *tx) (uint64, string, error) {
+	if t.get(limitsBucket, auditHeadFileStatusKey) != nil {
 		return 0, "", &Error{Kind: ErrVanished, Path: h.path, Err: errors.New("the state file refers to this file, but this file does not exist")}
 	}
-	b := t.get(limitsPlace, legacyHeadKey)
+	b := t.get(limitsBucket, legacyHeadKey)
 	if b == nil {
 		return 0, "", nil
 	}
@@ -226,17 +226,17 @@ func (h *headFile) legacyHead(t *tx) (uint64, string, error) {
 }
 
 // ensureExists creates the head file, if there never was one, and records that in the state file.
-func (h *headFile) ensureExists(t *tx) error {
+func (h *auditHeadFile) ensureExists(t *tx) error {
 	h.loadStateData(t)
-	seq, hash, err := h.currentHead(t)
+	seq, hash, err := h.readHeadWithoutLock(t)
 	if err != nil {
 		return err
 	}
-	if t.get(limitsPlace, headMACKey) == nil {
+	if t.get(limitsBucket, headMACKey) == nil {
 		key := make([]byte, sha256.Size)
 		_, _ = rand.Read(key) // never fails
 		t.hasWrites = true
-		if err := t.put(limitsPlace, headMACKey, key); err != nil {
+		if err := t.put(limitsBucket, headMACKey, key); err != nil {
 			return err
 		}
 	}
@@ -246,15 +246,15 @@ func (h *headFile) ensureExists(t *tx) error {
 			return err
 		}
 	}
-	if t.get(limitsPlace, headFileStatusKey) != nil {
+	if t.get(limitsBucket, auditHeadFileStatusKey) != nil {
 		return nil
 	}
 	t.hasWrites = true
-	return t.put(limitsPlace, headFileStatusKey, []byte{1})
+	return t.put(limitsBucket, auditHeadFileStatusKey, []byte{1})
 }
 
 // recreate recreates a head file that is damaged or missing; any other error is returned.
-func (h *headFile) recreate(ctx context.Context, seq uint64, hash string) error {
+func (h *auditHeadFile) recreate(ctx context.Context, seq uint64, hash string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.withLock(ctx, func() error {
@@ -271,7 +271,7 @@ func (h *headFile) recreate(ctx context.Context, seq uint64, hash string) error 
 }
 
 // create replaces the head file.
-func (h *headFile) create(seq uint64, hash string) error {
+func (h *auditHeadFile) create(seq uint64, hash string) error {
 	fresh := h.path + ".new"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return h.unwritableError(err)
@@ -291,9 +291,9 @@ func (h *headFile) create(seq uint64, hash string) error {
 }
 
 // withLock runs do while it holds the lock of the head file.
-func (h *headFile) withLock(ctx context.Context, do func() error) (err error) {
+func (h *auditHeadFile) withLock(ctx context.Context, do func() error) (err error) {
 	if h.lock == nil {
-		if h.lock, err = flock.New(filepath.Join(filepath.Dir(h.path), headLockName)); err != nil {
+		if h.lock, err = flock.New(filepath.Join(filepath.Dir(h.path), auditHeadLockFileName)); err != nil {
 			return h.unwritableError(err)
 		}
 	}
@@ -309,7 +309,7 @@ func (h *headFile) withLock(ctx context.Context, do func() error) (err error) {
 }
 
 // reopen opens the file, again if the name now refers to another file.
-func (h *headFile) reopen() (err error) {
+func (h *auditHeadFile) reopen() (err error) {
 	if h.file != nil {
 		if named, err := os.Lstat(h.path); err == nil && os.SameFile(named, h.fileInfo) {
 			return nil
@@ -324,8 +324,8 @@ func (h *headFile) reopen() (err error) {
 }
 
 // open opens the file; its error wraps [os.ErrNotExist] if there is none.
-func (h *headFile) open(how int) (*os.File, os.FileInfo, error) {
-	f, err := os.OpenFile(h.path, how|noFollow, 0)
+func (h *auditHeadFile) open(openFlags int) (*os.File, os.FileInfo, error) {
+	f, err := os.OpenFile(h.path, openFlags|noFollow, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}
@@ -342,8 +342,8 @@ func (h *headFile) open(how int) (*os.File, os.FileInfo, error) {
 	case !info.Mode().IsRegular():
 		err = &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the path is not a regular file; replace it with the file itself")}
 	default:
-		if err = errors.Join(owner.Check(info, owner.OtherAccess), owner.CheckSingleLink(info)); err != nil {
-			err = &Error{Kind: ErrExposed, Path: h.path, Err: err}
+		if err = errors.Join(owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherAccessBits), owner.CheckSingleLink(info)); err != nil {
+			err = &Error{Kind: ErrStateAccessibleToOtherUsers, Path: h.path, Err: err}
 		}
 	}
 	if err != nil {
@@ -353,7 +353,7 @@ func (h *headFile) open(how int) (*os.File, os.FileInfo, error) {
 	return f, info, nil
 }
 
-func (h *headFile) read(f *os.File) (seq uint64, hash string, err error) {
+func (h *auditHeadFile) read(f *os.File) (seq uint64, hash string, err error) {
 	var b [headSize]byte
 	_, err = f.ReadAt(b[:], 0)
 	switch {
@@ -361,7 +361,7 @@ func (h *headFile) read(f *os.File) (seq uint64, hash string, err error) {
 		return 0, "", h.unwritableError(err)
 	case err != nil || crc32.ChecksumIEEE(b[4:]) != byteOrder.Uint32(b[:]):
 		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the checksum is wrong")}
-	case (h.authenticated || !allZero(b[headMACOffset:])) && (h.macKey == nil || !hmac.Equal(b[headMACOffset:], headMAC(b[4:headMACOffset], h.macKey))):
+	case (h.requiresValidMAC || !allZero(b[headMACOffset:])) && (h.macKey == nil || !hmac.Equal(b[headMACOffset:], headMAC(b[4:headMACOffset], h.macKey))):
 		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("its seal is wrong: another program wrote the file, or an older shield that still runs")}
 	}
 	return byteOrder.Uint64(b[4:]), string(bytes.TrimRight(b[12:headMACOffset], "\x00")), nil
@@ -388,7 +388,7 @@ func encodeHead(seq uint64, hash string, key []byte) []byte {
 	return b
 }
 
-func (h *headFile) unwritableError(err error) error {
+func (h *auditHeadFile) unwritableError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -396,7 +396,7 @@ func (h *headFile) unwritableError(err error) error {
 }
 
 // close closes open files, unless the head is being changed while the process ends.
-func (h *headFile) close() (err error) {
+func (h *auditHeadFile) close() (err error) {
 	if !h.mu.TryLock() {
 		return nil
 	}

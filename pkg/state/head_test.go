@@ -14,14 +14,14 @@ import (
 // advance moves the head of a store by one entry.
 func advance(t *testing.T, s *Store) error {
 	t.Helper()
-	return s.AdvanceHead(t.Context(), func(seq uint64, hash string) (uint64, string, error) { return seq + 1, hash + "h", nil })
+	return s.AdvanceAuditHead(t.Context(), func(seq uint64, hash string) (uint64, string, error) { return seq + 1, hash + "h", nil })
 }
 
 func TestHead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	one, other := openStore(t, dir, newWorld().options(true)), openStore(t, dir, newWorld().options(true))
-	if seq, hash, err := one.Head(t.Context()); seq != 0 || hash != "" || err != nil {
+	if seq, hash, err := one.AuditHead(t.Context()); seq != 0 || hash != "" || err != nil {
 		t.Error(seq, hash, err)
 	}
 	for _, s := range []*Store{one, other, one} {
@@ -30,11 +30,11 @@ func TestHead(t *testing.T) {
 		}
 	}
 	stop := errors.New("stop")
-	err := one.AdvanceHead(t.Context(), func(uint64, string) (uint64, string, error) { return 9, "no", stop })
+	err := one.AdvanceAuditHead(t.Context(), func(uint64, string) (uint64, string, error) { return 9, "no", stop })
 	if !errors.Is(err, stop) {
 		t.Error(err)
 	}
-	if seq, hash, err := other.Head(t.Context()); seq != 3 || hash != "hhh" || err != nil {
+	if seq, hash, err := other.AuditHead(t.Context()); seq != 3 || hash != "hhh" || err != nil {
 		t.Error(seq, hash, err)
 	}
 }
@@ -48,16 +48,16 @@ func TestHeadDamage(t *testing.T) {
 		damage func(t *testing.T, dir string)
 		kind   error
 	}{
-		{"head removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, headName)) }, ErrVanished},
-		{"head emptied", func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, headName), 0) }, ErrCorrupt},
+		{"head removed", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, auditHeadFileName)) }, ErrVanished},
+		{"head emptied", func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, auditHeadFileName), 0) }, ErrCorrupt},
 		{"head of less", func(t *testing.T, dir string) {
-			write(t, filepath.Join(dir, headName), bytes.Replace(encodeHead(2, "hh", nil), []byte("hh"), []byte("h\x00"), 1))
+			write(t, filepath.Join(dir, auditHeadFileName), bytes.Replace(encodeHead(2, "hh", nil), []byte("hh"), []byte("h\x00"), 1))
 		}, ErrCorrupt},
 		{"head forged with a checksum", func(t *testing.T, dir string) {
-			write(t, filepath.Join(dir, headName), encodeHead(2, "hh", nil))
+			write(t, filepath.Join(dir, auditHeadFileName), encodeHead(2, "hh", nil))
 		}, ErrCorrupt},
 		{"head forged with another key", func(t *testing.T, dir string) {
-			write(t, filepath.Join(dir, headName), encodeHead(9, "hh", make([]byte, 32)))
+			write(t, filepath.Join(dir, auditHeadFileName), encodeHead(9, "hh", make([]byte, 32)))
 		}, ErrCorrupt},
 		{"head changed to another entry of the same number", func(t *testing.T, dir string) {
 			s := openStore(t, dir, newWorld().options(true))
@@ -67,14 +67,14 @@ func TestHeadDamage(t *testing.T) {
 			if err := s.fileQueue.runWriting(t.Context(), func(*tx) error { return nil }); err != nil { // notes the head
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(dir, headName), encodeHead(2, "xx", s.head.macKey))
+			write(t, filepath.Join(dir, auditHeadFileName), encodeHead(2, "xx", s.head.macKey))
 		}, ErrCorrupt},
 		{"folder for the head", func(t *testing.T, dir string) {
-			remove(t, filepath.Join(dir, headName))
-			mkdir(t, filepath.Join(dir, headName))
+			remove(t, filepath.Join(dir, auditHeadFileName))
+			mkdir(t, filepath.Join(dir, auditHeadFileName))
 		}, ErrCorrupt},
 		{"link for the head", func(t *testing.T, dir string) {
-			path := filepath.Join(dir, headName)
+			path := filepath.Join(dir, auditHeadFileName)
 			if err := os.Rename(path, path+".real"); err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestHeadDamage(t *testing.T) {
 			if err := os.Chmod(filepath.Join(dir, fileName), 0o644); err != nil {
 				t.Fatal(err)
 			}
-		}, ErrExposed},
+		}, ErrStateAccessibleToOtherUsers},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -101,16 +101,16 @@ func TestHeadDamage(t *testing.T) {
 				}
 			}
 			tt.damage(t, dir)
-			o.PriorUseEvidence = func() (string, error) { return "the audit log has entries", nil }
+			o.PriorInstallationUseEvidence = func() (string, error) { return "the audit log has entries", nil }
 			for _, s := range []*Store{before, openStore(t, dir, o), before} {
 				if err := advance(t, s); !errors.Is(err, tt.kind) {
 					t.Errorf("error %v, want %v", err, tt.kind)
 				}
 			}
-			if errors.Is(tt.kind, ErrExposed) || tt.name == "folder for the head" {
+			if errors.Is(tt.kind, ErrStateAccessibleToOtherUsers) || tt.name == "folder for the head" {
 				return // a person has to look
 			}
-			if done, err := Repair(t.Context(), dir, o, 2, "hh"); !done || err != nil {
+			if done, err := RepairIfDamaged(t.Context(), dir, o, 2, "hh"); !done || err != nil {
 				t.Fatal(done, err)
 			}
 			for _, s := range []*Store{before, openStore(t, dir, o)} {
@@ -118,7 +118,7 @@ func TestHeadDamage(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if seq, hash, err := before.Head(t.Context()); seq != 4 || hash != "hhhh" || err != nil {
+			if seq, hash, err := before.AuditHead(t.Context()); seq != 4 || hash != "hhhh" || err != nil {
 				t.Error(seq, hash, err)
 			}
 		})
@@ -131,28 +131,28 @@ func TestHeadMoves(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
 	err := s.fileQueue.runWriting(t.Context(), func(t *tx) error {
-		return t.put(limitsPlace, legacyHeadKey, append(byteOrder.AppendUint64(nil, 7), "abc"...))
+		return t.put(limitsBucket, legacyHeadKey, append(byteOrder.AppendUint64(nil, 7), "abc"...))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seq, hash, err := s.Head(t.Context()); seq != 7 || hash != "abc" || err != nil {
+	if seq, hash, err := s.AuditHead(t.Context()); seq != 7 || hash != "abc" || err != nil {
 		t.Error(seq, hash, err)
 	}
 	if err := advance(t, s); err != nil {
 		t.Fatal(err)
 	}
-	if seq, hash, err := s.Head(t.Context()); seq != 8 || hash != "abch" || err != nil {
+	if seq, hash, err := s.AuditHead(t.Context()); seq != 8 || hash != "abch" || err != nil {
 		t.Error(seq, hash, err)
 	}
-	remove(t, filepath.Join(dir, headName))
-	if seq, hash, err := s.Head(t.Context()); !errors.Is(err, ErrVanished) {
+	remove(t, filepath.Join(dir, auditHeadFileName))
+	if seq, hash, err := s.AuditHead(t.Context()); !errors.Is(err, ErrVanished) {
 		t.Error(seq, hash, err)
 	}
 }
 
 // A head file that is set back does not count: the state file has noted a later head, in the
-// last transaction that wrote it, and at least each entriesPerHeadRecord entries.
+// last transaction that wrote it, and at least each auditEntriesPerRecordedHead entries.
 func TestHeadSetBack(t *testing.T) {
 	t.Parallel()
 	for name, note := range map[string]func(t *testing.T, s *Store){
@@ -162,8 +162,8 @@ func TestHeadSetBack(t *testing.T) {
 			}
 		},
 		"by its own": func(t *testing.T, s *Store) {
-			for range entriesPerHeadRecord {
-				if err := s.AdvanceHead(t.Context(), func(seq uint64, hash string) (uint64, string, error) { return seq + 1, hash, nil }); err != nil {
+			for range auditEntriesPerRecordedHead {
+				if err := s.AdvanceAuditHead(t.Context(), func(seq uint64, hash string) (uint64, string, error) { return seq + 1, hash, nil }); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -178,7 +178,7 @@ func TestHeadSetBack(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			old, err := os.ReadFile(filepath.Join(dir, headName))
+			old, err := os.ReadFile(filepath.Join(dir, auditHeadFileName))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,20 +186,20 @@ func TestHeadSetBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			note(t, s)
-			want, _, err := s.Head(t.Context())
+			want, _, err := s.AuditHead(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(dir, headName), old)
+			write(t, filepath.Join(dir, auditHeadFileName), old)
 			for _, s := range []*Store{s, openStore(t, dir, newWorld().options(true))} {
-				if seq, _, err := s.Head(t.Context()); seq <= 2 || seq+entriesPerHeadRecord < want || err != nil {
+				if seq, _, err := s.AuditHead(t.Context()); seq <= 2 || seq+auditEntriesPerRecordedHead < want || err != nil {
 					t.Errorf("set back to %d of %d, %v", seq, want, err)
 				}
 			}
 			if err := advance(t, s); err != nil {
 				t.Error(err)
 			}
-			if seq, _, err := s.Head(t.Context()); seq <= 3 || seq+entriesPerHeadRecord < want || err != nil {
+			if seq, _, err := s.AuditHead(t.Context()); seq <= 3 || seq+auditEntriesPerRecordedHead < want || err != nil {
 				t.Errorf("goes on from %d of %d, %v", seq, want, err)
 			}
 		})
@@ -211,19 +211,19 @@ func TestHeadOfOlderVersion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
-	if err := s.fileQueue.runWriting(t.Context(), func(t *tx) error { return t.put(limitsPlace, headFileStatusKey, []byte{1}) }); err != nil {
+	if err := s.fileQueue.runWriting(t.Context(), func(t *tx) error { return t.put(limitsBucket, auditHeadFileStatusKey, []byte{1}) }); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, headName), encodeHead(7, "abc", nil))
-	if seq, hash, err := s.Head(t.Context()); seq != 7 || hash != "abc" || err != nil {
+	write(t, filepath.Join(dir, auditHeadFileName), encodeHead(7, "abc", nil))
+	if seq, hash, err := s.AuditHead(t.Context()); seq != 7 || hash != "abc" || err != nil {
 		t.Error(seq, hash, err)
 	}
 	if err := advance(t, s); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, headName), encodeHead(9, "abc", nil))
+	write(t, filepath.Join(dir, auditHeadFileName), encodeHead(9, "abc", nil))
 	for _, s := range []*Store{s, openStore(t, dir, newWorld().options(true))} {
-		if seq, hash, err := s.Head(t.Context()); !errors.Is(err, ErrCorrupt) {
+		if seq, hash, err := s.AuditHead(t.Context()); !errors.Is(err, ErrCorrupt) {
 			t.Error(seq, hash, err)
 		}
 		if err := advance(t, s); !errors.Is(err, ErrCorrupt) {
@@ -261,7 +261,7 @@ func TestHeadHeld(t *testing.T) {
 	o := newWorld().options(true)
 	o.LockWait = time.Millisecond
 	s := openStore(t, dir, o)
-	other, err := flock.New(filepath.Join(dir, headLockName))
+	other, err := flock.New(filepath.Join(dir, auditHeadLockFileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestHeadHeld(t *testing.T) {
 	if err := other.Lock(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if err := advance(t, s); !errors.Is(err, ErrBusy) {
+	if err := advance(t, s); !errors.Is(err, ErrStateFileLocked) {
 		t.Errorf("error %v", err)
 	}
 	if err := other.Unlock(); err != nil {

@@ -15,7 +15,7 @@ import (
 func take(t *testing.T, s *Store, perMinute int) int {
 	t.Helper()
 	for n := range 10_000 {
-		if err := s.TakeRate(t.Context(), perMinute); err != nil {
+		if err := s.TakeRateToken(t.Context(), perMinute); err != nil {
 			if !errors.Is(err, ErrRateExceeded) {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestRate(t *testing.T) {
 			t.Fatalf("step %d: %d tokens, want %d", i, got, st.want)
 		}
 	}
-	if err := s.TakeRate(t.Context(), math.MaxInt); err != nil {
+	if err := s.TakeRateToken(t.Context(), math.MaxInt); err != nil {
 		t.Error(err)
 	}
 }
@@ -101,7 +101,7 @@ func TestApprovals(t *testing.T) {
 	}
 	for i, st := range steps {
 		w.pass(st.pass)
-		err := s.TakeApproval(t.Context(), st.max)
+		err := s.ChargeApprovalRequest(t.Context(), st.max)
 		if st.free == 0 {
 			if err != nil {
 				t.Fatalf("step %d: %v", i, err)
@@ -129,15 +129,15 @@ func TestApprovalsClockChanges(t *testing.T) {
 	} {
 		w := newWorld()
 		s := openStore(t, t.TempDir(), w.options(tt.steady))
-		if err := s.TakeApproval(t.Context(), 1); err != nil {
+		if err := s.ChargeApprovalRequest(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		w.wall = w.wall.Add(tt.set)
-		if err := s.TakeApproval(t.Context(), 1); !errors.Is(err, ErrApprovalLimit) {
+		if err := s.ChargeApprovalRequest(t.Context(), 1); !errors.Is(err, ErrApprovalLimit) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		w.pass(time.Hour)
-		if err := s.TakeApproval(t.Context(), 1); err != nil {
+		if err := s.ChargeApprovalRequest(t.Context(), 1); err != nil {
 			t.Errorf("%s: still refused after an hour: %v", tt.name, err)
 		}
 	}
@@ -200,7 +200,7 @@ func TestCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("c", "none")
-	st, err := s.Status(t.Context(), Limits{})
+	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{})
 	if err != nil || st.CachedEntries != 0 {
 		t.Errorf("%d entries left, %v", st.CachedEntries, err)
 	}
@@ -215,7 +215,7 @@ func TestTakeOnce(t *testing.T) {
 	got := make(chan bool)
 	for range 8 {
 		go func() {
-			v, ok, err := s.Take(t.Context(), "a")
+			v, ok, err := s.GetAndRemove(t.Context(), "a")
 			got <- ok && err == nil && bytes.Equal(v, []byte("yes"))
 		}()
 	}
@@ -234,7 +234,7 @@ func TestCacheBounded(t *testing.T) {
 	w := newWorld()
 	s := openStore(t, t.TempDir(), w.options(true))
 	count := func() int {
-		st, err := s.Status(t.Context(), Limits{})
+		st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,17 +265,17 @@ func TestCacheBounded(t *testing.T) {
 func TestStatus(t *testing.T) {
 	w := newWorld()
 	s := openStore(t, t.TempDir(), w.options(true))
-	limits := Limits{PerMinute: 60, PerDay: 100, PerHour: 10}
-	if _, _, err := s.Admit(t.Context(), 60, 100); err != nil {
+	limits := EvaluationAndApprovalLimits{MaxEvaluatorCallsPerMinute: 60, MaxEvaluationsPerDay: 100, MaxApprovalRequestsPerHour: 10}
+	if _, _, err := s.ChargeRateTokenAndEvaluation(t.Context(), 60, 100); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.TakeApproval(t.Context(), 10); err != nil {
+	if err := s.ChargeApprovalRequest(t.Context(), 10); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Put(t.Context(), "a", nil, w.wall.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AdvanceHead(t.Context(), func(uint64, string) (uint64, string, error) { return 7, "abc", nil }); err != nil {
+	if err := s.AdvanceAuditHead(t.Context(), func(uint64, string) (uint64, string, error) { return 7, "abc", nil }); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(500 * time.Millisecond)
@@ -285,7 +285,7 @@ func TestStatus(t *testing.T) {
 	}
 	want := Status{
 		BudgetUsed: 1, Budget: 100, BudgetResetsAt: time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC),
-		RateTokens: 59.5, RateLimit: 60, ApprovalsLeft: 9, MaxApprovals: 10, CachedEntries: 1,
+		RateTokens: 59.5, MaxEvaluatorCallsPerMinute: 60, ApprovalsLeft: 9, MaxApprovals: 10, CachedEntries: 1,
 		AuditEntries: 7, AuditHead: "abc",
 	}
 	if n := len(got.Hours); n != 24 || got.Hours[23] != (HourUse{noon, 1}) || got.Hours[0] != (HourUse{noon.Add(-23 * time.Hour), 0}) {

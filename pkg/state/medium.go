@@ -12,42 +12,42 @@ type backend interface {
 	// process changed what fn read, fn runs again on another view. runReadOnly runs an fn that
 	// writes nothing. If reading the view failed, both return that error, whatever fn returned.
 	// wants are the values that fn usually reads: a remote backend fetches them together.
-	update(wants []prefetchKey, fn func(transactionView) error) error
-	runReadOnly(wants []prefetchKey, fn func(transactionView) error) error
+	update(wants []prefetchKey, fn func(backendTransaction) error) error
+	runReadOnly(wants []prefetchKey, fn func(backendTransaction) error) error
 
-	// stamp returns the stamp of a namespace, a random value that changes whenever the namespace's
+	// namespaceRevisionID returns the stamp of a namespace, a random value that changes whenever the namespace's
 	// content changes. It does not lock.
-	stamp(shelf string) (Stamp, bool)
+	namespaceRevisionID(shelf string) (NamespaceRevisionID, bool)
 
 	name() string // the address or path, for messages
 	close() error
 }
 
-// A transactionView is the data that one transaction sees. Results are valid until the transaction ends.
-type transactionView interface {
+// A backendTransaction is the data that one transaction sees. Results are valid until the transaction ends.
+type backendTransaction interface {
 	now() clockReading
-	get(at place, key []byte) []byte // nil if there is none
-	each(at place, fn func(key, value []byte) error) error
-	eachGroup(shelf string, key []byte, fn func(name, value []byte) error) error // calls fn with each group and its value of key
-	put(at place, key, value []byte) error                                       // a nil value removes the key
-	drop(at place) error
-	restamp(shelf string) error
+	get(at bucketPath, key []byte) []byte // nil if there is none
+	each(at bucketPath, fn func(key, value []byte) error) error
+	eachGroupValue(shelf string, key []byte, fn func(name, value []byte) error) error // calls fn with each group and its value of key
+	put(at bucketPath, key, value []byte) error                                       // a nil value removes the key
+	dropBucket(at bucketPath) error
+	renewNamespaceRevision(shelf string) error
 }
 
 // A place is a map of values by key: a group in a namespace or, without a group, data of this
 // package.
-type place struct{ namespace, group string }
+type bucketPath struct{ namespaceName, groupName string }
 
 // A prefetchKey names a value that a transaction usually reads.
 type prefetchKey struct {
-	place place
-	key   string
+	bucketPath bucketPath
+	key        string
 }
 
 var (
-	limitsPlace = place{namespace: "limits"}
-	cachePlace  = place{namespace: "cache"}
-	recordKey   = []byte("record")
+	limitsBucket   = bucketPath{namespaceName: "limits"}
+	cacheBucket    = bucketPath{namespaceName: "cache"}
+	limitRecordKey = []byte("record")
 )
 
 // A clockReading holds the times that the clocks of a storage [backend] show: the time of day and

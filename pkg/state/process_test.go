@@ -38,9 +38,9 @@ func child(arg string) error {
 			return err
 		}
 	}
-	opts := Options{Clock: time.Now, Uptime: Uptime}
+	opts := Options{Clock: time.Now, BootIDAndUptime: BootIDAndUptime}
 	if remote {
-		opts.Remote = &Remote{URL: url, Key: [KeySize]byte{1, 2, 3}}
+		opts.Remote = &Remote{URL: url, EncryptionMasterKey: [KeySize]byte{1, 2, 3}}
 	}
 	s, err := Open(dir, opts)
 	if err != nil {
@@ -48,7 +48,7 @@ func child(arg string) error {
 	}
 	for range tries {
 		began := time.Now()
-		_, _, err := s.Admit(context.Background(), 1_000_000, budget)
+		_, _, err := s.ChargeRateTokenAndEvaluation(context.Background(), 1_000_000, budget)
 		took := time.Since(began)
 		switch {
 		case err == nil:
@@ -57,7 +57,7 @@ func child(arg string) error {
 			fmt.Println("refused", took.Microseconds())
 		case errors.Is(err, ErrUnreachable):
 			fmt.Println("unknown", took.Microseconds())
-			time.Sleep(remoteBackoff / 20)
+			time.Sleep(remoteBackoffAfterTimeout / 20)
 		default:
 			return err
 		}
@@ -139,8 +139,8 @@ func TestKilledProcesses(t *testing.T) {
 	for _, out := range outs {
 		said += strings.Count(out.String(), "charged")
 	}
-	s := openStore(t, dir, Options{Clock: time.Now, Uptime: Uptime})
-	st, err := s.Status(t.Context(), Limits{PerDay: budget})
+	s := openStore(t, dir, Options{Clock: time.Now, BootIDAndUptime: BootIDAndUptime})
+	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: budget})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestKilledProcesses(t *testing.T) {
 		t.Errorf("%d charged, %d said so", st.BudgetUsed, said)
 	}
 	t.Logf("%d charged, %d said so", st.BudgetUsed, said)
-	if used, err := s.Charge(t.Context(), budget); err == nil && used != st.BudgetUsed+1 {
+	if used, err := s.ChargeEvaluation(t.Context(), budget); err == nil && used != st.BudgetUsed+1 {
 		t.Errorf("used %d after %d", used, st.BudgetUsed)
 	}
 }

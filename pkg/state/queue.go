@@ -19,27 +19,27 @@ type transactionQueue struct {
 	backend    backend
 	budgetZone *time.Location // time zone whose midnight refills the daily budget
 
-	mu         sync.Mutex
-	waiting    []*transactionRequest
-	processing bool // a goroutine is processing the queue
+	mu                 sync.Mutex
+	waiting            []*queuedTransaction
+	isCommitterRunning bool // a goroutine is processing the queue
 
 	beforeCommit func(*tx) error // called in each transaction that writes, to add further data before the commit; may be nil
 }
 
-// A transactionRequest is a transaction that waits for its turn.
-type transactionRequest struct {
-	fn       func(*tx) error
-	readOnly bool // fn does not write
-	prefetch []prefetchKey
-	done     chan error
-	claimed  atomic.Bool // set by the goroutine that runs it or by the caller that gives up waiting, whichever comes first
+// A queuedTransaction is a transaction that waits for its turn.
+type queuedTransaction struct {
+	fn                 func(*tx) error
+	readOnly           bool // fn does not write
+	prefetch           []prefetchKey
+	done               chan error
+	startedOrAbandoned atomic.Bool // set by the goroutine that runs it or by the caller that gives up waiting, whichever comes first
 }
 
-func (r *transactionRequest) writes() bool { return !r.readOnly }
+func (r *queuedTransaction) writes() bool { return !r.readOnly }
 
 // A tx is the view of the stored values, and of the clocks, inside one transaction.
 type tx struct {
-	transactionView
+	backendTransaction
 	clockReading
 	record *limitRecord
 
@@ -65,23 +65,23 @@ func (q *transactionQueue) runWriting(ctx context.Context, fn func(*tx) error, w
 // written nothing, because other requests share the transaction. wants are the values that it usually
 // reads.
 func (q *transactionQueue) runTransaction(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
-	return q.runRequest(ctx, &transactionRequest{fn: fn, prefetch: wants, done: make(chan error, 1)})
+	return q.runRequest(ctx, &queuedTransaction{fn: fn, prefetch: wants, done: make(chan error, 1)})
 }
 
 // runReadOnly is [transactionQueue.runTransaction] for an fn that never writes. It works on a
 // read-only backend.
 func (q *transactionQueue) runReadOnly(ctx context.Context, fn func(*tx) error, wants ...prefetchKey) error {
-	return q.runRequest(ctx, &transactionRequest{fn: fn, prefetch: wants, readOnly: true, done: make(chan error, 1)})
+	return q.runRequest(ctx, &queuedTransaction{fn: fn, prefetch: wants, readOnly: true, done: make(chan error, 1)})
 }
 
-func (q *transactionQueue) runRequest(ctx context.Context, r *transactionRequest) error {
+func (q *transactionQueue) runRequest(ctx context.Context, r *queuedTransaction) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("wait for the lock of the state file: %w", err)
 	}
 	q.mu.Lock()
 	q.waiting = append(q.waiting, r)
-	if !q.processing {
-		q.processing = true
+	if !q.isCommitterRunning {
+		q.isCommitterRunning = true
 		go q.commitWaiting()
 	}
 	q.mu.Unlock()
@@ -89,7 +89,7 @@ func (q *transactionQueue) runRequest(ctx context.Context, r *transactionRequest
 	case err := <-r.done:
 		return err
 	case <-ctx.Done():
-		if r.claimed.CompareAndSwap(false, true) {
+		if r.startedOrAbandoned.CompareAndSwap(false, true) {
 			return fmt.Errorf("wait for the lock of the state file %s: %w; another shield process holds it: end that process, or try again", q.backend.name(), ctx.Err())
 		}
 		return <-r.done
@@ -101,7 +101,7 @@ func (q *transactionQueue) runRequest(ctx context.Context, r *transactionRequest
 func (q *transactionQueue) close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.processing {
+	if q.isCommitterRunning {
 		return nil
 	}
 	return q.backend.close()
@@ -124,7 +124,7 @@ func (q *transactionQueue) commitWaiting() {
 			if uerr := q.backend.release(); err == nil {
 				err = uerr
 			}
-		case errors.Is(err, errNoLock) && !slices.ContainsFunc(batch, (*transactionRequest).writes):
+		case errors.Is(err, errNoLock) && !slices.ContainsFunc(batch, (*queuedTransaction).writes):
 			err = q.commit(batch, errs, false)
 		}
 		for i, r := range batch {
@@ -135,7 +135,7 @@ func (q *transactionQueue) commitWaiting() {
 		}
 		q.mu.Lock()
 		if len(q.waiting) == 0 {
-			q.processing = false
+			q.isCommitterRunning = false
 			q.mu.Unlock()
 			return
 		}
@@ -144,7 +144,7 @@ func (q *transactionQueue) commitWaiting() {
 }
 
 // commit runs requests in one transaction. An error of the transaction is the error of each request.
-func (q *transactionQueue) commit(batch []*transactionRequest, errs []error, writes bool) error {
+func (q *transactionQueue) commit(batch []*queuedTransaction, errs []error, writes bool) error {
 	begun := make([]bool, len(batch))
 	do := q.backend.update
 	if !writes {
@@ -154,13 +154,13 @@ func (q *transactionQueue) commit(batch []*transactionRequest, errs []error, wri
 	for _, r := range batch {
 		wants = append(wants, r.prefetch...)
 	}
-	return do(wants, func(v transactionView) error {
+	return do(wants, func(v backendTransaction) error {
 		t, err := q.beginTransaction(v)
 		if err != nil {
 			return err
 		}
 		for i, r := range batch {
-			if begun[i] || r.claimed.CompareAndSwap(false, true) {
+			if begun[i] || r.startedOrAbandoned.CompareAndSwap(false, true) {
 				begun[i] = true
 				errs[i] = r.fn(t)
 			}
@@ -173,17 +173,17 @@ func (q *transactionQueue) commit(batch []*transactionRequest, errs []error, wri
 				return err
 			}
 		}
-		return t.put(limitsPlace, recordKey, t.record.encode())
+		return t.put(limitsBucket, limitRecordKey, t.record.encode())
 	})
 }
 
 // beginTransaction reads the record and advances it to the current time.
-func (q *transactionQueue) beginTransaction(v transactionView) (*tx, error) {
-	t := &tx{transactionView: v, clockReading: v.now()}
-	rec, err := decodeRecord(v.get(limitsPlace, recordKey))
+func (q *transactionQueue) beginTransaction(v backendTransaction) (*tx, error) {
+	t := &tx{backendTransaction: v, clockReading: v.now()}
+	rec, err := decodeRecord(v.get(limitsBucket, limitRecordKey))
 	switch {
-	case errors.As(err, new(newerError)):
-		return nil, &Error{Kind: ErrNewer, Path: q.backend.name(), Err: err}
+	case errors.As(err, new(newerRecordVersionError)):
+		return nil, &Error{Kind: ErrNewerStateFile, Path: q.backend.name(), Err: err}
 	case err != nil:
 		return nil, &Error{Kind: ErrCorrupt, Path: q.backend.name(), Err: err}
 	}

@@ -20,16 +20,16 @@ type limitRecord struct {
 	EvaluationsUsed int   `json:"used"`  // evaluations charged since the last refill
 	BudgetResetAt   int64 `json:"reset"` // when EvaluationsUsed goes back to 0
 
-	MissingUnits          int64             `json:"spent"` // units missing in the token bucket; see unitsPerToken
-	UnitsUpdatedAt        int64             `json:"spent_at"`
+	SpentRateUnits        int64             `json:"spent"` // units missing in the token bucket; see rateUnitsPerBucketToken
+	RateBucketRefilledAt  int64             `json:"spent_at"`
 	RateBlockedUntil      int64             `json:"rate_from,omitempty"` // no rate token is free before this time
 	Approvals             []approvalRequest `json:"approvals,omitempty"` // requests of the last hour, oldest first
 	ApprovalsBlockedUntil int64             `json:"ask_from,omitempty"`  // no approval request is free before this time
 	CachedEntries         int               `json:"cached"`              // number of cache entries
 
-	Hours             []hourlyCount `json:"hours,omitempty"` // evaluations of the current hour and the 24 before, oldest first
-	SpikeReportedHour int64         `json:"rise,omitempty"`  // the hour whose sudden rise was reported
-	FirstHour         int64         `json:"first,omitempty"` // the hour of the first evaluation: a rise needs a day to compare with
+	EvaluationsByHour   []hourlyCount `json:"hours,omitempty"` // evaluations of the current hour and the 24 before, oldest first
+	SpikeReportedHour   int64         `json:"rise,omitempty"`  // the hour whose sudden rise was reported
+	FirstEvaluationHour int64         `json:"first,omitempty"` // the hour of the first evaluation: a rise needs a day to compare with
 }
 
 // An approvalRequest is one request for approval.
@@ -52,11 +52,11 @@ func (r *limitRecord) encode() []byte {
 	return append(byteOrder.AppendUint32(make([]byte, 0, 4+len(body)), crc32.ChecksumIEEE(body)), body...)
 }
 
-// A newerError is the error for a record that a newer shield wrote; its value is the version of the
+// A newerRecordVersionError is the error for a record that a newer shield wrote; its value is the version of the
 // record.
-type newerError int
+type newerRecordVersionError int
 
-func (v newerError) Error() string {
+func (v newerRecordVersionError) Error() string {
 	return fmt.Sprintf("the record of rate limit and budget has version %d, and this shield reads up to version %d", int(v), recordVersion)
 }
 
@@ -73,7 +73,7 @@ func decodeRecord(b []byte) (*limitRecord, error) {
 	}
 	switch {
 	case r.Version > recordVersion:
-		return nil, newerError(r.Version)
+		return nil, newerRecordVersionError(r.Version)
 	case r.Version < 1:
 		return nil, fmt.Errorf("the record of rate limit and budget has version %d, and versions begin with 1", r.Version)
 	}

@@ -21,27 +21,27 @@ import (
 // A Remote is a Redis or Valkey server that machines share. Its clock counts for the shared limits;
 // its operator can neither read nor forge what it stores.
 type Remote struct {
-	URL      string         // redis://[USER@]HOST[:PORT][/DB], rediss://… for TLS, or unix://[USER@]PATH[?db=N]; never a password
-	Password string         // "" for none
-	Key      [KeySize]byte  // must be the same on all machines that share data; with another key, the data is invisible
-	CAs      *x509.CertPool // trusted certificates; nil means the system's
+	URL                 string         // redis://[USER@]HOST[:PORT][/DB], rediss://… for TLS, or unix://[USER@]PATH[?db=N]; never a password
+	Password            string         // "" for none
+	EncryptionMasterKey [KeySize]byte  // must be the same on all machines that share data; with another key, the data is invisible
+	CAs                 *x509.CertPool // trusted certificates; nil means the system's
 }
 
 // Bounds on a shared store.
 const (
-	remoteReplyTimeout       = time.Second     // maximum wait for one reply, or for connecting
-	remoteTransactionTimeout = 3 * time.Second // timeout of one transaction with all its tries
-	remoteBackoff            = time.Second     // how long the server is not asked after a timeout
-	maxRemoteTries           = 200             // tries of a transaction that conflicts with others
-	maxRetryPause            = 5 * time.Millisecond
+	remoteReplyTimeout        = time.Second     // maximum wait for one reply, or for connecting
+	remoteTransactionTimeout  = 3 * time.Second // timeout of one transaction with all its tries
+	remoteBackoffAfterTimeout = time.Second     // how long the server is not asked after a timeout
+	maxRemoteTries            = 200             // tries of a transaction that conflicts with others
+	maxRetryPause             = 5 * time.Millisecond
 )
 
 //go:embed commit.lua
-var commitScript string
+var redisCommitLuaScript string
 
 // commitScriptHash is the name (hash) by which a server runs a script it has loaded.
 var commitScriptHash = sync.OnceValue(func() string {
-	sum := sha1.Sum([]byte(commitScript))
+	sum := sha1.Sum([]byte(redisCommitLuaScript))
 	return hex.EncodeToString(sum[:])
 })
 
@@ -54,11 +54,11 @@ type redisServer interface {
 // A remoteBackend is the storage [backend] that stores values on a shared Redis or Valkey server,
 // see [Remote].
 type remoteBackend struct {
-	address   string // the server's address, for messages
-	client    redisServer
-	sealer    sealer
-	epochFile epochFile
-	clock     func() time.Time
+	address           string // the server's address, for messages
+	client            redisServer
+	sealer            sealer
+	lastSeenStoreFile lastSeenStoreFile
+	clock             func() time.Time
 
 	mu               sync.Mutex
 	lastTimeout      time.Time // time of the last timeout
@@ -71,10 +71,10 @@ func newRemoteBackend(dir string, r *Remote, clock func() time.Time) (*remoteBac
 		return nil, err
 	}
 	opts.Clock = clock
-	seals := newSealer(r.Key)
+	seals := newSealer(r.EncryptionMasterKey)
 	return &remoteBackend{
 		address: r.URL, client: resp.NewClient(opts), sealer: seals, clock: clock,
-		epochFile: epochFile{filepath.Join(dir, "store-"+seals.tenantPrefix()+".epoch")},
+		lastSeenStoreFile: lastSeenStoreFile{filepath.Join(dir, "store-"+seals.tenantPrefix()+".epoch")},
 	}, nil
 }
 
@@ -108,15 +108,15 @@ func (r *remoteBackend) acquire() error { return nil } // no lock: conflicts are
 func (r *remoteBackend) release() error { return nil }
 func (r *remoteBackend) close() error   { return r.client.Close() }
 
-func (r *remoteBackend) update(wants []prefetchKey, fn func(transactionView) error) error {
+func (r *remoteBackend) update(wants []prefetchKey, fn func(backendTransaction) error) error {
 	return r.transact(wants, fn, true)
 }
-func (r *remoteBackend) runReadOnly(wants []prefetchKey, fn func(transactionView) error) error {
+func (r *remoteBackend) runReadOnly(wants []prefetchKey, fn func(backendTransaction) error) error {
 	return r.transact(wants, fn, false)
 }
 
 // transact runs fn until no other process changed the data meanwhile.
-func (r *remoteBackend) transact(wants []prefetchKey, fn func(transactionView) error, writes bool) error {
+func (r *remoteBackend) transact(wants []prefetchKey, fn func(backendTransaction) error, writes bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), remoteTransactionTimeout)
 	defer cancel()
 	for try := range maxRemoteTries {
@@ -138,15 +138,15 @@ func (r *remoteBackend) transact(wants []prefetchKey, fn func(transactionView) e
 
 // tryTransact tries a transaction once; done is false after a conflict. It reads the epoch file
 // before the store, so that the epoch in the file cannot be newer than that of the store.
-func (r *remoteBackend) tryTransact(ctx context.Context, wants []prefetchKey, fn func(transactionView) error, writes bool) (done bool, err error) {
+func (r *remoteBackend) tryTransact(ctx context.Context, wants []prefetchKey, fn func(backendTransaction) error, writes bool) (done bool, err error) {
 	if err := r.backoffError(); err != nil {
 		return false, err
 	}
-	old, seen, err := r.epochFile.read()
+	old, seen, err := r.lastSeenStoreFile.read()
 	if err != nil {
 		return false, err
 	}
-	v := &remoteView{remote: r, ctx: ctx, cached: map[place]*cachedPlace{}}
+	v := &remoteView{remote: r, ctx: ctx, cachedBucketByPath: map[bucketPath]*cachedBucket{}}
 	if whole, err := v.readInitialValues(old, seen, wants); !whole || err != nil {
 		return false, err
 	}
@@ -158,21 +158,21 @@ func (r *remoteBackend) tryTransact(ctx context.Context, wants []prefetchKey, fn
 	case ferr != nil && !errors.Is(ferr, errUnchanged):
 		return false, ferr
 	case ferr != nil || !writes:
-		if v.fetchedLater {
+		if v.hasReadMoreThanInitialValues {
 			if done, err := v.isUnchanged(); !done || err != nil {
 				return false, err
 			}
 		}
-		if v.epoch != old && v.rawRecord != "" {
-			_ = r.epochFile.write(v.epoch, !seen) // fails in a read-only folder
+		if v.storeIDAndTxCount != old && v.sealedLimitRecord != "" {
+			_ = r.lastSeenStoreFile.write(v.storeIDAndTxCount, !seen) // fails in a read-only folder
 		}
 		return true, nil
 	}
-	v.epoch.transactions++
+	v.storeIDAndTxCount.transactionCount++
 	if done, err := v.commit(); !done || err != nil {
 		return false, err
 	}
-	return true, r.epochFile.write(v.epoch, !seen)
+	return true, r.lastSeenStoreFile.write(v.storeIDAndTxCount, !seen)
 }
 
 // A SharedStoreInfo describes the store that machines share.
@@ -184,11 +184,11 @@ type SharedStoreInfo struct {
 // SharedStoreInfo asks the shared store for its description, nil if there is none. It returns the same errors
 // as a transaction.
 func (s *Store) SharedStoreInfo(ctx context.Context) (*SharedStoreInfo, error) {
-	r, ok := s.valueQueue.backend.(*remoteBackend)
+	r, ok := s.limitsAndNamespacesQueue.backend.(*remoteBackend)
 	if !ok {
 		return nil, nil
 	}
-	if err := s.valueQueue.runReadOnly(ctx, func(*tx) error { return nil }); err != nil {
+	if err := s.limitsAndNamespacesQueue.runReadOnly(ctx, func(*tx) error { return nil }); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, remoteReplyTimeout)
@@ -200,14 +200,14 @@ func (s *Store) SharedStoreInfo(ctx context.Context) (*SharedStoreInfo, error) {
 	return &SharedStoreInfo{Name: r.sealer.tenantPrefix(), LosesDataOnRestart: strings.Contains(info, "aof_enabled:0")}, nil
 }
 
-func (r *remoteBackend) stamp(shelf string) (stamp Stamp, ok bool) {
+func (r *remoteBackend) namespaceRevisionID(namespace string) (stamp NamespaceRevisionID, ok bool) {
 	if r.backoffError() != nil {
 		return stamp, false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), remoteReplyTimeout)
 	defer cancel()
-	v := &remoteView{remote: r, ctx: ctx, cached: map[place]*cachedPlace{}}
-	return stamp, copy(stamp[:], v.get(stampsPlace, []byte(shelf))) == len(stamp)
+	v := &remoteView{remote: r, ctx: ctx, cachedBucketByPath: map[bucketPath]*cachedBucket{}}
+	return stamp, copy(stamp[:], v.get(revisionsBucket, []byte(namespace))) == len(stamp)
 }
 
 // backoffError returns the store's last error if it timed out a moment ago: dozens of actions must not each
@@ -215,18 +215,18 @@ func (r *remoteBackend) stamp(shelf string) (stamp Stamp, ok bool) {
 func (r *remoteBackend) backoffError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if since := r.clock().Sub(r.lastTimeout); r.lastTimeoutError != nil && since >= 0 && since < remoteBackoff {
+	if since := r.clock().Sub(r.lastTimeout); r.lastTimeoutError != nil && since >= 0 && since < remoteBackoffAfterTimeout {
 		return r.lastTimeoutError
 	}
 	return nil
 }
 
 // commandError returns the error for a failed command. If the store did not answer, it also starts
-// the period in which the store is not asked (remoteBackoff).
+// the period in which the store is not asked (remoteBackoffAfterTimeout).
 func (r *remoteBackend) commandError(err error) error {
 	kind := ErrUnreachable
 	if answer := resp.Error(""); errors.As(err, &answer) {
-		kind = ErrRefused
+		kind = ErrSharedStoreRefusedCommand
 		if text := answer.Error(); strings.HasPrefix(text, "LOADING") || strings.HasPrefix(text, "BUSY") || strings.HasPrefix(text, "CLUSTERDOWN") {
 			kind = ErrUnreachable
 		}

@@ -26,7 +26,7 @@ var fleetKey = [KeySize]byte{1, 2, 3}
 func shared(t testing.TB, server *redistest.Server, dir string, w *world) *Store {
 	t.Helper()
 	o := w.options(true)
-	o.Remote = &Remote{URL: server.URL, Key: fleetKey}
+	o.Remote = &Remote{URL: server.URL, EncryptionMasterKey: fleetKey}
 	return openStore(t, dir, o)
 }
 
@@ -36,32 +36,32 @@ func TestRemoteLimits(t *testing.T) {
 	one, two := shared(t, server, t.TempDir(), w), shared(t, server, t.TempDir(), w)
 	for i := range 4 {
 		s := []*Store{one, two}[i%2]
-		if used, err := s.Charge(t.Context(), 4); used != i+1 || err != nil {
+		if used, err := s.ChargeEvaluation(t.Context(), 4); used != i+1 || err != nil {
 			t.Errorf("charge %d: used %d, %v", i, used, err)
 		}
 	}
-	if _, _, err := one.Admit(t.Context(), 10, 4); !errors.Is(err, ErrBudgetExhausted) {
+	if _, _, err := one.ChargeRateTokenAndEvaluation(t.Context(), 10, 4); !errors.Is(err, ErrBudgetExhausted) {
 		t.Errorf("budget: %v", err)
 	}
 	w.pass(48 * time.Hour) // the store's clock counts, not that of a machine
-	if _, err := two.Charge(t.Context(), 4); !errors.Is(err, ErrBudgetExhausted) {
+	if _, err := two.ChargeEvaluation(t.Context(), 4); !errors.Is(err, ErrBudgetExhausted) {
 		t.Errorf("budget after the machine's clock was set: %v", err)
 	}
 	for i := range 3 {
-		if err := one.TakeApproval(t.Context(), 3); err != nil {
+		if err := one.ChargeApprovalRequest(t.Context(), 3); err != nil {
 			t.Errorf("approval %d: %v", i, err)
 		}
 	}
-	if err := two.TakeApproval(t.Context(), 3); !errors.Is(err, ErrApprovalLimit) {
+	if err := two.ChargeApprovalRequest(t.Context(), 3); !errors.Is(err, ErrApprovalLimit) {
 		t.Errorf("approvals: %v", err)
 	}
-	if err := two.TakeRate(t.Context(), 1); err != nil {
+	if err := two.TakeRateToken(t.Context(), 1); err != nil {
 		t.Errorf("rate: %v", err)
 	}
-	if err := one.TakeRate(t.Context(), 1); !errors.Is(err, ErrRateExceeded) {
+	if err := one.TakeRateToken(t.Context(), 1); !errors.Is(err, ErrRateExceeded) {
 		t.Errorf("rate: %v", err)
 	}
-	st, err := two.Status(t.Context(), Limits{PerDay: 10, PerHour: 3})
+	st, err := two.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 10, MaxApprovalRequestsPerHour: 3})
 	if err != nil || st.BudgetUsed != 4 || st.ApprovalsLeft != 0 {
 		t.Errorf("status %+v, %v", st, err)
 	}
@@ -71,15 +71,15 @@ func TestRemoteLimits(t *testing.T) {
 func TestRemoteHeadStays(t *testing.T) {
 	server := redistest.Start(t)
 	one, two := shared(t, server, t.TempDir(), newWorld()), shared(t, server, t.TempDir(), newWorld())
-	err := one.AdvanceHead(t.Context(), func(uint64, string) (uint64, string, error) { return 7, "abc", nil })
+	err := one.AdvanceAuditHead(t.Context(), func(uint64, string) (uint64, string, error) { return 7, "abc", nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seq, _, err := two.Head(t.Context()); seq != 0 || err != nil {
+	if seq, _, err := two.AuditHead(t.Context()); seq != 0 || err != nil {
 		t.Errorf("the other machine has %d, %v", seq, err)
 	}
 	server.Kill()
-	if seq, hash, err := one.Head(t.Context()); seq != 7 || hash != "abc" || err != nil {
+	if seq, hash, err := one.AuditHead(t.Context()); seq != 7 || hash != "abc" || err != nil {
 		t.Errorf("without the store: %d %s, %v", seq, hash, err)
 	}
 }
@@ -118,7 +118,7 @@ func TestRemoteCache(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Errorf("entries %v, %v", list, err)
 	}
-	if err := two.DropCached(ctx, []string{list[0].Key[:8]}); err != nil {
+	if err := two.DropCached(ctx, []string{list[0].KeyHashHex[:8]}); err != nil {
 		t.Error(err)
 	}
 	if list, err := one.Entries(ctx); err != nil || len(list) != 1 {
@@ -127,7 +127,7 @@ func TestRemoteCache(t *testing.T) {
 	if err := one.ClearCache(ctx); err != nil {
 		t.Error(err)
 	}
-	st, err := two.Status(ctx, Limits{})
+	st, err := two.Status(ctx, EvaluationAndApprovalLimits{})
 	if list, lerr := two.Entries(ctx); lerr != nil || len(list) != 0 || err != nil || st.CachedEntries != 0 {
 		t.Errorf("after forgetting: %v, %d, %v, %v", list, st.CachedEntries, lerr, err)
 	}
@@ -149,7 +149,7 @@ func TestRemoteTakeOnce(t *testing.T) {
 			s := shared(t, server, t.TempDir(), w)
 			wg.Go(func() {
 				var err error
-				if _, got[i], err = s.Take(ctx, "once"); err != nil {
+				if _, got[i], err = s.GetAndRemove(ctx, "once"); err != nil {
 					t.Error(err)
 				}
 			})
@@ -177,7 +177,7 @@ func TestRemoteShelf(t *testing.T) {
 		t.Helper()
 		err := s.ViewNamespace(ctx, "s", func(sh *NamespaceTx) error {
 			out = nil
-			return sh.Groups([]byte("record"), func(name, value []byte) error {
+			return sh.EachGroupWithValueOfKey([]byte("record"), func(name, value []byte) error {
 				out = append(out, fmt.Sprintf("%s %q", name, value))
 				return sh.Each(name, func(key, value []byte) error {
 					out = append(out, string(key)+"="+string(value))
@@ -194,8 +194,8 @@ func TestRemoteShelf(t *testing.T) {
 	if diff := cmp.Diff(want, read(two)); diff != "" {
 		t.Error(diff)
 	}
-	was, ok := two.Stamp("s")
-	if now, same := one.Stamp("s"); !ok || !same || now != was {
+	was, ok := two.NamespaceRevisionID("s")
+	if now, same := one.NamespaceRevisionID("s"); !ok || !same || now != was {
 		t.Error("machines see different stamps")
 	}
 	err = two.UpdateNamespace(ctx, "s", func(sh *NamespaceTx) error {
@@ -210,7 +210,7 @@ func TestRemoteShelf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now, _ := one.Stamp("s"); now == was {
+	if now, _ := one.NamespaceRevisionID("s"); now == was {
 		t.Error("a change has left the stamp as it was")
 	}
 	if diff := cmp.Diff([]string{`group one ""`, "c=4", `group two ""`, "a=3"}, read(one)); diff != "" {
@@ -251,8 +251,8 @@ func TestRemoteKeepsSecrets(t *testing.T) {
 		}
 	}
 	other := newWorld().options(true)
-	other.Remote = &Remote{URL: server.URL, Key: [KeySize]byte{9}}
-	if st, err := openStore(t, t.TempDir(), other).Status(ctx, Limits{}); err != nil || st.CachedEntries != 0 {
+	other.Remote = &Remote{URL: server.URL, EncryptionMasterKey: [KeySize]byte{9}}
+	if st, err := openStore(t, t.TempDir(), other).Status(ctx, EvaluationAndApprovalLimits{}); err != nil || st.CachedEntries != 0 {
 		t.Errorf("another key sees %+v, %v", st, err)
 	}
 }
@@ -264,7 +264,7 @@ func TestRemoteURL(t *testing.T) {
 		"redis://hunter2\x7f": false, "": false,
 	} {
 		o := newWorld().options(true)
-		o.Remote = &Remote{URL: url, Key: fleetKey}
+		o.Remote = &Remote{URL: url, EncryptionMasterKey: fleetKey}
 		s, err := Open(t.TempDir(), o)
 		if good != (err == nil) || err != nil && strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", url, err)
@@ -345,12 +345,12 @@ func TestRemoteKills(t *testing.T) {
 	s := shared(t, server, t.TempDir(), w)
 	// A disk that is slow makes an answer late: the store is asked again, as the next action would.
 	away := func(err error) bool {
-		w.pass(2 * remoteBackoff)
+		w.pass(2 * remoteBackoffAfterTimeout)
 		return errors.Is(err, ErrUnreachable)
 	}
-	st, err := s.Status(t.Context(), Limits{PerDay: 1 << 20})
+	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 1 << 20})
 	for away(err) {
-		st, err = s.Status(t.Context(), Limits{PerDay: 1 << 20})
+		st, err = s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 1 << 20})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -361,7 +361,7 @@ func TestRemoteKills(t *testing.T) {
 	t.Logf("%d charged, %d said so, of %d it is not known", st.BudgetUsed, said, unknown)
 	left, late := 0, 0
 	for err == nil || away(err) {
-		switch _, _, err = s.Admit(t.Context(), 1_000_000, budget); {
+		switch _, _, err = s.ChargeRateTokenAndEvaluation(t.Context(), 1_000_000, budget); {
 		case err == nil:
 			left++
 		case errors.Is(err, ErrUnreachable):
@@ -394,7 +394,7 @@ func (tr *trips) Do(ctx context.Context, commands ...[]string) ([]any, error) {
 func TestRemoteTrips(t *testing.T) {
 	server, w := redistest.Start(t), newWorld()
 	s := shared(t, server, t.TempDir(), w)
-	store := s.valueQueue.backend.(*remoteBackend)
+	store := s.limitsAndNamespacesQueue.backend.(*remoteBackend)
 	tr := &trips{redisServer: store.client}
 	store.client = tr
 	ctx, group, key := t.Context(), []byte("g"), []byte("k")
@@ -409,7 +409,7 @@ func TestRemoteTrips(t *testing.T) {
 		{"the first of a server, which does not have the script yet", func() error { return s.Put(ctx, "b", []byte("1"), expires) }, 3},
 		{"put", func() error { return s.Put(ctx, "b", []byte("2"), expires) }, 2},
 		{"get", func() error { _, _, err := s.Get(ctx, "b"); return err }, 1},
-		{"admit", func() error { _, _, err := s.Admit(ctx, 100, 100); return err }, 2},
+		{"admit", func() error { _, _, err := s.ChargeRateTokenAndEvaluation(ctx, 100, 100); return err }, 2},
 		{"a group that begins", func() error { return s.UpdateNamespace(ctx, "s", put, PrefetchKey{group, key}) }, 2},
 		{"a change", func() error { return s.UpdateNamespace(ctx, "s", put, PrefetchKey{group, key}) }, 2},
 		{"a look", func() error { return s.ViewNamespace(ctx, "s", look, PrefetchKey{group, key}) }, 1},
@@ -432,7 +432,7 @@ func TestRemoteTrips(t *testing.T) {
 func BenchmarkRemoteAdmit(b *testing.B) {
 	s := shared(b, redistest.Start(b, "--appendfsync", "everysec"), b.TempDir(), newWorld())
 	for b.Loop() {
-		if _, _, err := s.Admit(b.Context(), 100_000_000, 1<<29); err != nil {
+		if _, _, err := s.ChargeRateTokenAndEvaluation(b.Context(), 100_000_000, 1<<29); err != nil {
 			b.Fatal(err)
 		}
 	}

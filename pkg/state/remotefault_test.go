@@ -15,7 +15,7 @@ import (
 // limitsOf returns hash and field of the record.
 func limitsOf() (hash, field string) {
 	seals := newSealer(fleetKey)
-	return seals.hashName(limitsPlace), seals.fieldName(limitsPlace, recordKey)
+	return seals.hashName(limitsBucket), seals.fieldName(limitsBucket, limitRecordKey)
 }
 
 // Emptying the store, or setting it back, gives no one anything.
@@ -32,12 +32,12 @@ func TestRemoteReset(t *testing.T) {
 			ctx, w := t.Context(), newWorld()
 			dirs := []string{t.TempDir(), t.TempDir()}
 			one, two := shared(t, server, dirs[0], w), shared(t, server, dirs[1], w)
-			if _, err := one.Charge(ctx, 9); err != nil {
+			if _, err := one.ChargeEvaluation(ctx, 9); err != nil {
 				t.Fatal(err)
 			}
 			was := server.Hash(hash)[field]
 			for _, s := range []*Store{one, two} {
-				if _, err := s.Charge(ctx, 9); err != nil {
+				if _, err := s.ChargeEvaluation(ctx, 9); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -46,8 +46,8 @@ func TestRemoteReset(t *testing.T) {
 			}
 			reset(t, server, was)
 			for _, s := range []*Store{one, two, shared(t, server, dirs[0], w)} {
-				_, err := s.Charge(ctx, 9)
-				_, serr := s.Status(ctx, Limits{})
+				_, err := s.ChargeEvaluation(ctx, 9)
+				_, serr := s.Status(ctx, EvaluationAndApprovalLimits{})
 				_, ok, gerr := s.Get(ctx, "approved")
 				if !errors.Is(err, ErrStoreReset) || !errors.Is(serr, ErrStoreReset) || !errors.Is(gerr, ErrStoreReset) || ok {
 					t.Errorf("charge: %v; status: %v; get: %v", err, serr, gerr)
@@ -57,20 +57,20 @@ func TestRemoteReset(t *testing.T) {
 				}
 			}
 			opts := w.options(true)
-			opts.Remote = &Remote{URL: server.URL, Key: fleetKey}
-			if done, err := Repair(ctx, dirs[1], opts, 0, ""); !done || err != nil {
+			opts.Remote = &Remote{URL: server.URL, EncryptionMasterKey: fleetKey}
+			if done, err := RepairIfDamaged(ctx, dirs[1], opts, 0, ""); !done || err != nil {
 				t.Fatalf("repair: %v %v", done, err)
 			}
-			if done, err := Repair(ctx, dirs[1], opts, 0, ""); done || err != nil {
+			if done, err := RepairIfDamaged(ctx, dirs[1], opts, 0, ""); done || err != nil {
 				t.Errorf("repair of what is whole: %v %v", done, err)
 			}
 			for _, s := range []*Store{one, two} { // one repair is enough
-				_, err := s.Charge(ctx, 1000)
+				_, err := s.ChargeEvaluation(ctx, 1000)
 				_, ok, gerr := s.Get(ctx, "approved")
 				if !errors.Is(err, ErrBudgetExhausted) || ok || gerr != nil {
 					t.Errorf("after the repair: %v, %v %v", err, ok, gerr)
 				}
-				if err := s.TakeRate(ctx, 10); !errors.Is(err, ErrRateExceeded) {
+				if err := s.TakeRateToken(ctx, 10); !errors.Is(err, ErrRateExceeded) {
 					t.Errorf("rate after the repair: %v", err)
 				}
 			}
@@ -85,24 +85,24 @@ func TestRemoteBegunAgain(t *testing.T) {
 	ctx, w := t.Context(), newWorld()
 	dir := t.TempDir()
 	old := shared(t, server, dir, w)
-	if _, err := old.Charge(ctx, 9); err != nil {
+	if _, err := old.ChargeEvaluation(ctx, 9); err != nil {
 		t.Fatal(err)
 	}
 	server.Do("FLUSHALL")
 	fresh := shared(t, server, t.TempDir(), w)
-	if _, err := fresh.Charge(ctx, 9); err != nil {
+	if _, err := fresh.ChargeEvaluation(ctx, 9); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := old.Charge(ctx, 9); !errors.Is(err, ErrStoreReset) {
+	if _, err := old.ChargeEvaluation(ctx, 9); !errors.Is(err, ErrStoreReset) {
 		t.Fatalf("error %v", err)
 	}
 	opts := w.options(true)
-	opts.Remote = &Remote{URL: server.URL, Key: fleetKey}
-	if done, err := Repair(ctx, dir, opts, 0, ""); !done || err != nil {
+	opts.Remote = &Remote{URL: server.URL, EncryptionMasterKey: fleetKey}
+	if done, err := RepairIfDamaged(ctx, dir, opts, 0, ""); !done || err != nil {
 		t.Fatal(done, err)
 	}
 	for i, s := range []*Store{old, fresh} {
-		if used, err := s.Charge(ctx, 9); used != 2+i || err != nil {
+		if used, err := s.ChargeEvaluation(ctx, 9); used != 2+i || err != nil {
 			t.Errorf("used %d, %v", used, err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestRemoteBegunAgain(t *testing.T) {
 func TestRemoteForged(t *testing.T) {
 	hash, field := limitsOf()
 	seals := newSealer(fleetKey)
-	cache := seals.hashName(cachePlace)
+	cache := seals.hashName(cacheBucket)
 	for name, forge := range map[string]func(t *testing.T, c *redistest.Server){
 		"a made-up record": func(t *testing.T, c *redistest.Server) { c.Do("HSET", hash, field, "0000") },
 		"a changed bit": func(t *testing.T, c *redistest.Server) {
@@ -145,8 +145,8 @@ func TestRemoteForged(t *testing.T) {
 				}
 			}
 			forge(t, server)
-			got, ok, err := s.Take(ctx, "a")
-			if ok || got != nil || !errors.Is(err, ErrForeignValue) && !errors.Is(err, ErrRefused) {
+			got, ok, err := s.GetAndRemove(ctx, "a")
+			if ok || got != nil || !errors.Is(err, ErrForeignValue) && !errors.Is(err, ErrSharedStoreRefusedCommand) {
 				t.Errorf("got %q %v %v", got, ok, err)
 			}
 		})
@@ -160,7 +160,7 @@ func TestRemoteAway(t *testing.T) {
 	s := shared(t, server, t.TempDir(), w)
 	charge := func(want error) {
 		t.Helper()
-		if _, err := s.Charge(t.Context(), 100); !errors.Is(err, want) {
+		if _, err := s.ChargeEvaluation(t.Context(), 100); !errors.Is(err, want) {
 			t.Errorf("error %v, want %v", err, want)
 		}
 	}
@@ -171,12 +171,12 @@ func TestRemoteAway(t *testing.T) {
 	} {
 		step.away()
 		charge(ErrUnreachable)
-		if _, ok := s.Stamp("s"); ok {
+		if _, ok := s.NamespaceRevisionID("s"); ok {
 			t.Errorf("%s: a stamp", name)
 		}
 		step.back()
 		charge(ErrUnreachable)
-		w.pass(2 * remoteBackoff)
+		w.pass(2 * remoteBackoffAfterTimeout)
 		charge(nil)
 	}
 }
@@ -185,20 +185,20 @@ func TestRemoteRefuses(t *testing.T) {
 	t.Run("replica", func(t *testing.T) {
 		server, w := redistest.Start(t), newWorld()
 		s := shared(t, server, t.TempDir(), w)
-		if _, err := s.Charge(t.Context(), 9); err != nil {
+		if _, err := s.ChargeEvaluation(t.Context(), 9); err != nil {
 			t.Fatal(err)
 		}
 		server.Do("REPLICAOF", "127.0.0.1", "1")
-		if _, err := s.Charge(t.Context(), 9); !errors.Is(err, ErrRefused) {
+		if _, err := s.ChargeEvaluation(t.Context(), 9); !errors.Is(err, ErrSharedStoreRefusedCommand) {
 			t.Errorf("charge: %v", err)
 		}
-		if st, err := s.Status(t.Context(), Limits{PerDay: 9}); st.BudgetUsed != 1 || err != nil {
+		if st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 9}); st.BudgetUsed != 1 || err != nil {
 			t.Errorf("status: %d, %v", st.BudgetUsed, err)
 		}
 	})
 	t.Run("full", func(t *testing.T) {
 		server := redistest.Start(t, "--maxmemory", "1")
-		if _, err := shared(t, server, t.TempDir(), newWorld()).Charge(t.Context(), 9); !errors.Is(err, ErrRefused) {
+		if _, err := shared(t, server, t.TempDir(), newWorld()).ChargeEvaluation(t.Context(), 9); !errors.Is(err, ErrSharedStoreRefusedCommand) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -207,9 +207,9 @@ func TestRemoteRefuses(t *testing.T) {
 		server.Do("CONFIG", "SET", "requirepass", "right password")
 		for _, password := range []string{"", "wrong password", "right password"} {
 			o := newWorld().options(true)
-			o.Remote = &Remote{URL: server.URL, Key: fleetKey, Password: password}
-			_, err := openStore(t, t.TempDir(), o).Charge(t.Context(), 9)
-			if (password == "right password") != (err == nil) || err != nil && (!errors.Is(err, ErrRefused) || strings.Contains(err.Error(), "wrong password")) {
+			o.Remote = &Remote{URL: server.URL, EncryptionMasterKey: fleetKey, Password: password}
+			_, err := openStore(t, t.TempDir(), o).ChargeEvaluation(t.Context(), 9)
+			if (password == "right password") != (err == nil) || err != nil && (!errors.Is(err, ErrSharedStoreRefusedCommand) || strings.Contains(err.Error(), "wrong password")) {
 				t.Errorf("%q: %v", password, err)
 			}
 		}
@@ -236,8 +236,8 @@ func TestRemoteHostile(t *testing.T) {
 			}
 		}()
 		o := newWorld().options(true)
-		o.Remote = &Remote{URL: "redis://" + l.Addr().String(), Key: fleetKey}
-		if _, err := openStore(t, t.TempDir(), o).Charge(t.Context(), 9); !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrRefused) {
+		o.Remote = &Remote{URL: "redis://" + l.Addr().String(), EncryptionMasterKey: fleetKey}
+		if _, err := openStore(t, t.TempDir(), o).ChargeEvaluation(t.Context(), 9); !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrSharedStoreRefusedCommand) {
 			t.Errorf("%.20q: %v", answer, err)
 		}
 	}
@@ -249,12 +249,12 @@ func TestRemoteRestarted(t *testing.T) {
 	server := redistest.Start(t)
 	s := shared(t, server, t.TempDir(), newWorld())
 	for i := range 3 {
-		if _, _, err := s.Admit(t.Context(), 100, 3); err != nil {
+		if _, _, err := s.ChargeRateTokenAndEvaluation(t.Context(), 100, 3); err != nil {
 			t.Fatalf("%d: %v", i, err)
 		}
 		server.Restart()
 	}
-	if _, _, err := s.Admit(t.Context(), 100, 3); !errors.Is(err, ErrBudgetExhausted) {
+	if _, _, err := s.ChargeRateTokenAndEvaluation(t.Context(), 100, 3); !errors.Is(err, ErrBudgetExhausted) {
 		t.Errorf("got %v", err)
 	}
 }

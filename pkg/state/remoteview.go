@@ -21,43 +21,43 @@ import (
 // A remoteView is one transaction on a [remoteBackend]. It caches what it reads and writes
 // everything at the end.
 type remoteView struct {
-	remote    *remoteBackend
-	ctx       context.Context
-	clock     clockReading
-	rawRecord string // the record as read; "" if there is none yet
-	epoch     epoch
-	cached    map[place]*cachedPlace
+	remote             *remoteBackend
+	ctx                context.Context
+	clock              clockReading
+	sealedLimitRecord  string // the record as read; "" if there is none yet
+	storeIDAndTxCount  storeIDAndTxCount
+	cachedBucketByPath map[bucketPath]*cachedBucket
 
-	fetchedLater bool  // more values were read after it began
-	err          error // the error of a failed read
+	hasReadMoreThanInitialValues bool  // more values were read after it began
+	err                          error // the error of a failed read
 }
 
-// A cachedPlace holds the values that a transaction has read from, or wants to write to, one
-// [place], a map of values by key.
-type cachedPlace struct {
-	values      map[string][]byte // by key; nil for missing values
-	complete    bool              // values is complete
-	changedKeys map[string]bool   // keys to write
-	dropped     bool
+// A cachedBucket holds the values that a transaction has read from, or wants to write to, one
+// [bucketPath], a map of values by key.
+type cachedBucket struct {
+	values           map[string][]byte // by key; nil for missing values
+	hasAllValues     bool              // values is complete
+	changedKeys      map[string]bool   // keys to write
+	mustDropOnCommit bool
 }
 
-var stampsPlace = place{namespace: "stamps"}
+var revisionsBucket = bucketPath{namespaceName: "stamps"}
 
-// groupIndex returns the [place], a map of values by key, that lists the names of all groups in a
+// groupIndexBucket returns the [bucketPath], a map of values by key, that lists the names of all groups in a
 // namespace.
-func groupIndex(shelf string) place { return place{namespace: shelf} }
+func groupIndexBucket(namespace string) bucketPath { return bucketPath{namespaceName: namespace} }
 
 // readInitialValues reads the record, the wanted values and then the clock, which is therefore never behind
 // another process's write. whole is false if another process wrote meanwhile.
-func (v *remoteView) readInitialValues(old epoch, known bool, wants []prefetchKey) (whole bool, err error) {
+func (v *remoteView) readInitialValues(lastSeen storeIDAndTxCount, hasLastSeen bool, wants []prefetchKey) (isConsistent bool, err error) {
 	r := v.remote
-	hash, field := r.sealer.hashName(limitsPlace), r.sealer.fieldName(limitsPlace, recordKey)
+	hash, field := r.sealer.hashName(limitsBucket), r.sealer.fieldName(limitsBucket, limitRecordKey)
 	record := []string{"HGET", hash, field}
 	commands, at := [][]string{record}, map[prefetchKey]int{}
 	for _, w := range wants {
 		if _, asked := at[w]; !asked {
 			at[w] = len(commands)
-			commands = append(commands, []string{"HGET", r.sealer.hashName(w.place), r.sealer.fieldName(w.place, []byte(w.key))})
+			commands = append(commands, []string{"HGET", r.sealer.hashName(w.bucketPath), r.sealer.fieldName(w.bucketPath, []byte(w.key))})
 		}
 	}
 	commands = append(commands, record, []string{"TIME"})
@@ -69,7 +69,7 @@ func (v *remoteView) readInitialValues(old epoch, known bool, wants []prefetchKe
 		return false, r.commandError(err)
 	}
 	after, clock := got[len(got)-2], got[len(got)-1]
-	if v.rawRecord, err = replyText(got[0]); err != nil {
+	if v.sealedLimitRecord, err = replyText(got[0]); err != nil {
 		return false, r.commandError(err)
 	}
 	if v.clock.wallTime, err = replyTime(clock); err != nil {
@@ -79,54 +79,54 @@ func (v *remoteView) readInitialValues(old epoch, known bool, wants []prefetchKe
 	if err != nil {
 		return false, r.commandError(err)
 	}
-	if err := v.decryptRecord(old, known); err != nil || last != v.rawRecord {
+	if err := v.decryptRecord(lastSeen, hasLastSeen); err != nil || last != v.sealedLimitRecord {
 		return false, err
 	}
 	for w, i := range at {
-		v.cacheReply(w.place, []byte(w.key), got[i])
+		v.cacheHGETReply(w.bucketPath, []byte(w.key), got[i])
 	}
 	return v.err == nil, v.err
 }
 
 // decryptRecord decrypts and checks the record that was read.
-func (v *remoteView) decryptRecord(old epoch, known bool) error {
+func (v *remoteView) decryptRecord(lastSeen storeIDAndTxCount, hasLastSeen bool) error {
 	record := (&limitRecord{}).encode()
 	switch {
-	case v.rawRecord == "" && known:
-		return v.resetError(errors.New("the store is empty, but held data before"))
-	case v.rawRecord == "":
-		v.epoch = newEpoch()
+	case v.sealedLimitRecord == "" && hasLastSeen:
+		return v.newStoreResetError(errors.New("the store is empty, but held data before"))
+	case v.sealedLimitRecord == "":
+		v.storeIDAndTxCount = newRandomStoreID()
 	default:
-		_, value, err := v.remote.sealer.open(limitsPlace, v.remote.sealer.fieldName(limitsPlace, recordKey), v.rawRecord)
+		_, value, err := v.remote.sealer.open(limitsBucket, v.remote.sealer.fieldName(limitsBucket, limitRecordKey), v.sealedLimitRecord)
 		if err != nil {
-			return v.damagedError(limitsPlace, err)
+			return v.damagedError(limitsBucket, err)
 		}
-		if v.epoch, err = decodeEpoch(value); err != nil {
-			return v.damagedError(limitsPlace, err)
+		if v.storeIDAndTxCount, err = decodeStoreIDAndTxCount(value); err != nil {
+			return v.damagedError(limitsBucket, err)
 		}
-		record = value[epochSize:]
+		record = value[storeIDAndTxCountBytes:]
 	}
-	if known {
-		if err := v.epoch.checkFollows(old); err != nil {
-			return v.resetError(err)
+	if hasLastSeen {
+		if err := v.storeIDAndTxCount.checkFollows(lastSeen); err != nil {
+			return v.newStoreResetError(err)
 		}
 	}
-	v.cached[limitsPlace] = &cachedPlace{values: map[string][]byte{string(recordKey): record}, changedKeys: map[string]bool{}}
+	v.cachedBucketByPath[limitsBucket] = &cachedBucket{values: map[string][]byte{string(limitRecordKey): record}, changedKeys: map[string]bool{}}
 	return nil
 }
 
-func (v *remoteView) resetError(err error) error {
+func (v *remoteView) newStoreResetError(err error) error {
 	return &Error{Kind: ErrStoreReset, Path: v.remote.address, Err: err}
 }
 
-func (v *remoteView) damagedError(at place, err error) error {
+func (v *remoteView) damagedError(at bucketPath, err error) error {
 	return &Error{Kind: ErrForeignValue, Path: v.remote.address, Err: fmt.Errorf("%s: %w", v.remote.sealer.hashName(at), err)}
 }
 
 // isUnchanged reports whether no process changed anything since the view began.
 func (v *remoteView) isUnchanged() (bool, error) {
 	r := v.remote
-	got, err := r.client.Do(v.ctx, []string{"HGET", r.sealer.hashName(limitsPlace), r.sealer.fieldName(limitsPlace, recordKey)})
+	got, err := r.client.Do(v.ctx, []string{"HGET", r.sealer.hashName(limitsBucket), r.sealer.fieldName(limitsBucket, limitRecordKey)})
 	if err != nil {
 		return false, r.commandError(err)
 	}
@@ -134,20 +134,20 @@ func (v *remoteView) isUnchanged() (bool, error) {
 	if err != nil {
 		return false, r.commandError(err)
 	}
-	return now == v.rawRecord, nil
+	return now == v.sealedLimitRecord, nil
 }
 
 // commit writes the changes, and reports whether it did: false after a conflict. After an error it is
 // unknown whether the changes were written.
 func (v *remoteView) commit() (bool, error) {
 	r := v.remote
-	keys := []string{r.sealer.hashName(limitsPlace)}
-	args := []string{r.sealer.fieldName(limitsPlace, recordKey), v.rawRecord}
-	add := func(at place, what, field, value string) {
+	keys := []string{r.sealer.hashName(limitsBucket)}
+	args := []string{r.sealer.fieldName(limitsBucket, limitRecordKey), v.sealedLimitRecord}
+	add := func(at bucketPath, what, field, value string) {
 		keys, args = append(keys, r.sealer.hashName(at)), append(args, what, field, value)
 	}
-	for at, h := range v.cached {
-		if h.dropped {
+	for at, h := range v.cachedBucketByPath {
+		if h.mustDropOnCommit {
 			add(at, "drop", "", "")
 		}
 		for key := range h.changedKeys {
@@ -156,8 +156,8 @@ func (v *remoteView) commit() (bool, error) {
 				add(at, "remove", r.sealer.fieldName(at, []byte(key)), "")
 				continue
 			}
-			if at == limitsPlace && key == string(recordKey) {
-				value = append(v.epoch.encode(), value...)
+			if at == limitsBucket && key == string(limitRecordKey) {
+				value = append(v.storeIDAndTxCount.encode(), value...)
 			}
 			field, sealed := r.sealer.seal(at, []byte(key), value)
 			add(at, "set", field, sealed)
@@ -167,7 +167,7 @@ func (v *remoteView) commit() (bool, error) {
 	got, err := r.client.Do(v.ctx, words)
 	if err == nil {
 		if unknown, ok := got[0].(resp.Error); ok && strings.HasPrefix(string(unknown), "NOSCRIPT") {
-			words[0], words[1] = "EVAL", commitScript
+			words[0], words[1] = "EVAL", redisCommitLuaScript
 			got, err = r.client.Do(v.ctx, words)
 		}
 	}
@@ -183,32 +183,32 @@ func (v *remoteView) commit() (bool, error) {
 
 func (v *remoteView) now() clockReading { return v.clock }
 
-// cachedPlace returns the cached part of a place.
-func (v *remoteView) cachedPlace(at place) *cachedPlace {
-	h := v.cached[at]
+// cachedBucket returns the cached part of a place.
+func (v *remoteView) cachedBucket(at bucketPath) *cachedBucket {
+	h := v.cachedBucketByPath[at]
 	if h == nil {
-		h = &cachedPlace{values: map[string][]byte{}, changedKeys: map[string]bool{}}
-		v.cached[at] = h
+		h = &cachedBucket{values: map[string][]byte{}, changedKeys: map[string]bool{}}
+		v.cachedBucketByPath[at] = h
 	}
 	return h
 }
 
-func (v *remoteView) get(at place, key []byte) []byte {
-	v.fetch([]place{at}, key)
-	return v.cachedPlace(at).values[string(key)]
+func (v *remoteView) get(at bucketPath, key []byte) []byte {
+	v.fetch([]bucketPath{at}, key)
+	return v.cachedBucket(at).values[string(key)]
 }
 
 // fetch reads the value of a key in the places where it is not cached yet.
-func (v *remoteView) fetch(places []place, key []byte) {
+func (v *remoteView) fetch(places []bucketPath, key []byte) {
 	if v.err != nil {
 		return
 	}
 	r := v.remote
-	var asked []place
+	var asked []bucketPath
 	var commands [][]string
 	for _, at := range places {
-		h := v.cachedPlace(at)
-		if _, known := h.values[string(key)]; !known && !h.complete {
+		h := v.cachedBucket(at)
+		if _, known := h.values[string(key)]; !known && !h.hasAllValues {
 			asked = append(asked, at)
 			commands = append(commands, []string{"HGET", r.sealer.hashName(at), r.sealer.fieldName(at, key)})
 		}
@@ -216,26 +216,26 @@ func (v *remoteView) fetch(places []place, key []byte) {
 	if len(asked) == 0 {
 		return
 	}
-	v.fetchedLater = true
+	v.hasReadMoreThanInitialValues = true
 	got, err := r.client.Do(v.ctx, commands...)
 	if err != nil {
 		v.err = r.commandError(err)
 		return
 	}
 	for i, at := range asked {
-		if v.cacheReply(at, key, got[i]); v.err != nil {
+		if v.cacheHGETReply(at, key, got[i]); v.err != nil {
 			return
 		}
 	}
 }
 
-// cacheReply caches the store's answer for a value.
-func (v *remoteView) cacheReply(at place, key []byte, got any) {
-	v.cachedPlace(at).values[string(key)] = nil
-	switch sealed, err := replyText(got); {
+// cacheHGETReply caches the store's answer for a value.
+func (v *remoteView) cacheHGETReply(at bucketPath, key []byte, hgetReply any) {
+	v.cachedBucket(at).values[string(key)] = nil
+	switch sealed, err := replyText(hgetReply); {
 	case err != nil:
 		v.err = v.remote.commandError(err)
-	case got != nil:
+	case hgetReply != nil:
 		v.decryptAndCache(at, v.remote.sealer.fieldName(at, key), sealed)
 	}
 }
@@ -272,25 +272,25 @@ func replyTypeError(answer any) error {
 }
 
 // decryptAndCache decrypts and caches a value.
-func (v *remoteView) decryptAndCache(at place, field, sealed string) {
+func (v *remoteView) decryptAndCache(at bucketPath, field, sealed string) {
 	key, value, err := v.remote.sealer.open(at, field, sealed)
 	if err != nil {
 		v.err = v.damagedError(at, err)
 		return
 	}
-	h := v.cachedPlace(at)
+	h := v.cachedBucket(at)
 	if !h.changedKeys[string(key)] {
 		h.values[string(key)] = value
 	}
 }
 
 // fetchAll reads all values of a place.
-func (v *remoteView) fetchAll(at place) *cachedPlace {
-	h := v.cachedPlace(at)
-	if h.complete || v.err != nil {
+func (v *remoteView) fetchAll(at bucketPath) *cachedBucket {
+	h := v.cachedBucket(at)
+	if h.hasAllValues || v.err != nil {
 		return h
 	}
-	v.fetchedLater = true
+	v.hasReadMoreThanInitialValues = true
 	got, err := v.remote.client.Do(v.ctx, []string{"HGETALL", v.remote.sealer.hashName(at)})
 	if err != nil {
 		v.err = v.remote.commandError(err)
@@ -310,11 +310,11 @@ func (v *remoteView) fetchAll(at place) *cachedPlace {
 		}
 		v.decryptAndCache(at, field, sealed)
 	}
-	h.complete = true
+	h.hasAllValues = true
 	return h
 }
 
-func (v *remoteView) each(at place, fn func(key, value []byte) error) error {
+func (v *remoteView) each(at bucketPath, fn func(key, value []byte) error) error {
 	h := v.fetchAll(at)
 	for _, key := range sorted.Keys(h.values) {
 		if value := h.values[key]; value != nil && v.err == nil {
@@ -326,11 +326,11 @@ func (v *remoteView) each(at place, fn func(key, value []byte) error) error {
 	return v.err
 }
 
-func (v *remoteView) eachGroup(shelf string, key []byte, fn func(name, value []byte) error) error {
+func (v *remoteView) eachGroupValue(namespace string, key []byte, fn func(name, value []byte) error) error {
 	var names [][]byte
-	var places []place
-	err := v.each(groupIndex(shelf), func(name, _ []byte) error {
-		names, places = append(names, bytes.Clone(name)), append(places, place{shelf, string(name)})
+	var places []bucketPath
+	err := v.each(groupIndexBucket(namespace), func(name, _ []byte) error {
+		names, places = append(names, bytes.Clone(name)), append(places, bucketPath{namespace, string(name)})
 		return nil
 	})
 	if v.fetch(places, key); v.err != nil {
@@ -338,16 +338,16 @@ func (v *remoteView) eachGroup(shelf string, key []byte, fn func(name, value []b
 	}
 	for i, at := range places {
 		if err == nil {
-			err = fn(names[i], v.cachedPlace(at).values[string(key)])
+			err = fn(names[i], v.cachedBucket(at).values[string(key)])
 		}
 	}
 	return err
 }
 
-func (v *remoteView) put(at place, key, value []byte) error {
-	h := v.cachedPlace(at)
-	if at.group != "" && len(h.changedKeys) == 0 {
-		if err := v.put(groupIndex(at.namespace), []byte(at.group), []byte{}); err != nil {
+func (v *remoteView) put(at bucketPath, key, value []byte) error {
+	h := v.cachedBucket(at)
+	if at.groupName != "" && len(h.changedKeys) == 0 {
+		if err := v.put(groupIndexBucket(at.namespaceName), []byte(at.groupName), []byte{}); err != nil {
 			return err
 		}
 	}
@@ -355,19 +355,19 @@ func (v *remoteView) put(at place, key, value []byte) error {
 	return nil
 }
 
-func (v *remoteView) drop(at place) error {
-	if at == limitsPlace {
+func (v *remoteView) dropBucket(at bucketPath) error {
+	if at == limitsBucket {
 		return errors.New("the record of rate limit and budget cannot be deleted")
 	}
-	v.cached[at] = &cachedPlace{values: map[string][]byte{}, complete: true, changedKeys: map[string]bool{}, dropped: true}
-	if at.group == "" {
+	v.cachedBucketByPath[at] = &cachedBucket{values: map[string][]byte{}, hasAllValues: true, changedKeys: map[string]bool{}, mustDropOnCommit: true}
+	if at.groupName == "" {
 		return nil
 	}
-	return v.put(groupIndex(at.namespace), []byte(at.group), nil)
+	return v.put(groupIndexBucket(at.namespaceName), []byte(at.groupName), nil)
 }
 
-func (v *remoteView) restamp(shelf string) error {
-	var stamp Stamp
+func (v *remoteView) renewNamespaceRevision(namespace string) error {
+	var stamp NamespaceRevisionID
 	_, _ = rand.Read(stamp[:]) // never fails
-	return v.put(stampsPlace, []byte(shelf), stamp[:])
+	return v.put(revisionsBucket, []byte(namespace), stamp[:])
 }

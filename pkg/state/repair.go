@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Repair replaces a state file in dir that is damaged, missing or written by a newer shield, and
+// RepairIfDamaged replaces a state file in dir that is damaged, missing or written by a newer shield, and
 // restarts a shared store that was emptied or set back. It reports whether it did either;
 // other state is not changed. The old file is kept beside the new one. seq and hash are the last entry
 // of the audit log, 0 and "" if there is none.
@@ -15,9 +15,9 @@ import (
 // Since the used part of the limits is lost, everything counts as used: the budget until the next
 // midnight, the rate for a minute, approvals for an hour. Deleting the state therefore frees no
 // limits. A shared store that another machine has restarted is used as it is.
-func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash string) (bool, error) {
-	opts.PriorUseEvidence = func() (string, error) { return "shield is repairing it", nil } // not a first use, so limits count as used
-	done, err := repairFile(ctx, dir, opts, seq, hash)
+func RepairIfDamaged(ctx context.Context, dir string, opts Options, lastAuditSeq uint64, lastAuditHash string) (bool, error) {
+	opts.PriorInstallationUseEvidence = func() (string, error) { return "shield is repairing it", nil } // not a first use, so limits count as used
+	done, err := repairFile(ctx, dir, opts, lastAuditSeq, lastAuditHash)
 	if err != nil || opts.Remote == nil {
 		return done, err
 	}
@@ -26,9 +26,9 @@ func Repair(ctx context.Context, dir string, opts Options, seq uint64, hash stri
 		return done, err
 	}
 	defer s.Close()
-	err = s.valueQueue.runReadOnly(ctx, func(*tx) error { return nil })
+	err = s.limitsAndNamespacesQueue.runReadOnly(ctx, func(*tx) error { return nil })
 	if errors.Is(err, ErrStoreReset) || errors.Is(err, ErrCorrupt) {
-		return true, s.valueQueue.backend.(*remoteBackend).repair(ctx)
+		return true, s.limitsAndNamespacesQueue.backend.(*remoteBackend).repair(ctx)
 	}
 	return done, err
 }
@@ -39,12 +39,12 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	if err != nil {
 		return false, err
 	}
-	_, _, err = s.Head(ctx)
+	_, _, err = s.AuditHead(ctx)
 	s.Close()
 	if err == nil {
 		return false, nil
 	}
-	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVanished) && !errors.Is(err, ErrNewer) {
+	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVanished) && !errors.Is(err, ErrNewerStateFile) {
 		return false, err
 	}
 	old := newBoltFile(dir, s.opts)
@@ -56,7 +56,7 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	if err := os.Rename(old.path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, fmt.Errorf("repair state: %w", err)
 	}
-	if err := createStateFile(old.path, exhaustedRecord(old.now())); err != nil {
+	if err := createStateFile(old.path, newExhaustedLimitRecord(old.now())); err != nil {
 		return false, err
 	}
 	if err := old.release(); err != nil {
@@ -73,14 +73,14 @@ func repairFile(ctx context.Context, dir string, opts Options, seq uint64, hash 
 	if err := fixed.fileQueue.runTransaction(ctx, fixed.head.ensureExists); err != nil {
 		return true, err
 	}
-	return true, old.renewAllStamps() // cached data of the old file is invalid
+	return true, old.renewAllNamespaceRevisions() // cached data of the old file is invalid
 }
 
-// exhaustedRecord returns limits that are used up.
-func exhaustedRecord(now clockReading) *limitRecord {
+// newExhaustedLimitRecord returns limits that are used up.
+func newExhaustedLimitRecord(now clockReading) *limitRecord {
 	rec := new(limitRecord)
 	rec.advanceClock(now)
-	rec.EvaluationsUsed = exhaustedBudget
+	rec.EvaluationsUsed = evaluationsUsedAboveAnyBudget
 	rec.RateBlockedUntil = rec.StoreTime + rateWindow
 	rec.ApprovalsBlockedUntil = rec.StoreTime + approvalWindow
 	return rec
@@ -89,20 +89,20 @@ func exhaustedRecord(now clockReading) *limitRecord {
 // repair accepts a store that another machine has restarted, and restarts one that was emptied or set
 // back: with an epoch far ahead of what any machine has seen, so that the others need no repair.
 func (r *remoteBackend) repair(ctx context.Context) error {
-	old, seen, merr := r.epochFile.read()
-	v := &remoteView{remote: r, ctx: ctx, cached: map[place]*cachedPlace{}}
-	if _, err := v.readInitialValues(epoch{}, false, nil); err != nil {
+	old, seen, merr := r.lastSeenStoreFile.read()
+	v := &remoteView{remote: r, ctx: ctx, cachedBucketByPath: map[bucketPath]*cachedBucket{}}
+	if _, err := v.readInitialValues(storeIDAndTxCount{}, false, nil); err != nil {
 		return err
 	}
-	if v.rawRecord == "" || seen && merr == nil && v.epoch.storeID == old.storeID {
+	if v.sealedLimitRecord == "" || seen && merr == nil && v.storeIDAndTxCount.storeID == old.storeID {
 		if seen && merr == nil {
-			v.epoch = epoch{old.storeID, max(old.transactions, v.epoch.transactions)}
+			v.storeIDAndTxCount = storeIDAndTxCount{old.storeID, max(old.transactionCount, v.storeIDAndTxCount.transactionCount)}
 		}
-		v.epoch.transactions += repairEpochStep
-		if err := v.drop(cachePlace); err != nil { // it may contain approvals that were already used
+		v.storeIDAndTxCount.transactionCount += repairTxCountStep
+		if err := v.dropBucket(cacheBucket); err != nil { // it may contain approvals that were already used
 			return err
 		}
-		if err := v.put(limitsPlace, recordKey, exhaustedRecord(v.clock).encode()); err != nil {
+		if err := v.put(limitsBucket, limitRecordKey, newExhaustedLimitRecord(v.clock).encode()); err != nil {
 			return err
 		}
 		if done, err := v.commit(); err != nil {
@@ -111,5 +111,5 @@ func (r *remoteBackend) repair(ctx context.Context) error {
 			return &Error{Kind: ErrUnreachable, Path: r.address, Err: errors.New("another machine wrote to the store at the same time; try again")}
 		}
 	}
-	return r.epochFile.write(v.epoch, true)
+	return r.lastSeenStoreFile.write(v.storeIDAndTxCount, true)
 }

@@ -18,12 +18,12 @@ func TestRepair(t *testing.T) {
 			w := newWorld()
 			dir := t.TempDir()
 			s := openStore(t, dir, w.options(true))
-			if _, err := s.Charge(t.Context(), 5); err != nil {
+			if _, err := s.ChargeEvaluation(t.Context(), 5); err != nil {
 				t.Fatal(err)
 			}
-			before, ok := s.Stamp("things")
+			before, ok := s.NamespaceRevisionID("things")
 			spoil(t, filepath.Join(dir, fileName))
-			done, err := Repair(t.Context(), dir, w.options(true), 12, "head")
+			done, err := RepairIfDamaged(t.Context(), dir, w.options(true), 12, "head")
 			if !done || err != nil {
 				t.Fatal(done, err)
 			}
@@ -33,32 +33,32 @@ func TestRepair(t *testing.T) {
 					t.Errorf("kept %v, %v", kept, err)
 				}
 			}
-			if after, still := s.Stamp("things"); !ok || !still || after == before {
+			if after, still := s.NamespaceRevisionID("things"); !ok || !still || after == before {
 				t.Errorf("stamps %x, %v and %x, %v of a shelf that was lost", before, ok, after, still)
 			}
 			// Everything counts as used, whatever the limits are.
-			if _, err := s.Charge(t.Context(), 1_000_000); !errors.Is(err, ErrBudgetExhausted) {
+			if _, err := s.ChargeEvaluation(t.Context(), 1_000_000); !errors.Is(err, ErrBudgetExhausted) {
 				t.Errorf("budget: %v", err)
 			}
-			if err := s.TakeRate(t.Context(), 1_000_000); !errors.Is(err, ErrRateExceeded) {
+			if err := s.TakeRateToken(t.Context(), 1_000_000); !errors.Is(err, ErrRateExceeded) {
 				t.Errorf("rate: %v", err)
 			}
-			if err := s.TakeApproval(t.Context(), 10); !errors.Is(err, ErrApprovalLimit) {
+			if err := s.ChargeApprovalRequest(t.Context(), 10); !errors.Is(err, ErrApprovalLimit) {
 				t.Errorf("approvals: %v", err)
 			}
-			st, err := s.Status(t.Context(), Limits{PerMinute: 60, PerDay: 100, PerHour: 10})
+			st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluatorCallsPerMinute: 60, MaxEvaluationsPerDay: 100, MaxApprovalRequestsPerHour: 10})
 			if err != nil || st.BudgetUsed != 100 || st.RateTokens != 0 || st.ApprovalsLeft != 0 || st.AuditEntries != 12 || st.AuditHead != "head" {
 				t.Errorf("%+v, %v", st, err)
 			}
 			w.pass(time.Hour)
-			if err := s.TakeRate(t.Context(), 60); err != nil {
+			if err := s.TakeRateToken(t.Context(), 60); err != nil {
 				t.Errorf("rate after an hour: %v", err)
 			}
-			if err := s.TakeApproval(t.Context(), 10); err != nil {
+			if err := s.ChargeApprovalRequest(t.Context(), 10); err != nil {
 				t.Errorf("approvals after an hour: %v", err)
 			}
 			w.pass(12 * time.Hour)
-			if used, err := s.Charge(t.Context(), 2); used != 1 || err != nil {
+			if used, err := s.ChargeEvaluation(t.Context(), 2); used != 1 || err != nil {
 				t.Errorf("budget after midnight: %d, %v", used, err)
 			}
 		})
@@ -70,19 +70,19 @@ func TestRepairLeavesWhatIsWhole(t *testing.T) {
 	w := newWorld()
 	dir := t.TempDir()
 	s := openStore(t, dir, w.options(true))
-	if _, err := s.Charge(t.Context(), 5); err != nil {
+	if _, err := s.ChargeEvaluation(t.Context(), 5); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := Repair(t.Context(), dir, w.options(true), 0, ""); done || err != nil {
+	if done, err := RepairIfDamaged(t.Context(), dir, w.options(true), 0, ""); done || err != nil {
 		t.Fatal(done, err)
 	}
-	if used, err := s.Charge(t.Context(), 5); used != 2 || err != nil {
+	if used, err := s.ChargeEvaluation(t.Context(), 5); used != 2 || err != nil {
 		t.Error(used, err)
 	}
 	if err := os.Chmod(filepath.Join(dir, fileName), 0o622); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := Repair(t.Context(), dir, w.options(true), 0, ""); done || !errors.Is(err, ErrExposed) {
+	if done, err := RepairIfDamaged(t.Context(), dir, w.options(true), 0, ""); done || !errors.Is(err, ErrStateAccessibleToOtherUsers) {
 		t.Error(done, err)
 	}
 }

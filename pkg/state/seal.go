@@ -35,13 +35,13 @@ func (s sealer) tenantPrefix() string { return hex.EncodeToString(deriveKey(s.na
 
 // hashName returns the name of the Redis hash for a place. Its braces make a cluster store all of a tenant
 // on one node.
-func (s sealer) hashName(at place) string {
-	return "shield:{" + s.tenantPrefix() + "}:" + hex.EncodeToString(deriveKey(s.nameKey, "place", at.namespace, at.group)[:12])
+func (s sealer) hashName(at bucketPath) string {
+	return "shield:{" + s.tenantPrefix() + "}:" + hex.EncodeToString(deriveKey(s.nameKey, "place", at.namespaceName, at.groupName)[:12])
 }
 
 // fieldName returns the field name of a key in the Redis hash of a place.
-func (s sealer) fieldName(at place, key []byte) string {
-	return string(deriveKey(s.nameKey, "key", at.namespace, at.group, string(key))[:12])
+func (s sealer) fieldName(at bucketPath, key []byte) string {
+	return string(deriveKey(s.nameKey, "key", at.namespaceName, at.groupName, string(key))[:12])
 }
 
 // fieldCipher returns the cipher for one field, which has a key of its own.
@@ -58,7 +58,7 @@ func (s sealer) fieldCipher(hash, field string) cipher.AEAD {
 }
 
 // seal returns the field name and the encrypted key and value.
-func (s sealer) seal(at place, key, value []byte) (field, sealed string) {
+func (s sealer) seal(at bucketPath, key, value []byte) (field, sealed string) {
 	field = s.fieldName(at, key)
 	plain := append(binary.AppendUvarint(nil, uint64(len(key))), key...)
 	return field, string(s.fieldCipher(s.hashName(at), field).Seal(nil, nil, append(plain, value...), nil))
@@ -67,7 +67,7 @@ func (s sealer) seal(at place, key, value []byte) (field, sealed string) {
 var errWrongSeal = errors.New("the seal of a value is wrong: it was written with another key, or moved from another record")
 
 // open decrypts the key and value of a field.
-func (s sealer) open(at place, field, sealed string) (key, value []byte, err error) {
+func (s sealer) open(at bucketPath, field, sealed string) (key, value []byte, err error) {
 	plain, err := s.fieldCipher(s.hashName(at), field).Open(nil, nil, []byte(sealed), nil)
 	if err != nil {
 		return nil, nil, errWrongSeal

@@ -8,7 +8,7 @@ type NamespaceTx struct {
 	tx        *tx
 	namespace string
 
-	changed bool // Put or Drop was called
+	hasWrites bool // Put or Drop was called
 }
 
 // UpdateNamespace runs fn on a part of the state, in one transaction; fn may run several times, and the last run
@@ -16,11 +16,11 @@ type NamespaceTx struct {
 // fn writes nothing, nothing is stored. wants are the values that fn usually reads, which a shared
 // store then fetches at once.
 func (s *Store) UpdateNamespace(ctx context.Context, name string, fn func(*NamespaceTx) error, wants ...PrefetchKey) error {
-	return s.valueQueue.runTransaction(ctx, func(t *tx) error {
+	return s.limitsAndNamespacesQueue.runTransaction(ctx, func(t *tx) error {
 		sh := &NamespaceTx{tx: t, namespace: name}
 		err := fn(sh)
-		if err == nil && sh.changed {
-			err = t.restamp(name)
+		if err == nil && sh.hasWrites {
+			err = t.renewNamespaceRevision(name)
 		}
 		return err
 	}, toPrefetchKeys(name, wants)...)
@@ -28,44 +28,46 @@ func (s *Store) UpdateNamespace(ctx context.Context, name string, fn func(*Names
 
 // ViewNamespace is [Store.UpdateNamespace] for an fn that writes nothing. It works on a read-only folder.
 func (s *Store) ViewNamespace(ctx context.Context, name string, fn func(*NamespaceTx) error, wants ...PrefetchKey) error {
-	return s.valueQueue.runReadOnly(ctx, func(t *tx) error { return fn(&NamespaceTx{tx: t, namespace: name}) }, toPrefetchKeys(name, wants)...)
+	return s.limitsAndNamespacesQueue.runReadOnly(ctx, func(t *tx) error { return fn(&NamespaceTx{tx: t, namespace: name}) }, toPrefetchKeys(name, wants)...)
 }
 
 // A PrefetchKey names a value of a group.
 type PrefetchKey struct{ Group, Key []byte }
 
-func toPrefetchKeys(shelf string, wants []PrefetchKey) (out []prefetchKey) {
+func toPrefetchKeys(namespace string, wants []PrefetchKey) (out []prefetchKey) {
 	for _, w := range wants {
-		out = append(out, prefetchKey{place{shelf, string(w.Group)}, string(w.Key)})
+		out = append(out, prefetchKey{bucketPath{namespace, string(w.Group)}, string(w.Key)})
 	}
 	return out
 }
 
-func (sh *NamespaceTx) place(group []byte) place { return place{sh.namespace, string(group)} }
+func (sh *NamespaceTx) bucketPath(group []byte) bucketPath {
+	return bucketPath{sh.namespace, string(group)}
+}
 
-// Groups calls fn with the name of each group and its value of key, nil if it has none. It stops at an
+// EachGroupWithValueOfKey calls fn with the name of each group and its value of key, nil if it has none. It stops at an
 // error of fn.
-func (sh *NamespaceTx) Groups(key []byte, fn func(name, value []byte) error) error {
-	return sh.tx.eachGroup(sh.namespace, key, fn)
+func (sh *NamespaceTx) EachGroupWithValueOfKey(key []byte, fn func(name, value []byte) error) error {
+	return sh.tx.eachGroupValue(sh.namespace, key, fn)
 }
 
 // Get returns a value, or nil if there is none. It is valid until the transaction ends.
-func (sh *NamespaceTx) Get(group, key []byte) []byte { return sh.tx.get(sh.place(group), key) }
+func (sh *NamespaceTx) Get(group, key []byte) []byte { return sh.tx.get(sh.bucketPath(group), key) }
 
 // Each calls fn with the keys and values of a group, in key order. They are valid until the
 // transaction ends.
 func (sh *NamespaceTx) Each(group []byte, fn func(key, value []byte) error) error {
-	return sh.tx.each(sh.place(group), fn)
+	return sh.tx.each(sh.bucketPath(group), fn)
 }
 
 // Put stores a value; nil removes the key.
 func (sh *NamespaceTx) Put(group, key, value []byte) error {
-	sh.tx.hasWrites, sh.changed = true, true
-	return sh.tx.put(sh.place(group), key, value)
+	sh.tx.hasWrites, sh.hasWrites = true, true
+	return sh.tx.put(sh.bucketPath(group), key, value)
 }
 
 // Drop removes a group, if there is one.
 func (sh *NamespaceTx) Drop(group []byte) error {
-	sh.tx.hasWrites, sh.changed = true, true
-	return sh.tx.drop(sh.place(group))
+	sh.tx.hasWrites, sh.hasWrites = true, true
+	return sh.tx.dropBucket(sh.bucketPath(group))
 }

@@ -29,7 +29,7 @@ func TestShelfKeepsGroups(t *testing.T) {
 			t.Errorf("a is %q", got)
 		}
 		return errors.Join(
-			sh.Groups(nil, func(name, _ []byte) error { groups = append(groups, string(name)); return nil }),
+			sh.EachGroupWithValueOfKey(nil, func(name, _ []byte) error { groups = append(groups, string(name)); return nil }),
 			sh.Each(g, func(k, v []byte) error { keys = append(keys, string(k)+string(v)); return nil }))
 	})
 	if err != nil || len(groups) != 2 || len(keys) != 1 || keys[0] != "a1" {

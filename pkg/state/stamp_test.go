@@ -13,12 +13,12 @@ func TestStampChanges(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	one, other := openStore(t, dir, newWorld().options(true)), openStore(t, dir, newWorld().options(true))
-	empty, ok := one.Stamp("things")
-	if again, still := other.Stamp("things"); !ok || !still || again != empty {
+	empty, ok := one.NamespaceRevisionID("things")
+	if again, still := other.NamespaceRevisionID("things"); !ok || !still || again != empty {
 		t.Errorf("stamps %x, %v and %x, %v of a shelf that holds nothing", empty, ok, again, still)
 	}
 	file := filepath.Join(dir, "things.stamp")
-	seen := map[Stamp]bool{empty: true}
+	seen := map[NamespaceRevisionID]bool{empty: true}
 	for i, before := range []func() error{
 		func() error { return nil },
 		func() error { return nil },
@@ -34,11 +34,11 @@ func TestStampChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stamp, ok := one.Stamp("things")
+		stamp, ok := one.NamespaceRevisionID("things")
 		if !ok || seen[stamp] {
 			t.Errorf("after change %d: stamp %x, %v; one of those before", i, stamp, ok)
 		}
-		if again, ok := one.Stamp("things"); !ok || again != stamp {
+		if again, ok := one.NamespaceRevisionID("things"); !ok || again != stamp {
 			t.Errorf("after change %d: stamps %x and %x of the same shelf", i, stamp, again)
 		}
 		seen[stamp] = true
@@ -49,7 +49,7 @@ func TestStampChanges(t *testing.T) {
 	if err := os.Symlink(file+".old", file); err != nil {
 		t.Skip(err)
 	}
-	if stamp, ok := one.Stamp("things"); ok {
+	if stamp, ok := one.NamespaceRevisionID("things"); ok {
 		t.Errorf("stamp %x through a link", stamp)
 	}
 }

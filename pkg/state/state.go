@@ -9,7 +9,7 @@
 // Limits are measured on the store's own clock, which starts as UTC and only moves forward, by the
 // time passed between two transactions. Setting the system clock back therefore neither refills a
 // limit early nor blocks it for longer, and correcting a clock that was wrong by years locks no one
-// out. If [Options.Uptime] returns the time since boot, setting the clock forward refills nothing
+// out. If [Options.BootIDAndUptime] returns the time since boot, setting the clock forward refills nothing
 // either: the lesser time of both clocks counts. Without it, a jump of the wall clock is believed
 // once.
 //
@@ -40,14 +40,14 @@ type Options struct {
 	Clock    func() time.Time // the wall clock; required
 	Location *time.Location   // time zone whose midnight refills the daily budget; nil is UTC
 
-	// Uptime returns an ID of this boot of the machine and the time since boot; ok is false if that is
+	// BootIDAndUptime returns an ID of this boot of the machine and the time since boot; ok is false if that is
 	// unknown. It is [Uptime] outside tests; nil means that only the wall clock is used.
-	Uptime func() (boot string, up time.Duration, ok bool)
+	BootIDAndUptime func() (boot string, up time.Duration, ok bool)
 
-	// PriorUseEvidence returns evidence that this installation was used before, such as "the audit log has
+	// PriorInstallationUseEvidence returns evidence that this installation was used before, such as "the audit log has
 	// entries", or "". It is called only if the state file is missing: deleting the file must not free
 	// used limits. nil treats a missing file as a first start.
-	PriorUseEvidence func() (string, error)
+	PriorInstallationUseEvidence func() (string, error)
 
 	// Remote is a store that machines share; the file then holds only the head of the audit log. nil
 	// stores everything in the file.
@@ -64,10 +64,10 @@ const LockWait = 10 * time.Second
 // A Store is the state of one installation. Goroutines may share it; transactions that are ready at
 // the same time share a commit.
 type Store struct {
-	opts       Options
-	fileQueue  *transactionQueue // data of this machine only: the head of its audit log
-	head       headFile
-	valueQueue *transactionQueue // all other data
+	opts                     Options
+	fileQueue                *transactionQueue // data of this machine only: the head of its audit log
+	head                     auditHeadFile
+	limitsAndNamespacesQueue *transactionQueue // all other data
 }
 
 // Open returns the store in dir, and creates the folder (mode 0700) if necessary. The first
@@ -85,14 +85,14 @@ func Open(dir string, opts Options) (*Store, error) {
 	}
 	bolt := newBoltFile(dir, opts)
 	file := &transactionQueue{backend: bolt, budgetZone: opts.Location}
-	s := &Store{opts: opts, fileQueue: file, head: headFile{path: filepath.Join(dir, headName), stateFile: bolt}, valueQueue: file}
+	s := &Store{opts: opts, fileQueue: file, head: auditHeadFile{path: filepath.Join(dir, auditHeadFileName), stateFile: bolt}, limitsAndNamespacesQueue: file}
 	file.beforeCommit = s.head.recordHead
 	if opts.Remote != nil {
 		shared, err := newRemoteBackend(dir, opts.Remote, opts.Clock)
 		if err != nil {
 			return nil, err
 		}
-		s.valueQueue = &transactionQueue{backend: shared, budgetZone: opts.Location}
+		s.limitsAndNamespacesQueue = &transactionQueue{backend: shared, budgetZone: opts.Location}
 	}
 	return s, nil
 }
@@ -101,8 +101,8 @@ func Open(dir string, opts Options) (*Store, error) {
 // closes it when the process ends.
 func (s *Store) Close() error {
 	err := errors.Join(s.head.close(), s.fileQueue.close())
-	if s.valueQueue != s.fileQueue {
-		err = errors.Join(err, s.valueQueue.close())
+	if s.limitsAndNamespacesQueue != s.fileQueue {
+		err = errors.Join(err, s.limitsAndNamespacesQueue.close())
 	}
 	return err
 }
@@ -119,8 +119,8 @@ func checkFolder(dir string) error {
 	if !info.IsDir() {
 		return &Error{Kind: ErrUnwritable, Path: dir, Err: errors.New("not a folder")}
 	}
-	if err := owner.Check(info, owner.OtherWrite); err != nil {
-		return &Error{Kind: ErrExposed, Path: dir, Err: err}
+	if err := owner.CheckOwnerAndDeniedModeBits(info, owner.GroupOrOtherWriteBits); err != nil {
+		return &Error{Kind: ErrStateAccessibleToOtherUsers, Path: dir, Err: err}
 	}
 	return nil
 }

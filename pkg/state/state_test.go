@@ -28,7 +28,7 @@ func (w *world) pass(d time.Duration) { w.wall, w.up = w.wall.Add(d), w.up+d }
 func (w *world) options(steady bool) Options {
 	o := Options{Clock: func() time.Time { return w.wall }}
 	if steady {
-		o.Uptime = func() (string, time.Duration, bool) { return w.boot, w.up, true }
+		o.BootIDAndUptime = func() (string, time.Duration, bool) { return w.boot, w.up, true }
 	}
 	return o
 }
@@ -56,7 +56,7 @@ func TestOpenNeedsClock(t *testing.T) {
 func TestFilesArePrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "state")
 	s := openStore(t, dir, newWorld().options(true))
-	if _, err := s.Charge(t.Context(), 1); err != nil {
+	if _, err := s.ChargeEvaluation(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]os.FileMode{".": 0o700, fileName: 0o600, lockName: 0o600} {
@@ -114,17 +114,17 @@ func TestDamage(t *testing.T) {
 			if err := os.Chmod(p, 0o666); err != nil {
 				t.Fatal(err)
 			}
-		}, ErrExposed, "chmod"},
+		}, ErrStateAccessibleToOtherUsers, "chmod"},
 		{"readable by all", func(t *testing.T, p string) {
 			if err := os.Chmod(p, 0o644); err != nil {
 				t.Fatal(err)
 			}
-		}, ErrExposed, "chmod 0600"},
+		}, ErrStateAccessibleToOtherUsers, "chmod 0600"},
 		{"of another user", func(t *testing.T, p string) {
 			if err := os.Chown(p, 12345, -1); err != nil {
 				t.Skip(err) // only root can give a file away
 			}
-		}, ErrExposed, "chown"},
+		}, ErrStateAccessibleToOtherUsers, "chown"},
 		{"limit edited", func(t *testing.T, p string) {
 			b, err := os.ReadFile(p)
 			if err != nil {
@@ -137,30 +137,30 @@ func TestDamage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			o := newWorld().options(true)
-			o.PriorUseEvidence = func() (string, error) { return "the audit log has entries", nil }
+			o.PriorInstallationUseEvidence = func() (string, error) { return "the audit log has entries", nil }
 			first := o
-			first.PriorUseEvidence = nil
+			first.PriorInstallationUseEvidence = nil
 			s := openStore(t, dir, first)
-			if used, err := s.Charge(t.Context(), 5); used != 1 || err != nil {
+			if used, err := s.ChargeEvaluation(t.Context(), 5); used != 1 || err != nil {
 				t.Fatal(used, err)
 			}
 			s.Close()
 			tt.damage(t, filepath.Join(dir, fileName))
 			s = openStore(t, dir, o)
 			for range 2 { // a failed transaction must not block the next
-				_, err := s.Charge(t.Context(), 5)
+				_, err := s.ChargeEvaluation(t.Context(), 5)
 				if !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.advice) {
 					t.Fatalf("error %v, want %v naming %q", err, tt.kind, tt.advice)
 				}
 				plain(t, err)
 			}
-			if _, err := openStore(t, dir, o).Charge(t.Context(), 5); !errors.Is(err, tt.kind) {
+			if _, err := openStore(t, dir, o).ChargeEvaluation(t.Context(), 5); !errors.Is(err, tt.kind) {
 				t.Errorf("another process: %v", err) // such as that the file is locked
 			}
-			if err := s.TakeRate(t.Context(), 5); !errors.Is(err, tt.kind) {
+			if err := s.TakeRateToken(t.Context(), 5); !errors.Is(err, tt.kind) {
 				t.Errorf("rate: %v", err)
 			}
-			if err := s.TakeApproval(t.Context(), 5); !errors.Is(err, tt.kind) {
+			if err := s.ChargeApprovalRequest(t.Context(), 5); !errors.Is(err, tt.kind) {
 				t.Errorf("approval: %v", err)
 			}
 			if _, ok, err := s.Get(t.Context(), "b"); ok || !errors.Is(err, tt.kind) {
@@ -184,7 +184,7 @@ func plain(t *testing.T, err error) {
 func TestCutShort(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
-	if _, err := s.Charge(t.Context(), 5); err != nil {
+	if _, err := s.ChargeEvaluation(t.Context(), 5); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
@@ -196,13 +196,13 @@ func TestCutShort(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, fileName), whole[:n])
 		s := openStore(t, dir, newWorld().options(true))
-		if _, err := s.Charge(t.Context(), 5); err != nil { // the last pages may be free ones
+		if _, err := s.ChargeEvaluation(t.Context(), 5); err != nil { // the last pages may be free ones
 			if !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%d bytes: %v", n, err)
 			}
 			plain(t, err)
 		}
-		if _, _, err := s.Head(t.Context()); err != nil {
+		if _, _, err := s.AuditHead(t.Context()); err != nil {
 			plain(t, err)
 		}
 	}
@@ -216,7 +216,7 @@ func TestHeldLocks(t *testing.T) {
 			dir := t.TempDir()
 			o := newWorld().options(true)
 			s := openStore(t, dir, o)
-			if _, err := s.Charge(t.Context(), 9); err != nil {
+			if _, err := s.ChargeEvaluation(t.Context(), 9); err != nil {
 				t.Fatal(err)
 			}
 			o.LockWait = time.Millisecond
@@ -231,27 +231,27 @@ func TestHeldLocks(t *testing.T) {
 			}
 			refused := func(what string, err error) {
 				t.Helper()
-				if !errors.Is(err, ErrBusy) || !strings.Contains(fmt.Sprint(err), filepath.Join(dir, name)) {
+				if !errors.Is(err, ErrStateFileLocked) || !strings.Contains(fmt.Sprint(err), filepath.Join(dir, name)) {
 					t.Fatalf("%s: %v", what, err)
 				}
 				plain(t, err)
 			}
 			for range 2 {
-				_, _, err := s.Admit(t.Context(), 9, 9)
+				_, _, err := s.ChargeRateTokenAndEvaluation(t.Context(), 9, 9)
 				refused("admit", err)
 			}
 			_, _, err = s.Get(t.Context(), "a")
 			refused("get", err)
-			_, err = s.Status(t.Context(), Limits{})
+			_, err = s.Status(t.Context(), EvaluationAndApprovalLimits{})
 			refused("status", err)
-			refused("approval", s.TakeApproval(t.Context(), 9))
-			_, err = Repair(t.Context(), dir, o, 0, "")
+			refused("approval", s.ChargeApprovalRequest(t.Context(), 9))
+			_, err = RepairIfDamaged(t.Context(), dir, o, 0, "")
 			refused("repair", err)
 			if err := other.Unlock(); err != nil {
 				t.Fatal(err)
 			}
 			o.LockWait = time.Minute
-			if used, err := openStore(t, dir, o).Charge(t.Context(), 9); used != 2 || err != nil {
+			if used, err := openStore(t, dir, o).ChargeEvaluation(t.Context(), 9); used != 2 || err != nil {
 				t.Errorf("afterwards: used %d, %v", used, err)
 			}
 		})
@@ -264,7 +264,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	dir := t.TempDir()
 	o := newWorld().options(true)
 	s := openStore(t, dir, o)
-	if _, err := s.Charge(t.Context(), 9); err != nil {
+	if _, err := s.ChargeEvaluation(t.Context(), 9); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
@@ -276,14 +276,14 @@ func TestReadOnlyFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = openStore(t, dir, o)
-	st, err := s.Status(t.Context(), Limits{PerDay: 9})
+	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 9})
 	if err != nil || st.BudgetUsed != 1 {
 		t.Errorf("%+v, %v", st, err)
 	}
-	if _, _, err := s.Head(t.Context()); err != nil {
+	if _, _, err := s.AuditHead(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Charge(t.Context(), 9); !errors.Is(err, ErrUnwritable) {
+	if _, err := s.ChargeEvaluation(t.Context(), 9); !errors.Is(err, ErrUnwritable) {
 		t.Errorf("charge: %v", err)
 	}
 	after, err := os.ReadFile(filepath.Join(dir, fileName))
@@ -326,8 +326,8 @@ func TestExposedFolder(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, newWorld().options(false)); !errors.Is(err, ErrExposed) {
-		t.Errorf("error %v, want %v", err, ErrExposed)
+	if _, err := Open(dir, newWorld().options(false)); !errors.Is(err, ErrStateAccessibleToOtherUsers) {
+		t.Errorf("error %v, want %v", err, ErrStateAccessibleToOtherUsers)
 	}
 	if _, err := Open(filepath.Join(dir, "x\x00y"), newWorld().options(false)); !errors.Is(err, ErrUnwritable) {
 		t.Errorf("error %v, want %v", err, ErrUnwritable)
@@ -339,11 +339,11 @@ func TestExposedFolder(t *testing.T) {
 func TestVanishedWhileRunning(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
-	if _, err := s.Charge(t.Context(), 1); err != nil {
+	if _, err := s.ChargeEvaluation(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	remove(t, filepath.Join(dir, fileName))
-	if _, err := s.Charge(t.Context(), 1); !errors.Is(err, ErrVanished) {
+	if _, err := s.ChargeEvaluation(t.Context(), 1); !errors.Is(err, ErrVanished) {
 		t.Errorf("error %v, want %v", err, ErrVanished)
 	}
 }
@@ -351,9 +351,9 @@ func TestVanishedWhileRunning(t *testing.T) {
 // Whether the log has entries may be unknowable; that is no fresh start either.
 func TestUnreadableLog(t *testing.T) {
 	o := newWorld().options(true)
-	o.PriorUseEvidence = func() (string, error) { return "", os.ErrPermission }
+	o.PriorInstallationUseEvidence = func() (string, error) { return "", os.ErrPermission }
 	s := openStore(t, t.TempDir(), o)
-	if _, err := s.Charge(t.Context(), 1); !errors.Is(err, ErrVanished) || !errors.Is(err, os.ErrPermission) {
+	if _, err := s.ChargeEvaluation(t.Context(), 1); !errors.Is(err, ErrVanished) || !errors.Is(err, os.ErrPermission) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -363,7 +363,7 @@ func TestLeftoverOfCreation(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, fileName+".new"), []byte("half a file"))
 	s := openStore(t, dir, newWorld().options(true))
-	if _, err := s.Charge(t.Context(), 1); err != nil {
+	if _, err := s.ChargeEvaluation(t.Context(), 1); err != nil {
 		t.Error(err)
 	}
 }
@@ -371,7 +371,7 @@ func TestLeftoverOfCreation(t *testing.T) {
 func TestCancelWhileWaiting(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
-	if _, err := s.Charge(t.Context(), 9); err != nil {
+	if _, err := s.ChargeEvaluation(t.Context(), 9); err != nil {
 		t.Fatal(err)
 	}
 	other, err := flock.New(filepath.Join(dir, lockName))
@@ -385,7 +385,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() {
-		_, err := s.Charge(ctx, 9)
+		_, err := s.ChargeEvaluation(ctx, 9)
 		failed <- err
 	}()
 	cancel()
@@ -395,10 +395,10 @@ func TestCancelWhileWaiting(t *testing.T) {
 	if err := other.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	if used, err := s.Charge(t.Context(), 9); used != 2 || err != nil {
+	if used, err := s.ChargeEvaluation(t.Context(), 9); used != 2 || err != nil {
 		t.Errorf("used %d, %v: a charge that was given up was charged", used, err)
 	}
-	if _, err := s.Charge(ctx, 9); !errors.Is(err, context.Canceled) {
+	if _, err := s.ChargeEvaluation(ctx, 9); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v with a context that had ended", err)
 	}
 }
@@ -410,7 +410,7 @@ func TestGoroutinesShareBudget(t *testing.T) {
 	for range 16 {
 		wg.Go(func() {
 			for range 25 {
-				switch _, err := s.Charge(context.Background(), 100); {
+				switch _, err := s.ChargeEvaluation(context.Background(), 100); {
 				case err == nil:
 					granted.Add(1)
 				case errors.Is(err, ErrBudgetExhausted):
@@ -446,11 +446,11 @@ func FuzzDamage(f *testing.F) {
 		}
 		b[int(at)%len(b)] ^= flip
 		write(t, path, b[:min(len(b), int(size))])
-		used, err := s.Charge(t.Context(), 1)
+		used, err := s.ChargeEvaluation(t.Context(), 1)
 		if err == nil && used != 1 {
 			t.Errorf("used %d", used)
 		}
-		if _, err := s.Charge(t.Context(), 1); err == nil {
+		if _, err := s.ChargeEvaluation(t.Context(), 1); err == nil {
 			t.Error("charged twice")
 		}
 	})
@@ -460,7 +460,7 @@ func BenchmarkCharge(b *testing.B) {
 	s := openStore(b, b.TempDir(), newWorld().options(true))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Charge(b.Context(), exhaustedBudget); err != nil {
+		if _, err := s.ChargeEvaluation(b.Context(), evaluationsUsedAboveAnyBudget); err != nil {
 			b.Fatal(err)
 		}
 	}

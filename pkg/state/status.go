@@ -5,45 +5,45 @@ import (
 	"time"
 )
 
-// Limits are the configured limits for a [Status].
-type Limits struct {
-	PerMinute int // evaluation attempts per minute
-	PerDay    int // evaluations per day
-	PerHour   int // approval requests per hour
+// EvaluationAndApprovalLimits are the configured limits for a [Status].
+type EvaluationAndApprovalLimits struct {
+	MaxEvaluatorCallsPerMinute int // evaluation attempts per minute
+	MaxEvaluationsPerDay       int // evaluations per day
+	MaxApprovalRequestsPerHour int // approval requests per hour
 }
 
 // A Status is the used and free part of each limit.
 type Status struct {
-	BudgetUsed     int       `json:"budget_used"` // evaluations used since the last reset, 0 to Budget
-	Budget         int       `json:"budget"`
-	BudgetResetsAt time.Time `json:"budget_resets_at"` // UTC
-	RateTokens     float64   `json:"rate_tokens"`      // evaluation attempts that are free now, 0 to RateLimit
-	RateLimit      int       `json:"rate_limit"`
-	ApprovalsLeft  int       `json:"approvals_left"`
-	MaxApprovals   int       `json:"approvals_per_hour"`
-	CachedEntries  int       `json:"cached_verdicts"`
-	AuditEntries   uint64    `json:"audit_entries"`
-	AuditHead      string    `json:"audit_head,omitempty"`
-	Hours          []HourUse `json:"evaluations_by_hour"` // the last 24 hours, the current one last
+	BudgetUsed                 int       `json:"budget_used"` // evaluations used since the last reset, 0 to Budget
+	Budget                     int       `json:"budget"`
+	BudgetResetsAt             time.Time `json:"budget_resets_at"` // UTC
+	RateTokens                 float64   `json:"rate_tokens"`      // evaluation attempts that are free now, 0 to MaxEvaluatorCallsPerMinute
+	MaxEvaluatorCallsPerMinute int       `json:"rate_limit"`
+	ApprovalsLeft              int       `json:"approvals_left"`
+	MaxApprovals               int       `json:"approvals_per_hour"`
+	CachedEntries              int       `json:"cached_verdicts"`
+	AuditEntries               uint64    `json:"audit_entries"`
+	AuditHead                  string    `json:"audit_head,omitempty"`
+	Hours                      []HourUse `json:"evaluations_by_hour"` // the last 24 hours, the current one last
 }
 
 // Status returns how much of the given limits is used and how much is left. The call itself does
 // not count against a limit.
-func (s *Store) Status(ctx context.Context, l Limits) (Status, error) {
+func (s *Store) Status(ctx context.Context, l EvaluationAndApprovalLimits) (Status, error) {
 	var st Status
-	err := s.valueQueue.runReadOnly(ctx, func(t *tx) error {
+	err := s.limitsAndNamespacesQueue.runReadOnly(ctx, func(t *tx) error {
 		r := t.record
-		r.refillTokens(l.PerMinute)
+		r.refillTokens(l.MaxEvaluatorCallsPerMinute)
 		st = Status{
-			BudgetUsed:     min(r.EvaluationsUsed, max(l.PerDay, 0)),
-			Budget:         l.PerDay,
-			BudgetResetsAt: r.toWallTime(r.BudgetResetAt),
-			RateTokens:     float64(r.freeUnits(l.PerMinute)) / float64(unitsPerToken),
-			RateLimit:      l.PerMinute,
-			ApprovalsLeft:  r.approvalsLeft(l.PerHour),
-			MaxApprovals:   l.PerHour,
-			CachedEntries:  r.CachedEntries,
-			Hours:          r.hourlyUsage(),
+			BudgetUsed:                 min(r.EvaluationsUsed, max(l.MaxEvaluationsPerDay, 0)),
+			Budget:                     l.MaxEvaluationsPerDay,
+			BudgetResetsAt:             r.toWallTime(r.BudgetResetAt),
+			RateTokens:                 float64(r.availableBucketTokenFractions(l.MaxEvaluatorCallsPerMinute)) / float64(rateUnitsPerBucketToken),
+			MaxEvaluatorCallsPerMinute: l.MaxEvaluatorCallsPerMinute,
+			ApprovalsLeft:              r.approvalsLeft(l.MaxApprovalRequestsPerHour),
+			MaxApprovals:               l.MaxApprovalRequestsPerHour,
+			CachedEntries:              r.CachedEntries,
+			Hours:                      r.hourlyUsage(),
 		}
 		if r.StoreTime < r.RateBlockedUntil {
 			st.RateTokens = 0
@@ -51,7 +51,7 @@ func (s *Store) Status(ctx context.Context, l Limits) (Status, error) {
 		return nil
 	})
 	if err == nil {
-		st.AuditEntries, st.AuditHead, err = s.Head(ctx)
+		st.AuditEntries, st.AuditHead, err = s.AuditHead(ctx)
 	}
 	return st, err
 }

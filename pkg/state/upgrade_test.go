@@ -21,9 +21,9 @@ func setVersion(t *testing.T, path, from, to string) {
 	}
 	defer db.Close()
 	err = db.Update(func(tx *bolt.Tx) error {
-		b := tx.Bucket([]byte(limitsPlace.namespace))
-		body := bytes.Replace(b.Get(recordKey)[4:], []byte(`{"v":`+from+`,`), []byte(`{"v":`+to+`,`), 1)
-		return b.Put(recordKey, append(byteOrder.AppendUint32(nil, crc32.ChecksumIEEE(body)), body...))
+		b := tx.Bucket([]byte(limitsBucket.namespaceName))
+		body := bytes.Replace(b.Get(limitRecordKey)[4:], []byte(`{"v":`+from+`,`), []byte(`{"v":`+to+`,`), 1)
+		return b.Put(limitRecordKey, append(byteOrder.AppendUint32(nil, crc32.ChecksumIEEE(body)), body...))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -37,22 +37,22 @@ func TestVersions(t *testing.T) {
 	w := newWorld()
 	dir := t.TempDir()
 	s := openStore(t, dir, w.options(true))
-	if _, err := s.Charge(t.Context(), 5); err != nil {
+	if _, err := s.ChargeEvaluation(t.Context(), 5); err != nil {
 		t.Fatal(err)
 	}
-	for version, kind := range map[string]error{"9": ErrNewer, "0": ErrCorrupt} {
+	for version, kind := range map[string]error{"9": ErrNewerStateFile, "0": ErrCorrupt} {
 		setVersion(t, filepath.Join(dir, fileName), "1", version)
-		_, err := s.Charge(t.Context(), 5)
+		_, err := s.ChargeEvaluation(t.Context(), 5)
 		if !errors.Is(err, kind) || !strings.Contains(err.Error(), RepairCommand) {
 			t.Errorf("version %s: %v", version, err)
 		}
 		setVersion(t, filepath.Join(dir, fileName), version, "1")
 	}
-	if used, err := s.Charge(t.Context(), 5); used != 2 || err != nil {
+	if used, err := s.ChargeEvaluation(t.Context(), 5); used != 2 || err != nil {
 		t.Errorf("%d used, %v", used, err)
 	}
 	setVersion(t, filepath.Join(dir, fileName), "1", "9")
-	if done, err := Repair(t.Context(), dir, w.options(true), 12, "head"); !done || err != nil {
+	if done, err := RepairIfDamaged(t.Context(), dir, w.options(true), 12, "head"); !done || err != nil {
 		t.Fatal(done, err)
 	}
 	if kept, err := filepath.Glob(filepath.Join(dir, fileName+".damaged-*")); err != nil || len(kept) != 1 {

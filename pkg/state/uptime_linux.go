@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Uptime returns the ID of this boot and the time since boot, including suspend. Setting the clock
+// BootIDAndUptime returns the ID of this boot and the time since boot, including suspend. Setting the clock
 // does not change it.
-func Uptime() (boot string, up time.Duration, ok bool) {
+func BootIDAndUptime() (boot string, up time.Duration, ok bool) {
 	if boot = bootID(); boot == "" {
 		return "", 0, false
 	}

@@ -4,5 +4,5 @@ package state
 
 import "time"
 
-// Uptime is unknown on this system.
-func Uptime() (boot string, up time.Duration, ok bool) { return "", 0, false }
+// BootIDAndUptime is unknown on this system.
+func BootIDAndUptime() (boot string, up time.Duration, ok bool) { return "", 0, false }

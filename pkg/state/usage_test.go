@@ -9,7 +9,7 @@ import (
 func admit(t *testing.T, s *Store, n int) (told []*UsageSpike) {
 	t.Helper()
 	for range n {
-		_, rise, err := s.Admit(t.Context(), 1_000_000, 1_000_000)
+		_, rise, err := s.ChargeRateTokenAndEvaluation(t.Context(), 1_000_000, 1_000_000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestRise(t *testing.T) {
 	if len(told) != 1 {
 		t.Fatal("the rise was not told")
 	}
-	if r := told[0]; r.Evaluations != 31 || r.MeanBefore != 10 || !r.From.Equal(w.wall.Truncate(time.Hour)) {
+	if r := told[0]; r.Evaluations != 31 || r.MeanHourlyEvaluationsBeforeSpike != 10 || !r.From.Equal(w.wall.Truncate(time.Hour)) {
 		t.Errorf("told %+v", r)
 	}
 	if told := admit(t, s, 50); told != nil {
@@ -52,10 +52,10 @@ func TestRise(t *testing.T) {
 	if told := admit(t, s, minSpikeEvaluations-1); told != nil {
 		t.Errorf("told %v", told[0])
 	}
-	if told := admit(t, s, 1); len(told) != 1 || told[0].MeanBefore != 0 {
+	if told := admit(t, s, 1); len(told) != 1 || told[0].MeanHourlyEvaluationsBeforeSpike != 0 {
 		t.Errorf("told %v", told)
 	}
-	st, err := s.Status(t.Context(), Limits{PerDay: 1})
+	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestRise(t *testing.T) {
 	for _, h := range st.Hours {
 		sum += h.Evaluations
 	}
-	if sum != minSpikeEvaluations || len(st.Hours) != usageHours {
+	if sum != minSpikeEvaluations || len(st.Hours) != usageWindowHours {
 		t.Errorf("%d in %d hours", sum, len(st.Hours))
 	}
 	// In the first day there is nothing to compare with.
@@ -75,8 +75,8 @@ func TestRise(t *testing.T) {
 	for at := range int64(1000) {
 		rec.StoreTime = at * int64(time.Hour)
 		rec.countEvaluation()
-		if len(rec.Hours) > usageHours+1 {
-			t.Fatalf("%d hours are kept", len(rec.Hours))
+		if len(rec.EvaluationsByHour) > usageWindowHours+1 {
+			t.Fatalf("%d hours are kept", len(rec.EvaluationsByHour))
 		}
 	}
 }

@@ -159,8 +159,8 @@ var histogramBounds = []float64{0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 
 
 // metricCounts are the totals since the start.
 type metricCounts struct {
-	actions map[metricKey]*histogram
-	dropped uint64
+	latencyByDecisionAndTier map[metricKey]*histogram
+	actionsWithDroppedSpans  uint64
 }
 
 // A metricKey is a combination of attributes that is counted separately.
@@ -175,22 +175,24 @@ type histogram struct {
 	sum     float64
 }
 
-func newCounts() metricCounts { return metricCounts{actions: map[metricKey]*histogram{}} }
+func newMetricCounts() metricCounts {
+	return metricCounts{latencyByDecisionAndTier: map[metricKey]*histogram{}}
+}
 
-func (c *metricCounts) add(a *Action, dropped bool) {
+func (c *metricCounts) countAction(a *Action, spansDropped bool) {
 	k := metricKey{a.Decision, a.Tier}
-	h := c.actions[k]
+	h := c.latencyByDecisionAndTier[k]
 	if h == nil {
 		h = &histogram{buckets: make([]uint64, len(histogramBounds)+1)}
-		c.actions[k] = h
+		c.latencyByDecisionAndTier[k] = h
 	}
 	seconds := a.Latency.Seconds()
 	at, _ := slices.BinarySearch(histogramBounds, seconds)
 	h.buckets[at]++
 	h.count++
 	h.sum += seconds
-	if dropped {
-		c.dropped++
+	if spansDropped {
+		c.actionsWithDroppedSpans++
 	}
 }
 
@@ -204,16 +206,16 @@ func (e *Exporter) metricsRequest() otlpMessage {
 	for _, bound := range histogramBounds {
 		limits = append(limits, math.Float64bits(bound))
 	}
-	kinds := slices.SortedFunc(maps.Keys(e.counts.actions), func(a, b metricKey) int {
+	kinds := slices.SortedFunc(maps.Keys(e.counts.latencyByDecisionAndTier), func(a, b metricKey) int {
 		return cmp.Or(cmp.Compare(a.decision, b.decision), cmp.Compare(a.tier, b.tier))
 	})
 	var durations otlpMessage
 	for _, k := range kinds {
-		h := e.counts.actions[k]
+		h := e.counts.latencyByDecisionAndTier[k]
 		durations = durations.appendMessages(1, otlpMessage(nil).appendFixed64(2, from).appendFixed64(3, now).appendFixed64(4, h.count).appendDouble(5, h.sum).appendPacked(6, h.buckets).appendPacked(7, limits).
 			appendMessages(9, stringAttribute("shield.decision", k.decision), intAttribute("shield.tier", k.tier)))
 	}
-	dropped := otlpMessage(nil).appendFixed64(2, from).appendFixed64(3, now).appendFixed64(6, e.counts.dropped)
+	dropped := otlpMessage(nil).appendFixed64(2, from).appendFixed64(3, now).appendFixed64(6, e.counts.actionsWithDroppedSpans)
 	return e.exportRequest([]otlpMessage{
 		otlpMessage(nil).appendText(1, "shield.action.duration").appendText(2, "Actions by decision and tier, and how long each was judged").appendText(3, "s").
 			appendMessages(9, durations.appendVarint(2, cumulative)),

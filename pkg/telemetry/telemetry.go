@@ -24,10 +24,10 @@ import (
 
 // Limits of queued and sent data.
 const (
-	maxQueued       = 2048             // actions in the queue; further ones are dropped
-	maxBatch        = 256              // actions in a request
-	spanInterval    = 5 * time.Second  // spans
-	metricsInterval = 30 * time.Second // metrics
+	maxQueuedActions     = 2048             // actions in the queue; further ones are dropped
+	maxActionsPerRequest = 256              // actions in a request
+	spanInterval         = 5 * time.Second  // spans
+	metricsInterval      = 30 * time.Second // metrics
 )
 
 // Schema is the URL of the semantic conventions' version.
@@ -105,7 +105,7 @@ func New(opts Options) (*Exporter, error) {
 	}
 	opts.URL = strings.TrimSuffix(opts.URL, "/")
 	return &Exporter{
-		opts: opts, queue: make(chan Action, maxQueued), startedAt: opts.Clock(), counts: newCounts(),
+		opts: opts, queue: make(chan Action, maxQueuedActions), startedAt: opts.Clock(), counts: newMetricCounts(),
 		requestTimeout: 3 * time.Second, shutdownTimeout: 2 * time.Second,
 		client: &http.Client{
 			Transport: &http.Transport{
@@ -127,7 +127,7 @@ func (e *Exporter) Observe(a Action) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.counts.add(&a, dropped)
+	e.counts.countAction(&a, dropped)
 }
 
 // Run sends until ctx ends, and then sends the rest.
@@ -155,12 +155,12 @@ func (e *Exporter) Run(ctx context.Context) {
 func (e *Exporter) sendSpans(ctx context.Context) {
 	for len(e.queue) > 0 && ctx.Err() == nil {
 		var batch []Action
-		for len(batch) < maxBatch && len(e.queue) > 0 {
+		for len(batch) < maxActionsPerRequest && len(e.queue) > 0 {
 			batch = append(batch, <-e.queue)
 		}
 		if err := e.post(ctx, "/v1/traces", e.traceRequest(batch)); err != nil {
 			e.mu.Lock()
-			e.counts.dropped += uint64(len(batch))
+			e.counts.actionsWithDroppedSpans += uint64(len(batch))
 			e.mu.Unlock()
 			return // do not retry an unreachable collector for each batch
 		}

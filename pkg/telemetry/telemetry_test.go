@@ -208,19 +208,19 @@ func TestNobodyWaits(t *testing.T) {
 	c.status = http.StatusServiceUnavailable
 	var told []string
 	e := c.exporter(&told)
-	for range maxQueued + 500 { // no one sends
+	for range maxQueuedActions + 500 { // no one sends
 		e.Observe(judged)
 	}
-	if len(e.queue) != maxQueued || e.counts.dropped != 500 || e.counts.actions[metricKey{"BLOCK", 1}].count != maxQueued+500 {
-		t.Errorf("%d queued, %d dropped", len(e.queue), e.counts.dropped)
+	if len(e.queue) != maxQueuedActions || e.counts.actionsWithDroppedSpans != 500 || e.counts.latencyByDecisionAndTier[metricKey{"BLOCK", 1}].count != maxQueuedActions+500 {
+		t.Errorf("%d queued, %d dropped", len(e.queue), e.counts.actionsWithDroppedSpans)
 	}
 	e.sendSpans(t.Context())
 	e.sendSpans(t.Context())
 	c.mu.Lock()
 	posts := c.posts
 	c.mu.Unlock()
-	if posts != 2 || e.counts.dropped != 500+2*maxBatch || len(told) != 1 || !strings.Contains(told[0], "status 503") {
-		t.Errorf("%d requests, %d dropped, told %q", posts, e.counts.dropped, told)
+	if posts != 2 || e.counts.actionsWithDroppedSpans != 500+2*maxActionsPerRequest || len(told) != 1 || !strings.Contains(told[0], "status 503") {
+		t.Errorf("%d requests, %d dropped, told %q", posts, e.counts.actionsWithDroppedSpans, told)
 	}
 	c.mu.Lock()
 	c.status = http.StatusOK

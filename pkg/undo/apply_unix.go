@@ -17,49 +17,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An applier restores the files of one [Set], the files kept for one action.
-type applier struct {
-	s               *Store
-	set             *Set
-	fd              int               // descriptor of the set's folder
-	stampsAfter     map[int]fileStamp // state of the files after the action
-	interruptedPath string            // a path that was being overwritten when a process was killed
-	force           bool
+// An applier restores the files of one [BackupSet], the files kept for one action.
+type backupSetRestorer struct {
+	store              *Store
+	set                *BackupSet
+	backupFolderFD     int               // descriptor of the set's folder
+	stampsAfterAction  map[int]fileStamp // state of the files after the action
+	interruptedPath    string            // a path that was being overwritten when a process was killed
+	replacesNewerFiles bool
 }
 
 // How to restore an entry.
-type restorePlan uint8
+type entryRestorePlan uint8
 
 const (
-	planNothing restorePlan = iota
-	planCreate
-	planReplace     // the file is as the action left it, or force is set
-	planOverwrite   // write into the file, because it has other hard links
-	planPermissions // only mode or time differ
-	planOtherName
+	restorePlanNothing entryRestorePlan = iota
+	restorePlanCreateEntry
+	restorePlanReplaceFile      // the file is as the action left it, or force is set
+	restorePlanOverwriteInPlace // write into the file, because it has other hard links
+	restorePlanSetPermissions   // only mode or time differ
+	restorePlanUseOtherName
 )
 
 // Apply restores a set, or only its names at or below some paths. A file that is newer than the action
 // stays, and the kept file is restored under another name, unless force is set. Replaced files are
 // kept first, in the returned set; nil if nothing was replaced.
-func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool) ([]Result, *Set, error) {
+func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool) ([]RestoreResult, *BackupSet, error) {
 	set, err := s.Get(id)
 	if err != nil {
 		return nil, nil, err
 	}
-	dir := filepath.Join(s.o.Dir, id)
+	dir := filepath.Join(s.options.Dir, id)
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer unix.Close(fd)
-	a := &applier{s: s, set: set, fd: fd, force: force, stampsAfter: s.stampsAfterAction(id)}
-	if data, err := os.ReadFile(filepath.Join(dir, overwritingName)); err == nil {
+	a := &backupSetRestorer{store: s, set: set, backupFolderFD: fd, replacesNewerFiles: force, stampsAfterAction: s.postActionStampByEntryIndex(id)}
+	if data, err := os.ReadFile(filepath.Join(dir, overwriteInProgressFileName)); err == nil {
 		a.interruptedPath = string(data)
 	}
 	var chosen []int
 	for i := range set.Entries {
-		if e := &set.Entries[i]; !e.ContentDropped && (len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return isInOrBelow(e.path(), p) })) {
+		if e := &set.Entries[i]; !e.IsDiscardedAsUnchanged && (len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return isInOrBelow(e.path(), p) })) {
 			chosen = append(chosen, i)
 		}
 	}
@@ -68,32 +68,32 @@ func (s *Store) Apply(ctx context.Context, id string, paths []string, force bool
 	}
 	var losses []FileLoss
 	for _, i := range chosen {
-		if p, _, _ := a.planFor(i); p == planReplace || p == planOverwrite {
+		if p, _, _ := a.planForEntry(i); p == restorePlanReplaceFile || p == restorePlanOverwriteInPlace {
 			losses = append(losses, FileLoss{Path: set.Entries[i].path(), Write: true}) // a new hard link would change the file's change time
 		}
 	}
-	saved, err := s.Keep(ctx, ActionInfo{Session: set.Session, CWD: set.CWD, Type: "undo", RestoredSet: id, Description: "what undo apply " + id + " replaced"}, losses)
+	saved, err := s.BackUpFiles(ctx, ActionInfo{Session: set.Session, CWD: set.CWD, Type: "undo", RestoredSetID: id, Description: "what undo apply " + id + " replaced"}, losses)
 	if err != nil {
 		return nil, nil, fmt.Errorf("nothing was restored, because the files that would be replaced cannot be copied first: %w; move them away, then try again", err)
 	}
 	testCrashPoint()
-	var out []Result
+	var out []RestoreResult
 	for _, i := range chosen {
 		if err := ctx.Err(); err != nil {
 			return out, saved, err
 		}
 		e := &set.Entries[i]
-		r := Result{Path: e.path()}
-		r.Outcome, r.OtherPath, err = a.restoreEntry(i)
+		r := RestoreResult{Path: e.path()}
+		r.Outcome, r.RestoredUnderOtherPath, err = a.restoreEntry(i)
 		if err != nil {
-			r.Outcome, r.Why = Failed, err.Error()
+			r.Outcome, r.Why = OutcomeFailed, err.Error()
 		}
 		out = append(out, r)
 		testCrashPoint()
 	}
 	a.restoreFolderModes(chosen)
-	at := s.o.Clock().UTC().Format(time.RFC3339)
-	return out, saved, os.WriteFile(filepath.Join(dir, appliedName), []byte(at), 0o600)
+	at := s.options.Clock().UTC().Format(time.RFC3339)
+	return out, saved, os.WriteFile(filepath.Join(dir, lastRestoreTimeFileName), []byte(at), 0o600)
 }
 
 // isInOrBelow reports whether a path is the folder or below it.
@@ -102,67 +102,67 @@ func isInOrBelow(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// stampsAfterAction returns the state of the set's files after the action, by the index of the entry.
-func (s *Store) stampsAfterAction(id string) map[int]fileStamp {
+// postActionStampByEntryIndex returns the state of the set's files after the action, by the index of the entry.
+func (s *Store) postActionStampByEntryIndex(setID string) map[int]fileStamp {
 	left := map[int]fileStamp{}
-	if data, err := os.ReadFile(filepath.Join(s.o.Dir, id, stampsAfterName)); err == nil {
+	if data, err := os.ReadFile(filepath.Join(s.options.Dir, setID, stampsAfterActionFileName)); err == nil {
 		_ = json.Unmarshal(data, &left)
 	}
 	return left
 }
 
-// planFor returns how to restore an entry, and the state of the current file.
-func (a *applier) planFor(i int) (p restorePlan, found fileStamp, err error) {
-	e := &a.set.Entries[i]
+// planForEntry returns how to restore an entry, and the state of the current file.
+func (a *backupSetRestorer) planForEntry(entryIndex int) (p entryRestorePlan, currentStamp fileStamp, err error) {
+	e := &a.set.Entries[entryIndex]
 	path := e.path()
 	dir, err := openFolder(filepath.Dir(path))
 	if isNotExist(err) {
-		return planCreate, fileStamp{}, nil
+		return restorePlanCreateEntry, fileStamp{}, nil
 	}
 	if err != nil {
-		return planNothing, fileStamp{}, fmt.Errorf("%s: %w", filepath.Dir(path), err)
+		return restorePlanNothing, fileStamp{}, fmt.Errorf("%s: %w", filepath.Dir(path), err)
 	}
 	defer unix.Close(dir)
-	return a.planIn(dir, i)
+	return a.planForEntryInFolder(dir, entryIndex)
 }
 
-func (a *applier) planIn(dir, i int) (p restorePlan, found fileStamp, err error) {
-	e := &a.set.Entries[i]
+func (a *backupSetRestorer) planForEntryInFolder(folderFD, entryIndex int) (p entryRestorePlan, currentStamp fileStamp, err error) {
+	e := &a.set.Entries[entryIndex]
 	name := filepath.Base(e.path())
 	var st unix.Stat_t
-	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(folderFD, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		if isNotExist(err) {
-			return planCreate, fileStamp{}, nil
+			return restorePlanCreateEntry, fileStamp{}, nil
 		}
-		return planNothing, fileStamp{}, err
+		return restorePlanNothing, fileStamp{}, err
 	}
-	found = stampOf(&st)
-	if a.isUnchanged(e, dir, name, &st) {
+	currentStamp = stampOf(&st)
+	if a.isUnchanged(e, folderFD, name, &st) {
 		if e.Kind == "file" && uint32(st.Mode)&0o7777 != e.Mode {
-			return planPermissions, found, nil
+			return restorePlanSetPermissions, currentStamp, nil
 		}
-		return planNothing, found, nil
+		return restorePlanNothing, currentStamp, nil
 	}
-	if left, ok := a.stampsAfter[i]; !(ok && (left.isSameState(found) || left.isSameIgnoringCTime(found) && a.isKeptByLink(found))) && !a.force && a.interruptedPath != e.path() || e.Kind == "dir" || st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return planOtherName, found, nil
+	if left, ok := a.stampsAfterAction[entryIndex]; !(ok && (left.isSameState(currentStamp) || left.isSameIgnoringCTime(currentStamp) && a.isHardLinkedInSet(currentStamp))) && !a.replacesNewerFiles && a.interruptedPath != e.path() || e.Kind == "dir" || st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return restorePlanUseOtherName, currentStamp, nil
 	}
-	if e.HasHardLinks && found.Ino == e.OriginalStamp.Ino && found.Dev == e.OriginalStamp.Dev {
-		return planOverwrite, found, nil
+	if e.HasHardLinks && currentStamp.Ino == e.OriginalStamp.Ino && currentStamp.Dev == e.OriginalStamp.Dev {
+		return restorePlanOverwriteInPlace, currentStamp, nil
 	}
-	return planReplace, found, nil
+	return restorePlanReplaceFile, currentStamp, nil
 }
 
-// isKeptByLink reports whether a file is one that the set keeps by a hard link, so that the action
+// isHardLinkedInSet reports whether a file is one that the set keeps by a hard link, so that the action
 // only moved it to its current path. Each further hard link changes the file's change time, so that
 // time does not show a change of the content.
-func (a *applier) isKeptByLink(s fileStamp) bool {
-	return slices.ContainsFunc(a.set.Entries, func(e Entry) bool {
-		return e.KeptBy == "link" && e.StoredStamp.Ino == s.Ino && e.StoredStamp.Dev == s.Dev
+func (a *backupSetRestorer) isHardLinkedInSet(stamp fileStamp) bool {
+	return slices.ContainsFunc(a.set.Entries, func(e BackupEntry) bool {
+		return e.BackupMethod == "link" && e.StoredStamp.Ino == stamp.Ino && e.StoredStamp.Dev == stamp.Dev
 	})
 }
 
 // isUnchanged reports whether the current file is the kept file.
-func (a *applier) isUnchanged(e *Entry, dir int, name string, st *unix.Stat_t) bool {
+func (a *backupSetRestorer) isUnchanged(e *BackupEntry, dir int, name string, st *unix.Stat_t) bool {
 	now := stampOf(st)
 	switch kind := st.Mode & unix.S_IFMT; e.Kind {
 	case "dir":
@@ -184,7 +184,7 @@ func (a *applier) isUnchanged(e *Entry, dir int, name string, st *unix.Stat_t) b
 		if kind != unix.S_IFREG || now.Size != e.Size {
 			return false
 		}
-		if e.KeptBy != "link" && now.isSameState(e.OriginalStamp) || e.KeptBy == "link" && now.Ino == e.OriginalStamp.Ino && now.Dev == e.OriginalStamp.Dev && now.MTime == e.OriginalStamp.MTime {
+		if e.BackupMethod != "link" && now.isSameState(e.OriginalStamp) || e.BackupMethod == "link" && now.Ino == e.OriginalStamp.Ino && now.Dev == e.OriginalStamp.Dev && now.MTime == e.OriginalStamp.MTime {
 			return true
 		}
 	}
@@ -209,14 +209,14 @@ func (a *applier) isUnchanged(e *Entry, dir int, name string, st *unix.Stat_t) b
 }
 
 // openKeptContent opens the kept content of a file, and checks that it is unchanged.
-func (a *applier) openKeptContent(e *Entry) (*os.File, error) {
-	f, st, err := openRegular(a.fd, e.StoredName)
+func (a *backupSetRestorer) openKeptContent(e *BackupEntry) (*os.File, error) {
+	f, st, err := openRegular(a.backupFolderFD, e.StoredName)
 	if err != nil {
 		return nil, fmt.Errorf("the stored copy cannot be opened: %w", err)
 	}
 	now := stampOf(st)
 	ok := now.Size == e.Size
-	switch e.KeptBy {
+	switch e.BackupMethod {
 	case "copy":
 		sum, err := hashFile(f)
 		ok = ok && err == nil && sum == e.Hash
@@ -231,8 +231,8 @@ func (a *applier) openKeptContent(e *Entry) (*os.File, error) {
 }
 
 // restoreEntry restores one entry.
-func (a *applier) restoreEntry(i int) (did, at string, err error) {
-	e := &a.set.Entries[i]
+func (a *backupSetRestorer) restoreEntry(entryIndex int) (outcome, otherPath string, err error) {
+	e := &a.set.Entries[entryIndex]
 	path := e.path()
 	dir, err := makeFolder(filepath.Dir(path))
 	if err != nil {
@@ -240,49 +240,49 @@ func (a *applier) restoreEntry(i int) (did, at string, err error) {
 	}
 	defer unix.Close(dir)
 	name := filepath.Base(path)
-	p, found, err := a.planIn(dir, i)
+	p, found, err := a.planForEntryInFolder(dir, entryIndex)
 	if err != nil {
 		return "", "", err
 	}
 	switch p {
-	case planNothing:
-		return Same, "", nil
-	case planCreate:
-		err := a.createEntry(dir, name, i)
+	case restorePlanNothing:
+		return OutcomeUnchanged, "", nil
+	case restorePlanCreateEntry:
+		err := a.createEntry(dir, name, entryIndex)
 		if err == nil {
-			return Restored, "", nil
+			return OutcomeRestored, "", nil
 		}
 		if !errors.Is(err, unix.EEXIST) {
 			return "", "", err
 		}
-	case planPermissions:
+	case restorePlanSetPermissions:
 		fd, _, err := openRegular(dir, name)
 		if err == nil {
 			err = unix.Fchmod(int(fd.Fd()), e.Mode)
 			fd.Close()
 		}
-		return Restored, "", err
-	case planReplace:
-		err := a.replaceFile(dir, name, i, found)
-		return Restored, "", err
-	case planOverwrite:
-		return Restored, "", a.overwriteFile(dir, name, e, found)
+		return OutcomeRestored, "", err
+	case restorePlanReplaceFile:
+		err := a.replaceFile(dir, name, entryIndex, found)
+		return OutcomeRestored, "", err
+	case restorePlanOverwriteInPlace:
+		return OutcomeRestored, "", a.overwriteFile(dir, name, e, found)
 	}
 	for n := 1; n < 100; n++ {
 		other := name + "." + a.set.ID
 		if n > 1 {
 			other += "." + strconv.Itoa(n)
 		}
-		err := a.createEntry(dir, other, i)
+		err := a.createEntry(dir, other, entryIndex)
 		if err == nil {
-			return Beside, filepath.Join(filepath.Dir(path), other), nil
+			return OutcomeRestoredUnderOtherName, filepath.Join(filepath.Dir(path), other), nil
 		}
 		if !errors.Is(err, unix.EEXIST) {
 			return "", "", err
 		}
 		var st unix.Stat_t
 		if unix.Fstatat(dir, other, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && a.isUnchanged(e, dir, other, &st) {
-			return Beside, filepath.Join(filepath.Dir(path), other), nil
+			return OutcomeRestoredUnderOtherName, filepath.Join(filepath.Dir(path), other), nil
 		}
 	}
 	return "", "", errors.New("a newer file exists, and the names for a copy beside it are taken; remove old copies, or use --force")
@@ -306,7 +306,7 @@ func makeFolder(path string) (int, error) {
 }
 
 // createEntry creates a file that must not exist.
-func (a *applier) createEntry(dir int, name string, i int) error {
+func (a *backupSetRestorer) createEntry(dir int, name string, i int) error {
 	e := &a.set.Entries[i]
 	switch e.Kind {
 	case "dir":
@@ -314,12 +314,12 @@ func (a *applier) createEntry(dir int, name string, i int) error {
 	case "link":
 		return unix.Symlinkat(e.Target, dir, name)
 	}
-	return a.stageFile(dir, i, func(from int, staged string) error { return unix.Linkat(from, staged, dir, name, 0) })
+	return a.stageEntryFile(dir, i, func(from int, staged string) error { return unix.Linkat(from, staged, dir, name, 0) })
 }
 
 // replaceFile replaces the file that was found at a name by the kept file of an entry. It fails if
 // the found file has changed.
-func (a *applier) replaceFile(dir int, name string, i int, found fileStamp) error {
+func (a *backupSetRestorer) replaceFile(dir int, name string, i int, found fileStamp) error {
 	e := &a.set.Entries[i]
 	move := func(from int, staged string) error {
 		var st unix.Stat_t
@@ -329,9 +329,9 @@ func (a *applier) replaceFile(dir int, name string, i int, found fileStamp) erro
 		return unix.Renameat(from, staged, dir, name)
 	}
 	if e.Kind != "link" {
-		return a.stageFile(dir, i, move)
+		return a.stageEntryFile(dir, i, move)
 	}
-	staged := a.stagedName(i)
+	staged := a.temporaryEntryName(i)
 	_ = unix.Unlinkat(dir, staged, 0)
 	if err := unix.Symlinkat(e.Target, dir, staged); err != nil {
 		return err
@@ -341,37 +341,37 @@ func (a *applier) replaceFile(dir int, name string, i int, found fileStamp) erro
 	return move(dir, staged)
 }
 
-// stagedName returns the temporary name of an entry.
-func (a *applier) stagedName(i int) string {
-	return ".shield-undo-" + a.set.ID + "-" + strconv.Itoa(i)
+// temporaryEntryName returns the temporary name of an entry.
+func (a *backupSetRestorer) temporaryEntryName(entryIndex int) string {
+	return ".shield-undo-" + a.set.ID + "-" + strconv.Itoa(entryIndex)
 }
 
-// stageFile creates the kept file of an entry under a temporary name, in the store or, if the
+// stageEntryFile creates the kept file of an entry under a temporary name, in the store or, if the
 // target folder is on another file system, in the target folder. It then calls the function use,
 // which moves the file to its final name.
-func (a *applier) stageFile(dir, i int, use func(from int, staged string) error) error {
-	e := &a.set.Entries[i]
-	staged := a.stagedName(i)
-	if e.KeptBy == "link" {
+func (a *backupSetRestorer) stageEntryFile(targetFolderFD, entryIndex int, moveIntoPlace func(from int, staged string) error) error {
+	e := &a.set.Entries[entryIndex]
+	staged := a.temporaryEntryName(entryIndex)
+	if e.BackupMethod == "link" {
 		f, err := a.openKeptContent(e)
 		if err != nil {
 			return err
 		}
 		f.Close()
-		_ = unix.Unlinkat(a.fd, staged, 0)
-		if err := unix.Linkat(a.fd, e.StoredName, a.fd, staged, 0); err != nil {
+		_ = unix.Unlinkat(a.backupFolderFD, staged, 0)
+		if err := unix.Linkat(a.backupFolderFD, e.StoredName, a.backupFolderFD, staged, 0); err != nil {
 			return err
 		}
-		defer unix.Unlinkat(a.fd, staged, 0)
+		defer unix.Unlinkat(a.backupFolderFD, staged, 0)
 		testCrashPoint()
-		return use(a.fd, staged)
+		return moveIntoPlace(a.backupFolderFD, staged)
 	}
 	var err error
-	for _, at := range [...]int{a.fd, dir} {
+	for _, at := range [...]int{a.backupFolderFD, targetFolderFD} {
 		_ = unix.Unlinkat(at, staged, 0)
 		if err = a.writeContent(at, staged, e); err == nil {
 			testCrashPoint()
-			err = use(at, staged)
+			err = moveIntoPlace(at, staged)
 		}
 		_ = unix.Unlinkat(at, staged, 0) // the file is gone if it was renamed
 		if !errors.Is(err, unix.EXDEV) {
@@ -382,7 +382,7 @@ func (a *applier) stageFile(dir, i int, use func(from int, staged string) error)
 }
 
 // writeContent creates a file with the content of an entry.
-func (a *applier) writeContent(dir int, name string, e *Entry) error {
+func (a *backupSetRestorer) writeContent(dir int, name string, e *BackupEntry) error {
 	fd, err := unix.Openat(dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
@@ -401,8 +401,8 @@ func (a *applier) writeContent(dir int, name string, e *Entry) error {
 		return err
 	}
 	defer from.Close()
-	if clone(to, from) != nil {
-		if _, err := copyFile(to, from, alwaysContinue); err != nil {
+	if reflinkFile(to, from) != nil {
+		if _, err := copyFile(to, from, returnNilToKeepReading); err != nil {
 			return err
 		}
 	}
@@ -411,7 +411,7 @@ func (a *applier) writeContent(dir int, name string, e *Entry) error {
 }
 
 // setModeAndTime sets the mode and time of an open file to those of an entry.
-func setModeAndTime(fd int, e *Entry) error {
+func setModeAndTime(fd int, e *BackupEntry) error {
 	if err := unix.Fchmod(fd, e.Mode); err != nil {
 		return err
 	}
@@ -421,13 +421,13 @@ func setModeAndTime(fd int, e *Entry) error {
 
 // overwriteFile writes the content of an entry into a file that has other hard links. It records the path
 // first, since a process killed meanwhile leaves a partly written file.
-func (a *applier) overwriteFile(dir int, name string, e *Entry, found fileStamp) error {
+func (a *backupSetRestorer) overwriteFile(dir int, name string, e *BackupEntry, found fileStamp) error {
 	from, err := a.openKeptContent(e)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	note := filepath.Join(a.s.o.Dir, a.set.ID, overwritingName)
+	note := filepath.Join(a.store.options.Dir, a.set.ID, overwriteInProgressFileName)
 	if err := os.WriteFile(note, []byte(e.path()), 0o600); err != nil {
 		return err
 	}
@@ -446,7 +446,7 @@ func (a *applier) overwriteFile(dir int, name string, e *Entry, found fileStamp)
 		return err
 	}
 	testCrashPoint()
-	if _, err := copyFile(to, from, alwaysContinue); err != nil {
+	if _, err := copyFile(to, from, returnNilToKeepReading); err != nil {
 		return err
 	}
 	testCrashPoint()
@@ -458,7 +458,7 @@ func (a *applier) overwriteFile(dir int, name string, e *Entry, found fileStamp)
 
 // restoreFolderModes restores the mode and time of the folders that were created, now or by a killed process,
 // innermost first.
-func (a *applier) restoreFolderModes(entries []int) {
+func (a *backupSetRestorer) restoreFolderModes(entries []int) {
 	for _, i := range slices.Backward(entries) {
 		e := &a.set.Entries[i]
 		if e.Kind != "dir" {
@@ -486,11 +486,11 @@ func openFolderForReading(path string) (int, error) {
 	return unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }
 
-// Ended records the state of the set's files after the action, so that Apply can tell it from newer
+// RecordFilesAfterAction records the state of the set's files after the action, so that Apply can tell it from newer
 // content, and drops files that the action did not delete. It returns the set; nil if nothing was kept
 // for the action.
-func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
-	mark := s.pendingPath(session, hash)
+func (s *Store) RecordFilesAfterAction(ctx context.Context, sessionID, actionHash string) (*BackupSet, error) {
+	mark := s.unfinishedActionFilePath(sessionID, actionHash)
 	id, err := os.ReadFile(mark)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -505,7 +505,7 @@ func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(s.o.Dir, set.ID)
+	dir := filepath.Join(s.options.Dir, set.ID)
 	left := map[int]fileStamp{}
 	var freed int64
 	remain := 0
@@ -522,39 +522,39 @@ func (s *Store) Ended(ctx context.Context, session, hash string) (*Set, error) {
 		case err != nil:
 			remain++
 		case e.Kind == "dir":
-		case e.Kind == "file" && now.Ino == e.OriginalStamp.Ino && now.Dev == e.OriginalStamp.Dev && (e.KeptBy == "link" || uint32(st.Mode)&0o7777 == e.Mode && now.isSameState(e.OriginalStamp)):
-			e.ContentDropped = true
+		case e.Kind == "file" && now.Ino == e.OriginalStamp.Ino && now.Dev == e.OriginalStamp.Dev && (e.BackupMethod == "link" || uint32(st.Mode)&0o7777 == e.Mode && now.isSameState(e.OriginalStamp)):
+			e.IsDiscardedAsUnchanged = true
 			freed += e.Size
 			_ = os.Remove(filepath.Join(dir, e.StoredName))
 		case e.Kind == "link" && now.isSameState(e.OriginalStamp):
-			e.ContentDropped = true
+			e.IsDiscardedAsUnchanged = true
 		default:
 			left[i] = now
 			remain++
 		}
 	}
-	if err := writeFile(dir, stampsAfterName, left); err != nil {
+	if err := writeFile(dir, stampsAfterActionFileName, left); err != nil {
 		return nil, err
 	}
 	if err := writeFile(dir, entriesName, set.Entries); err != nil {
 		return nil, err
 	}
-	set.Bytes -= freed
+	set.BackedUpContentBytes -= freed
 	head := *set
-	head.Entries, head.AppliedAt = nil, ""
-	if err := writeFile(dir, headName, head); err != nil {
+	head.Entries, head.LastRestoredAtRFC3339 = nil, ""
+	if err := writeFile(dir, setInfoFileName, head); err != nil {
 		return nil, err
 	}
-	err = s.withLock(ctx, func(c *counter) error {
-		c.Used -= freed
+	err = s.withLockedTotals(ctx, func(c *storeTotals) error {
+		c.UsedBytes -= freed
 		if remain == 0 { // the action deleted nothing
-			c.Used -= set.cost()
-			_ = os.Rename(dir, dir+goneSuffix)
+			c.UsedBytes -= set.costBytes()
+			_ = os.Rename(dir, dir+deletedSetFolderSuffix)
 		}
 		return nil
 	})
 	if remain == 0 {
-		_ = os.RemoveAll(dir + goneSuffix)
+		_ = os.RemoveAll(dir + deletedSetFolderSuffix)
 		return nil, err
 	}
 	return set, err

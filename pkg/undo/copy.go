@@ -23,16 +23,16 @@ type blockDigest struct{ hash.Hash }
 
 func newDigest() blockDigest { return blockDigest{sha256.New()} }
 
-func (d blockDigest) block(at int64, b []byte) {
+func (d blockDigest) writeBlock(offset int64, b []byte) {
 	var n [12]byte
-	binary.BigEndian.PutUint64(n[:8], uint64(at))
+	binary.BigEndian.PutUint64(n[:8], uint64(offset))
 	binary.BigEndian.PutUint32(n[8:], uint32(len(b)))
 	_, _ = d.Write(n[:]) // hash.Hash.Write never fails
 	_, _ = d.Write(b)
 }
 
 func (d blockDigest) sum(size int64) string {
-	d.block(size, nil)
+	d.writeBlock(size, nil)
 	return "sha256:" + hex.EncodeToString(d.Sum(nil))
 }
 
@@ -41,7 +41,7 @@ func (d blockDigest) sum(size int64) string {
 func eachBlock(f *os.File, goOn func() error, use func(at int64, b []byte) error) (size int64, err error) {
 	buf := make([]byte, blockSize)
 	for at := int64(0); ; {
-		next, err := nextData(f, at)
+		next, err := nextDataOffset(f, at)
 		if err == io.EOF {
 			break
 		}
@@ -81,7 +81,7 @@ func eachBlock(f *os.File, goOn func() error, use func(at int64, b []byte) error
 func copyFile(to, from *os.File, goOn func() error) (string, error) {
 	d := newDigest()
 	size, err := eachBlock(from, goOn, func(at int64, b []byte) error {
-		d.block(at, b)
+		d.writeBlock(at, b)
 		_, err := to.WriteAt(b, at)
 		return err
 	})
@@ -91,11 +91,11 @@ func copyFile(to, from *os.File, goOn func() error) (string, error) {
 	return d.sum(size), err
 }
 
-func alwaysContinue() error { return nil }
+func returnNilToKeepReading() error { return nil }
 
 // hashFile returns the hash of a file's content.
 func hashFile(f *os.File) (string, error) {
 	d := newDigest()
-	size, err := eachBlock(f, alwaysContinue, func(at int64, b []byte) error { d.block(at, b); return nil })
+	size, err := eachBlock(f, returnNilToKeepReading, func(at int64, b []byte) error { d.writeBlock(at, b); return nil })
 	return d.sum(size), err
 }

@@ -8,29 +8,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const pathFlags = unix.O_PATH
+const folderTraversalOpenFlags = unix.O_PATH
 
-// clone makes a file share the content of another file (reflink), if the file system supports it.
-func clone(to, from *os.File) error {
+// reflinkFile makes a file share the content of another file (reflink), if the file system supports it.
+func reflinkFile(to, from *os.File) error {
 	return unix.IoctlFileClone(int(to.Fd()), int(from.Fd()))
 }
 
-// nextData returns the offset of the next data of a sparse file at or after an offset; io.EOF if there
+// nextDataOffset returns the offset of the next data of a sparse file at or after an offset; io.EOF if there
 // are none.
-func nextData(f *os.File, at int64) (int64, error) {
-	next, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
+func nextDataOffset(f *os.File, offset int64) (int64, error) {
+	next, err := unix.Seek(int(f.Fd()), offset, unix.SEEK_DATA)
 	switch err {
 	case nil:
 		return next, nil
 	case unix.ENXIO:
 		return 0, io.EOF
 	}
-	return at, nil // the file system does not support this
+	return offset, nil // the file system does not support this
 }
 
-// isOpen reports whether another process has a file open or locked, as far as this user
+// isOpenInOtherProcess reports whether another process has a file open or locked, as far as this user
 // can see.
-func isOpen(f *os.File, st *unix.Stat_t) bool {
+func isOpenInOtherProcess(f *os.File, st *unix.Stat_t) bool {
 	lock := unix.Flock_t{Type: unix.F_WRLCK}
 	if unix.FcntlFlock(f.Fd(), unix.F_GETLK, &lock) == nil && lock.Type != unix.F_UNLCK {
 		return true

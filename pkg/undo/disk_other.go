@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const pathFlags = unix.O_RDONLY
+const folderTraversalOpenFlags = unix.O_RDONLY
 
-func clone(to, from *os.File) error { return errors.ErrUnsupported }
+func reflinkFile(to, from *os.File) error { return errors.ErrUnsupported }
 
-func nextData(_ *os.File, at int64) (int64, error) { return at, nil }
+func nextDataOffset(_ *os.File, offset int64) (int64, error) { return offset, nil }
 
-// isOpen reports true, since it cannot be known here; so databases are not kept.
-func isOpen(*os.File, *unix.Stat_t) bool { return true }
+// isOpenInOtherProcess reports true, since it cannot be known here; so databases are not kept.
+func isOpenInOtherProcess(*os.File, *unix.Stat_t) bool { return true }
 
 func diskSize(dir string) int64 {
 	var st unix.Statfs_t

@@ -18,41 +18,41 @@ import (
 
 // Limits of one walk over the files, in addition to the limits of a set.
 const (
-	maxFolderDepth  = 256     // nested folders
-	maxScannedNames = 100_000 // names that are matched against a pattern
-	secretScanBytes = 16 << 10
-	maxSecretScans  = 256 // files whose start is searched for a credential
+	maxFolderDepth         = 256     // nested folders
+	maxScannedNames        = 100_000 // names that are matched against a pattern
+	maxSecretScanFileBytes = 16 << 10
+	maxSecretScans         = 256 // files whose start is searched for a credential
 )
 
 // A setBuilder makes one set.
 type setBuilder struct {
-	s              *Store
+	store          *Store
 	ctx            context.Context
-	set            *Set
-	fd             int // descriptor of the set's folder
+	set            *BackupSet
+	backupFolderFD int // descriptor of the set's folder
 	startedAt      time.Time
 	remainingBytes int64
 	copiedBytes    int64
 	scannedNames   int
 	secretScans    int
 	entryIndexes   map[string]int // index of the entry in the set, by path
-	folder         string         // the folder that dir refers to
+	openFolderPath string         // the folder that dir refers to
 	folderFD       int
 }
 
-// Keep stores the files that an action is about to delete or change, and returns the set; nil if there
-// are none. On an error nothing is stored; it is an [KeepError] if the files or the limits are the
+// BackUpFiles stores the files that an action is about to delete or change, and returns the set; nil if there
+// are none. On an error nothing is stored; it is an [BackupError] if the files or the limits are the
 // reason. The action must not run before Keep returns.
-func (s *Store) Keep(ctx context.Context, about ActionInfo, losses []FileLoss) (set *Set, err error) {
+func (s *Store) BackUpFiles(ctx context.Context, actionInfo ActionInfo, losses []FileLoss) (set *BackupSet, err error) {
 	if len(losses) == 0 {
 		return nil, nil
 	}
-	start := s.o.Clock()
-	id, room, err := s.reserve(ctx)
+	start := s.options.Clock()
+	id, room, err := s.createSetFolder(ctx)
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(s.o.Dir, id)
+	dir := filepath.Join(s.options.Dir, id)
 	defer func() {
 		if set == nil {
 			_ = os.RemoveAll(dir)
@@ -63,19 +63,19 @@ func (s *Store) Keep(ctx context.Context, about ActionInfo, losses []FileLoss) (
 		return nil, err
 	}
 	defer unix.Close(fd)
-	k := &setBuilder{s: s, ctx: ctx, set: &Set{ID: id, At: start.UTC(), ActionInfo: about}, fd: fd, startedAt: start, remainingBytes: room, entryIndexes: map[string]int{}, folderFD: -1}
+	k := &setBuilder{store: s, ctx: ctx, set: &BackupSet{ID: id, At: start.UTC(), ActionInfo: actionInfo}, backupFolderFD: fd, startedAt: start, remainingBytes: room, entryIndexes: map[string]int{}, folderFD: -1}
 	defer k.closeFolder()
 	for i := range losses {
-		if err := k.keepLoss(&losses[i]); err != nil {
+		if err := k.backUpFileLoss(&losses[i]); err != nil {
 			return nil, err
 		}
 	}
 	if len(k.set.Entries) == 0 {
 		return nil, nil
 	}
-	l := &s.o.Limits
-	k.set.Names = len(k.set.Entries)
-	k.set.MentionInAnswer = k.set.Names > l.NotifyAboveNames || k.copiedBytes > l.NotifyAboveBytes || s.o.Clock().Sub(start) > l.NotifyAboveTime
+	l := &s.options.Limits
+	k.set.EntryCount = len(k.set.Entries)
+	k.set.MustMentionInVerdict = k.set.EntryCount > l.MentionInVerdictAboveEntries || k.copiedBytes > l.MentionInVerdictAboveBytes || s.options.Clock().Sub(start) > l.MentionInVerdictAboveTime
 	testCrashPoint()
 	if err := s.commit(ctx, k.set); err != nil {
 		return nil, err
@@ -84,19 +84,19 @@ func (s *Store) Keep(ctx context.Context, about ActionInfo, losses []FileLoss) (
 }
 
 //go:noinline
-func (k *setBuilder) keepError(path, why string, args ...any) error {
-	return &KeepError{path, fmt.Sprintf(why, args...)}
+func (k *setBuilder) newBackupError(path, why string, args ...any) error {
+	return &BackupError{path, fmt.Sprintf(why, args...)}
 }
 
-// keepLoss keeps the files of one loss.
-func (k *setBuilder) keepLoss(l *FileLoss) error {
+// backUpFileLoss keeps the files of one loss.
+func (k *setBuilder) backUpFileLoss(l *FileLoss) error {
 	if !filepath.IsAbs(l.Path) {
-		return k.keepError(l.Path, "the path is not absolute")
+		return k.newBackupError(l.Path, "the path is not absolute")
 	}
 	path := filepath.Clean(l.Path)
 	switch {
 	case l.Text != "":
-		k.addEntry(path, Entry{Kind: "text", Target: l.Text})
+		k.addEntry(path, BackupEntry{Kind: "text", Target: l.Text})
 		return nil
 	case l.Under:
 		fd, err := openFolder(path)
@@ -104,26 +104,26 @@ func (k *setBuilder) keepLoss(l *FileLoss) error {
 			return nil
 		}
 		if err != nil {
-			return k.keepError(path, "%v", err)
+			return k.newBackupError(path, "%v", err)
 		}
-		return k.keepMatching(fd, path, l, 0)
+		return k.backUpMatchingFiles(fd, path, l, 0)
 	}
 	if err := k.enterFolder(filepath.Dir(path)); err != nil {
 		if isNotExist(err) {
 			return nil
 		}
-		return k.keepError(path, "%v", err)
+		return k.newBackupError(path, "%v", err)
 	}
 	dir, name := k.folderFD, filepath.Base(path)
 	if l.Store {
-		return k.keepDatabase(dir, name, path)
+		return k.backUpDatabase(dir, name, path)
 	}
-	return k.keepName(dir, name, path, l, 0)
+	return k.backUpFolderEntry(dir, name, path, l, 0)
 }
 
 // enterFolder opens a folder and stores it in k.dir, unless it is open already.
 func (k *setBuilder) enterFolder(folder string) error {
-	if k.folderFD >= 0 && k.folder == folder {
+	if k.folderFD >= 0 && k.openFolderPath == folder {
 		return nil
 	}
 	k.closeFolder()
@@ -131,7 +131,7 @@ func (k *setBuilder) enterFolder(folder string) error {
 	if err != nil {
 		return err
 	}
-	k.folder, k.folderFD = folder, fd
+	k.openFolderPath, k.folderFD = folder, fd
 	return nil
 }
 
@@ -144,7 +144,7 @@ func (k *setBuilder) closeFolder() {
 
 // openFolder opens a folder without following a symbolic link.
 func openFolder(path string) (int, error) {
-	fd, err := unix.Open("/", pathFlags|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open("/", folderTraversalOpenFlags|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}
@@ -154,7 +154,7 @@ func openFolder(path string) (int, error) {
 		if name == "" {
 			continue
 		}
-		next, err := unix.Openat(fd, name, pathFlags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		next, err := unix.Openat(fd, name, folderTraversalOpenFlags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if errors.Is(err, unix.ENOTDIR) { // ENOTDIR means a regular file or a symbolic link; tell them apart
 			var st unix.Stat_t
 			if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
@@ -173,35 +173,35 @@ func openFolder(path string) (int, error) {
 // isNotExist reports whether an error of openFolder means that the folder does not exist.
 func isNotExist(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
-// keepMatching keeps the matching names in a folder, and closes its descriptor.
-func (k *setBuilder) keepMatching(fd int, path string, l *FileLoss, level int) error {
-	defer unix.Close(fd)
-	names, err := k.readNames(fd, path)
+// backUpMatchingFiles keeps the matching names in a folder, and closes its descriptor.
+func (k *setBuilder) backUpMatchingFiles(folderFD int, path string, l *FileLoss, depth int) error {
+	defer unix.Close(folderFD)
+	names, err := k.readNames(folderFD, path)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		if k.scannedNames++; k.scannedNames > maxScannedNames {
-			return k.keepError(path, "the search for matching files would read more than %d names; delete fewer files at once", maxScannedNames)
+			return k.newBackupError(path, "the search for matching files would read more than %d names; delete fewer files at once", maxScannedNames)
 		}
 		if err := k.checkTime(); err != nil {
 			return err
 		}
 		child := filepath.Join(path, name)
-		if l.Match(child) {
-			if err := k.keepName(fd, name, child, l, 0); err != nil {
+		if l.IsLostPath(child) {
+			if err := k.backUpFolderEntry(folderFD, name, child, l, 0); err != nil {
 				return err
 			}
 		}
-		if !l.Deep || k.s.isBuildOutput(child) || l.Skip != nil && l.Skip(child) {
+		if !l.Deep || k.store.isBuildOutput(child) || l.MustSkipFolder != nil && l.MustSkipFolder(child) {
 			continue
 		}
-		if level >= maxFolderDepth {
-			return k.keepError(child, "the folders are nested more than %d deep", maxFolderDepth)
+		if depth >= maxFolderDepth {
+			return k.newBackupError(child, "the folders are nested more than %d deep", maxFolderDepth)
 		}
-		next, err := unix.Openat(fd, name, pathFlags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		next, err := unix.Openat(folderFD, name, folderTraversalOpenFlags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err == nil {
-			err = k.keepMatching(next, child, l, level+1)
+			err = k.backUpMatchingFiles(next, child, l, depth+1)
 		} else if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || isNotExist(err) {
 			err = nil
 		}
@@ -216,16 +216,16 @@ func (k *setBuilder) keepMatching(fd int, path string, l *FileLoss, level int) e
 func (k *setBuilder) readNames(fd int, path string) ([]string, error) {
 	own, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, k.keepError(path, "%v", err)
+		return nil, k.newBackupError(path, "%v", err)
 	}
 	f := os.NewFile(uintptr(own), path)
 	defer f.Close()
 	names, err := f.Readdirnames(maxScannedNames + 1)
 	if len(names) > maxScannedNames {
-		return nil, k.keepError(path, "the folder has more than %d files; delete fewer files at once", maxScannedNames)
+		return nil, k.newBackupError(path, "the folder has more than %d files; delete fewer files at once", maxScannedNames)
 	}
 	if err != nil && len(names) == 0 && !errors.Is(err, os.ErrNotExist) && err.Error() != "EOF" {
-		return nil, k.keepError(path, "%v", err)
+		return nil, k.newBackupError(path, "%v", err)
 	}
 	return names, nil
 }
@@ -237,83 +237,83 @@ func (k *setBuilder) checkTime() error {
 	if err := k.ctx.Err(); err != nil {
 		return err
 	}
-	if k.s.o.Clock().Sub(k.startedAt) > k.s.o.Limits.MaxTime {
-		return k.keepError("", "copying the files takes longer than %v; delete fewer files at once", k.s.o.Limits.MaxTime)
+	if k.store.options.Clock().Sub(k.startedAt) > k.store.options.Limits.MaxTime {
+		return k.newBackupError("", "copying the files takes longer than %v; delete fewer files at once", k.store.options.Limits.MaxTime)
 	}
 	return nil
 }
 
 func (s *Store) isBuildOutput(path string) bool {
-	return s.o.IsBuildOutput != nil && s.o.IsBuildOutput(path)
+	return s.options.IsBuildOutput != nil && s.options.IsBuildOutput(path)
 }
 
 // addEntry adds an entry.
-func (k *setBuilder) addEntry(path string, e Entry) {
+func (k *setBuilder) addEntry(path string, e BackupEntry) {
 	e.Path = path
 	if !utf8.ValidString(path) {
-		e.Raw = []byte(path)
+		e.RawPath = []byte(path)
 	}
 	k.entryIndexes[path] = len(k.set.Entries)
 	k.set.Entries = append(k.set.Entries, e)
 }
 
-// keepName keeps one name in an open folder.
-func (k *setBuilder) keepName(dir int, name, path string, l *FileLoss, level int) error {
+// backUpFolderEntry keeps one name in an open folder.
+func (k *setBuilder) backUpFolderEntry(folderFD int, name, path string, l *FileLoss, depth int) error {
 	var st unix.Stat_t
-	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(folderFD, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		if isNotExist(err) || errors.Is(err, unix.ENOTDIR) {
 			return nil
 		}
-		return k.keepError(path, "%v", err)
+		return k.newBackupError(path, "%v", err)
 	}
 	if i, ok := k.entryIndexes[path]; ok {
-		if e := &k.set.Entries[i]; l.Write && e.KeptBy == "link" {
+		if e := &k.set.Entries[i]; l.Write && e.BackupMethod == "link" {
 			k.remainingBytes += e.Size
-			k.set.Bytes -= e.Size
-			if err := unix.Unlinkat(k.fd, e.StoredName, 0); err != nil {
-				return k.keepError(path, "%v", err)
+			k.set.BackedUpContentBytes -= e.Size
+			if err := unix.Unlinkat(k.backupFolderFD, e.StoredName, 0); err != nil {
+				return k.newBackupError(path, "%v", err)
 			}
-			return k.keepCopy(dir, name, path, e)
+			return k.backUpByCopy(folderFD, name, path, e)
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR || !l.Tree {
 			return nil
 		}
-	} else if len(k.set.Entries) >= k.s.o.Limits.MaxNames {
-		return k.keepError("", "more than %d files and folders would be copied", k.s.o.Limits.MaxNames)
+	} else if len(k.set.Entries) >= k.store.options.Limits.MaxEntriesPerSet {
+		return k.newBackupError("", "more than %d files and folders would be copied", k.store.options.Limits.MaxEntriesPerSet)
 	}
 	if err := k.checkTime(); err != nil {
 		return err
 	}
-	e := Entry{Mode: uint32(st.Mode) & 0o7777, OriginalStamp: stampOf(&st)}
+	e := BackupEntry{Mode: uint32(st.Mode) & 0o7777, OriginalStamp: stampOf(&st)}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		return k.keepFolder(dir, name, path, l, level, e)
+		return k.backUpFolder(folderFD, name, path, l, depth, e)
 	case unix.S_IFLNK:
 		buf := make([]byte, 4096)
-		n, err := unix.Readlinkat(dir, name, buf)
+		n, err := unix.Readlinkat(folderFD, name, buf)
 		if err != nil || n == len(buf) {
-			return k.keepError(path, "the target of the symbolic link cannot be read")
+			return k.newBackupError(path, "the target of the symbolic link cannot be read")
 		}
 		e.Kind, e.Target = "link", string(buf[:n])
 		if !utf8.ValidString(e.Target) {
-			return k.keepError(path, "the target of the symbolic link is not UTF-8")
+			return k.newBackupError(path, "the target of the symbolic link is not UTF-8")
 		}
 		k.addEntry(path, e)
 	case unix.S_IFREG:
-		if s := k.s.o.IsSecret; s != nil && s(path, nil) {
-			return k.keepError(path, "credential files are not copied")
+		if s := k.store.options.IsSecret; s != nil && s(path, nil) {
+			return k.newBackupError(path, "credential files are not copied")
 		}
 		e.Kind, e.Size, e.HasHardLinks = "file", st.Size, st.Nlink > 1
 		k.addEntry(path, e)
-		return k.keepFile(dir, name, path, l.Write || e.HasHardLinks, &k.set.Entries[len(k.set.Entries)-1])
+		return k.backUpFile(folderFD, name, path, l.Write || e.HasHardLinks, &k.set.Entries[len(k.set.Entries)-1])
 	default:
-		k.set.LeftOut = append(k.set.LeftOut, path)
+		k.set.NotBackedUpPaths = append(k.set.NotBackedUpPaths, path)
 	}
 	return nil
 }
 
-// keepFolder keeps a folder and, if the loss is of a tree, everything below it except build output.
-func (k *setBuilder) keepFolder(dir int, name, path string, l *FileLoss, level int, e Entry) error {
+// backUpFolder keeps a folder and, if the loss is of a tree, everything below it except build output.
+func (k *setBuilder) backUpFolder(dir int, name, path string, l *FileLoss, level int, e BackupEntry) error {
 	e.Kind = "dir"
 	if _, ok := k.entryIndexes[path]; !ok {
 		k.addEntry(path, e)
@@ -322,11 +322,11 @@ func (k *setBuilder) keepFolder(dir int, name, path string, l *FileLoss, level i
 		return nil
 	}
 	if level >= maxFolderDepth {
-		return k.keepError(path, "the folders are nested more than %d deep", maxFolderDepth)
+		return k.newBackupError(path, "the folders are nested more than %d deep", maxFolderDepth)
 	}
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return k.keepError(path, "%v", err)
+		return k.newBackupError(path, "%v", err)
 	}
 	defer unix.Close(fd)
 	names, err := k.readNames(fd, path)
@@ -335,125 +335,125 @@ func (k *setBuilder) keepFolder(dir int, name, path string, l *FileLoss, level i
 	}
 	for _, n := range names {
 		child := filepath.Join(path, n)
-		if k.s.isBuildOutput(child) {
-			k.set.LeftOut = append(k.set.LeftOut, child)
+		if k.store.isBuildOutput(child) {
+			k.set.NotBackedUpPaths = append(k.set.NotBackedUpPaths, child)
 			continue
 		}
 		var st unix.Stat_t
 		if err := unix.Fstatat(fd, n, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && uint64(st.Dev) != e.OriginalStamp.Dev {
-			return k.keepError(child, "the file is on another file system")
+			return k.newBackupError(child, "the file is on another file system")
 		}
-		if err := k.keepName(fd, n, child, l, level+1); err != nil {
+		if err := k.backUpFolderEntry(fd, n, child, l, level+1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keepFile keeps the content of a file.
-func (k *setBuilder) keepFile(dir int, name, path string, copied bool, e *Entry) error {
+// backUpFile keeps the content of a file.
+func (k *setBuilder) backUpFile(dir int, name, path string, copied bool, e *BackupEntry) error {
 	if e.Size > k.remainingBytes {
-		return k.keepError(path, "the undo store is full; run 'shield undo prune'")
+		return k.newBackupError(path, "the undo store is full; run 'shield undo prune'")
 	}
-	if s := k.s.o.IsSecret; s != nil && k.secretScans < maxSecretScans && e.Size > 0 && e.Size <= secretScanBytes {
+	if s := k.store.options.IsSecret; s != nil && k.secretScans < maxSecretScans && e.Size > 0 && e.Size <= maxSecretScanFileBytes {
 		k.secretScans++
 		start, err := readFirstBytes(dir, name)
 		if err == nil && s(path, start) {
-			return k.keepError(path, "the file contains a credential, and credentials are not copied")
+			return k.newBackupError(path, "the file contains a credential, and credentials are not copied")
 		}
 	}
 	e.StoredName = strconv.Itoa(len(k.set.Entries) - 1)
 	if copied {
-		return k.keepCopy(dir, name, path, e)
+		return k.backUpByCopy(dir, name, path, e)
 	}
-	err := unix.Linkat(dir, name, k.fd, e.StoredName, 0)
+	err := unix.Linkat(dir, name, k.backupFolderFD, e.StoredName, 0)
 	testCrashPoint()
 	switch {
 	case err == nil:
 		var st unix.Stat_t
-		if err := unix.Fstatat(k.fd, e.StoredName, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || stampOf(&st).Ino != e.OriginalStamp.Ino {
-			return k.keepError(path, "the file changed while it was copied")
+		if err := unix.Fstatat(k.backupFolderFD, e.StoredName, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || stampOf(&st).Ino != e.OriginalStamp.Ino {
+			return k.newBackupError(path, "the file changed while it was copied")
 		}
-		e.KeptBy, e.StoredStamp = "link", stampOf(&st)
+		e.BackupMethod, e.StoredStamp = "link", stampOf(&st)
 		k.remainingBytes -= e.Size
-		k.set.Bytes += e.Size
+		k.set.BackedUpContentBytes += e.Size
 		return nil
 	case errors.Is(err, unix.EXDEV), errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.EMLINK), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOSYS):
-		return k.keepCopy(dir, name, path, e)
+		return k.backUpByCopy(dir, name, path, e)
 	}
-	return k.keepError(path, "%v", err)
+	return k.newBackupError(path, "%v", err)
 }
 
-// keepCopy keeps the content of a file as a separate copy.
-func (k *setBuilder) keepCopy(dir int, name, path string, e *Entry) error {
+// backUpByCopy keeps the content of a file as a separate copy.
+func (k *setBuilder) backUpByCopy(dir int, name, path string, e *BackupEntry) error {
 	from, st, err := openRegular(dir, name)
 	if err != nil {
-		return k.keepError(path, "%v", err)
+		return k.newBackupError(path, "%v", err)
 	}
 	defer from.Close()
 	if stampOf(st).Ino != e.OriginalStamp.Ino {
-		return k.keepError(path, "the file changed while it was copied")
+		return k.newBackupError(path, "the file changed while it was copied")
 	}
 	e.Size, e.OriginalStamp = st.Size, stampOf(st)
-	fd, err := unix.Openat(k.fd, e.StoredName, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Openat(k.backupFolderFD, e.StoredName, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return k.keepError(path, "%v", err)
+		return k.newBackupError(path, "%v", err)
 	}
 	to := os.NewFile(uintptr(fd), e.StoredName)
 	defer to.Close()
 	testCrashPoint()
-	e.KeptBy, e.Hash = "copy", ""
-	if clone(to, from) == nil {
-		e.KeptBy = "clone"
+	e.BackupMethod, e.Hash = "copy", ""
+	if reflinkFile(to, from) == nil {
+		e.BackupMethod = "clone"
 	} else {
 		full := int64(st.Blocks) * 512
-		if k.copiedBytes += min(full, st.Size); k.copiedBytes > k.s.o.Limits.MaxBytes {
-			return k.keepError(path, "more than %d MB would be copied", k.s.o.Limits.MaxBytes>>20)
+		if k.copiedBytes += min(full, st.Size); k.copiedBytes > k.store.options.Limits.MaxBytes {
+			return k.newBackupError(path, "more than %d MB would be copied", k.store.options.Limits.MaxBytes>>20)
 		}
-		deadline := k.startedAt.Add(k.s.o.Limits.MaxTime)
+		deadline := k.startedAt.Add(k.store.options.Limits.MaxTime)
 		e.Hash, err = copyFile(to, from, func() error {
-			if k.s.o.Clock().After(deadline) {
-				return fmt.Errorf("copying the file takes longer than %v", k.s.o.Limits.MaxTime)
+			if k.store.options.Clock().After(deadline) {
+				return fmt.Errorf("copying the file takes longer than %v", k.store.options.Limits.MaxTime)
 			}
 			return k.ctx.Err()
 		})
 		if err != nil {
-			return k.keepError(path, "%v", err)
+			return k.newBackupError(path, "%v", err)
 		}
 	}
 	testCrashPoint()
 	var now, kept unix.Stat_t
 	if unix.Fstat(int(from.Fd()), &now) != nil || stampOf(&now).Size != e.OriginalStamp.Size || stampOf(&now).MTime != e.OriginalStamp.MTime {
-		return k.keepError(path, "the file changed while it was copied")
+		return k.newBackupError(path, "the file changed while it was copied")
 	}
 	if err := unix.Fstat(fd, &kept); err != nil || kept.Size != st.Size {
-		return k.keepError(path, "the file changed while it was copied")
+		return k.newBackupError(path, "the file changed while it was copied")
 	}
 	e.StoredStamp = stampOf(&kept)
 	k.remainingBytes -= e.Size
-	k.set.Bytes += e.Size
+	k.set.BackedUpContentBytes += e.Size
 	return nil
 }
 
-// keepDatabase keeps an SQLite database with its log files, unless a process has it open.
-func (k *setBuilder) keepDatabase(dir int, name, path string) error {
+// backUpDatabase keeps an SQLite database with its log files, unless a process has it open.
+func (k *setBuilder) backUpDatabase(dir int, name, path string) error {
 	for i, suffix := range [...]string{"", "-wal", "-journal", "-shm"} {
 		from, st, err := openRegular(dir, name+suffix)
 		if isNotExist(err) {
 			continue
 		}
 		if err != nil {
-			return k.keepError(path+suffix, "%v", err)
+			return k.newBackupError(path+suffix, "%v", err)
 		}
-		inUse := isOpen(from, st)
+		inUse := isOpenInOtherProcess(from, st)
 		from.Close()
 		if inUse {
-			return k.keepError(path, "a program has the SQLite database open; close it first")
+			return k.newBackupError(path, "a program has the SQLite database open; close it first")
 		}
 		if i == 3 {
 			continue // SQLite recreates this file from the log
 		}
-		if err := k.keepName(dir, name+suffix, path+suffix, &FileLoss{Write: true}, 0); err != nil {
+		if err := k.backUpFolderEntry(dir, name+suffix, path+suffix, &FileLoss{Write: true}, 0); err != nil {
 			return err
 		}
 	}
@@ -480,7 +480,7 @@ func readFirstBytes(dir int, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	buf := make([]byte, secretScanBytes)
+	buf := make([]byte, maxSecretScanFileBytes)
 	n, err := f.Read(buf)
 	return buf[:max(n, 0)], err
 }

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 			_, _, err := s.Apply(context.Background(), j.ID, nil, false)
 			return err
 		}
-		_, err := s.Keep(context.Background(), ActionInfo{Session: "s", Hash: "h"}, j.Losses)
+		_, err := s.BackUpFiles(context.Background(), ActionInfo{Session: "s", Hash: "h"}, j.Losses)
 		return err
 	})
 }
@@ -160,16 +160,16 @@ func rewrite(t testing.TB, path, text string) {
 	}
 }
 
-func keep(t testing.TB, s *Store, losses ...FileLoss) *Set {
+func keep(t testing.TB, s *Store, losses ...FileLoss) *BackupSet {
 	t.Helper()
-	set, err := s.Keep(t.Context(), ActionInfo{Session: "s", Hash: "h", Description: "test"}, losses)
+	set, err := s.BackUpFiles(t.Context(), ActionInfo{Session: "s", Hash: "h", Description: "test"}, losses)
 	if err != nil || set == nil {
 		t.Fatalf("kept %v: %v", set, err)
 	}
 	return set
 }
 
-func apply(t testing.TB, s *Store, id string, force bool, paths ...string) []Result {
+func apply(t testing.TB, s *Store, id string, force bool, paths ...string) []RestoreResult {
 	t.Helper()
 	out, _, err := s.Apply(t.Context(), id, paths, force)
 	if err != nil {
@@ -186,12 +186,12 @@ func TestDeletedTree(t *testing.T) {
 	if err := os.RemoveAll(root); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Ended(t.Context(), "s", "h"); err != nil {
+	if _, err := s.RecordFilesAfterAction(t.Context(), "s", "h"); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time nothing is left to do
 		for _, r := range apply(t, s, set.ID, false) {
-			if r.Outcome == Failed || r.Outcome == Beside {
+			if r.Outcome == OutcomeFailed || r.Outcome == OutcomeRestoredUnderOtherName {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -199,7 +199,7 @@ func TestDeletedTree(t *testing.T) {
 			t.Errorf("not as it was: %s", strings.Join(m, "\n"))
 		}
 	}
-	if info, err := os.Stat(s.o.Dir); err != nil || info.Mode().Perm() != 0o700 {
+	if info, err := os.Stat(s.options.Dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the store: %v %v", info.Mode(), err)
 	}
 }
@@ -214,12 +214,12 @@ func TestOverwritten(t *testing.T) {
 	set := keep(t, s, losses...)
 	rewrite(t, root+"/a.txt", "new")
 	rewrite(t, root+"/d/e/c", "")
-	if _, err := s.Ended(t.Context(), "s", "h"); err != nil {
+	if _, err := s.RecordFilesAfterAction(t.Context(), "s", "h"); err != nil {
 		t.Fatal(err)
 	}
 	write(t, root+"/d/e/c", "newer")
 	got := apply(t, s, set.ID, false)
-	if got[0].Outcome != Restored || got[1].Outcome != Beside || got[1].OtherPath != root+"/d/e/c."+set.ID {
+	if got[0].Outcome != OutcomeRestored || got[1].Outcome != OutcomeRestoredUnderOtherName || got[1].RestoredUnderOtherPath != root+"/d/e/c."+set.ID {
 		t.Fatalf("%+v", got)
 	}
 	now := snapshot(t, root)
@@ -227,14 +227,14 @@ func TestOverwritten(t *testing.T) {
 		t.Errorf("%.200q", now)
 	}
 	out, saved, err := s.Apply(t.Context(), set.ID, nil, true)
-	if err != nil || saved == nil || saved.RestoredSet != set.ID {
+	if err != nil || saved == nil || saved.RestoredSetID != set.ID {
 		t.Fatal(out, saved, err)
 	}
 	if m := missing(was, snapshot(t, root)); m != nil {
 		t.Errorf("forced: %s", m)
 	}
 	// What it replaced is kept.
-	if r := apply(t, s, saved.ID, true); r[0].Outcome != Restored {
+	if r := apply(t, s, saved.ID, true); r[0].Outcome != OutcomeRestored {
 		t.Errorf("%+v", r)
 	}
 	if text, _ := os.ReadFile(root + "/d/e/c"); string(text) != "newer" {
@@ -249,7 +249,7 @@ func TestWithoutAfter(t *testing.T) {
 	s, root := testStore(t, Options{}), tree(t)
 	set := keep(t, s, FileLoss{Path: root + "/a.txt", Write: true})
 	rewrite(t, root+"/a.txt", "new")
-	if got := apply(t, s, set.ID, false); got[0].Outcome != Beside {
+	if got := apply(t, s, set.ID, false); got[0].Outcome != OutcomeRestoredUnderOtherName {
 		t.Errorf("%+v", got)
 	}
 	if text, _ := os.ReadFile(root + "/a.txt"); string(text) != "new" {
@@ -266,8 +266,8 @@ func TestStillThere(t *testing.T) {
 	if err := os.Remove(root + "/d/b\nnewline"); err != nil {
 		t.Fatal(err)
 	}
-	ended, err := s.Ended(t.Context(), "s", "h")
-	if err != nil || ended == nil || ended.Bytes != 1 {
+	ended, err := s.RecordFilesAfterAction(t.Context(), "s", "h")
+	if err != nil || ended == nil || ended.BackedUpContentBytes != 1 {
 		t.Fatalf("%+v %v", ended, err)
 	}
 	var st syscall.Stat_t
@@ -275,7 +275,7 @@ func TestStillThere(t *testing.T) {
 		t.Errorf("%d links: %v", st.Nlink, err)
 	}
 	rewrite(t, root+"/a.txt", "later")
-	if got := apply(t, s, set.ID, true, root+"/d"); slices.ContainsFunc(got, func(r Result) bool { return r.Outcome == Failed }) {
+	if got := apply(t, s, set.ID, true, root+"/d"); slices.ContainsFunc(got, func(r RestoreResult) bool { return r.Outcome == OutcomeFailed }) {
 		t.Errorf("%+v", got)
 	}
 	if text, err := os.ReadFile(root + "/d/b\nnewline"); string(text) != "b" {
@@ -285,7 +285,7 @@ func TestStillThere(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	keep(t, s, FileLoss{Path: root + "/empty"})
-	if ended, err := s.Ended(t.Context(), "s", "h"); ended != nil || err != nil {
+	if ended, err := s.RecordFilesAfterAction(t.Context(), "s", "h"); ended != nil || err != nil {
 		t.Errorf("a set of which nothing was taken away: %v %v", ended, err)
 	}
 	if list, err := s.List(); len(list) != 1 || err != nil {
@@ -306,9 +306,9 @@ func TestUnkept(t *testing.T) {
 	}{
 		"credential files are not copied":                                {Options{IsSecret: secret}, FileLoss{Path: root + "/d/e/c"}},
 		"the file contains a credential, and credentials are not copied": {Options{IsSecret: secret}, FileLoss{Path: root + "/d/e/\xff\xfe", Write: true}},
-		"more than 3 files and folders":                                  {Options{Limits: Limits{MaxNames: 3, MaxTime: time.Hour, MaxTotalBytes: 1 << 30}}, FileLoss{Path: root, Tree: true}},
-		"would be copied":                                                {Options{Limits: Limits{MaxNames: 99, MaxTime: time.Hour, MaxTotalBytes: 1 << 30, MaxBytes: 100}}, FileLoss{Path: root + "/d/e/c", Write: true}},
-		"store is full":                                                  {Options{Limits: Limits{MaxNames: 99, MaxTime: time.Hour, MaxTotalBytes: 100_000, MaxBytes: 100}}, FileLoss{Path: root + "/d/e/c"}},
+		"more than 3 files and folders":                                  {Options{Limits: Limits{MaxEntriesPerSet: 3, MaxTime: time.Hour, MaxTotalBytes: 1 << 30}}, FileLoss{Path: root, Tree: true}},
+		"would be copied":                                                {Options{Limits: Limits{MaxEntriesPerSet: 99, MaxTime: time.Hour, MaxTotalBytes: 1 << 30, MaxBytes: 100}}, FileLoss{Path: root + "/d/e/c", Write: true}},
+		"store is full":                                                  {Options{Limits: Limits{MaxEntriesPerSet: 99, MaxTime: time.Hour, MaxTotalBytes: 100_000, MaxBytes: 100}}, FileLoss{Path: root + "/d/e/c"}},
 		"takes longer":                                                   {Options{Clock: func() time.Time { late = late.Add(2 * time.Second); return late }}, FileLoss{Path: root, Tree: true}},
 		"the path is not absolute":                                       {Options{}, FileLoss{Path: "a.txt"}},
 		"nested more than 256 deep":                                      {Options{}, FileLoss{Path: deep(t), Tree: true}},
@@ -317,12 +317,12 @@ func TestUnkept(t *testing.T) {
 		"read-only or no folder":                                         {Options{Dir: "/proc/undo"}, FileLoss{Path: root + "/a.txt"}},
 	} {
 		s := testStore(t, c.o)
-		set, err := s.Keep(t.Context(), ActionInfo{}, []FileLoss{c.l})
-		var unkept *KeepError
+		set, err := s.BackUpFiles(t.Context(), ActionInfo{}, []FileLoss{c.l})
+		var unkept *BackupError
 		if set != nil || err == nil || errors.As(err, &unkept) != (c.o.Dir == "") || c.o.Dir == "" && !strings.Contains(err.Error(), want) && want != "symbolic links" {
 			t.Errorf("%s: %v %v", want, set, err)
 		}
-		if left, _ := filepath.Glob(s.o.Dir + "/u*"); left != nil {
+		if left, _ := filepath.Glob(s.options.Dir + "/u*"); left != nil {
 			t.Errorf("%s: left %v", want, left)
 		}
 	}
@@ -359,7 +359,7 @@ func TestSwappedFolder(t *testing.T) {
 	if left, _ := os.ReadDir(other); len(left) > 0 {
 		t.Errorf("written through a link: %v", left)
 	}
-	if got[0].Outcome != Beside || got[1].Outcome != Failed {
+	if got[0].Outcome != OutcomeRestoredUnderOtherName || got[1].Outcome != OutcomeFailed {
 		t.Errorf("%+v", got)
 	}
 }
@@ -374,18 +374,18 @@ func TestTampered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(s.o.Dir, set.ID, kept.Entries[1].StoredName), strings.Repeat("x", 200_000))
+	write(t, filepath.Join(s.options.Dir, set.ID, kept.Entries[1].StoredName), strings.Repeat("x", 200_000))
 	for _, err := range []error{os.Remove(root + "/empty"), os.Remove(root + "/d/e/c")} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, r := range apply(t, s, set.ID, true) {
-		if r.Outcome != Failed || !strings.Contains(r.Why, "was changed after") {
+		if r.Outcome != OutcomeFailed || !strings.Contains(r.Why, "was changed after") {
 			t.Errorf("%+v", r)
 		}
 	}
-	write(t, filepath.Join(s.o.Dir, set.ID, headName), "{")
+	write(t, filepath.Join(s.options.Dir, set.ID, setInfoFileName), "{")
 	if _, err := s.Get(set.ID); err == nil {
 		t.Error("a damaged set is read")
 	}
@@ -399,7 +399,7 @@ func TestPatterns(t *testing.T) {
 	root := tree(t)
 	write(t, root+"/d/node_modules/x", "x")
 	s := testStore(t, Options{IsBuildOutput: func(path string) bool { return filepath.Base(path) == "node_modules" }})
-	set := keep(t, s, FileLoss{Path: root, Under: true, Deep: true, Match: func(path string) bool { return filepath.Base(path) == "c" || strings.HasSuffix(path, "/x") }})
+	set := keep(t, s, FileLoss{Path: root, Under: true, Deep: true, IsLostPath: func(path string) bool { return filepath.Base(path) == "c" || strings.HasSuffix(path, "/x") }})
 	var got []string
 	for _, e := range set.Entries {
 		got = append(got, strings.TrimPrefix(e.Path, root))
@@ -409,8 +409,8 @@ func TestPatterns(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	set = keep(t, s, FileLoss{Path: root + "/d", Tree: true})
-	if !slices.Equal(set.LeftOut, []string{root + "/d/node_modules"}) {
-		t.Errorf("left out: %q", set.LeftOut)
+	if !slices.Equal(set.NotBackedUpPaths, []string{root + "/d/node_modules"}) {
+		t.Errorf("left out: %q", set.NotBackedUpPaths)
 	}
 }
 
@@ -427,13 +427,13 @@ func TestSparse(t *testing.T) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		t.Skip("no sparse files here:", err)
 	}
-	s.o.Limits.MaxTotalBytes = 1 << 40
-	set, err := s.Keep(t.Context(), ActionInfo{}, []FileLoss{{Path: root + "/sparse", Write: true}})
+	s.options.Limits.MaxTotalBytes = 1 << 40
+	set, err := s.BackUpFiles(t.Context(), ActionInfo{}, []FileLoss{{Path: root + "/sparse", Write: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rewrite(t, root+"/sparse", "")
-	if got := apply(t, s, set.ID, true); got[0].Outcome != Restored {
+	if got := apply(t, s, set.ID, true); got[0].Outcome != OutcomeRestored {
 		t.Fatalf("%+v", got)
 	}
 	var st syscall.Stat_t
@@ -463,11 +463,11 @@ func TestSameTime(t *testing.T) {
 		time.Sleep(20 * time.Millisecond) // more than a tick of the change time
 		change("b\n")
 		if ended {
-			if got, err := s.Ended(t.Context(), "s", "h"); err != nil || got == nil {
+			if got, err := s.RecordFilesAfterAction(t.Context(), "s", "h"); err != nil || got == nil {
 				t.Fatal("the set is dropped", err)
 			}
 		}
-		if got := apply(t, s, set.ID, !ended); got[0].Outcome != Restored {
+		if got := apply(t, s, set.ID, !ended); got[0].Outcome != OutcomeRestored {
 			t.Errorf("%+v", got)
 		}
 		if text, _ := os.ReadFile(name); string(text) != "a\n" {
@@ -476,7 +476,7 @@ func TestSameTime(t *testing.T) {
 	}
 	set := keep(t, s, FileLoss{Path: name, Write: true})
 	rewrite(t, name, "c\n")
-	if _, err := s.Ended(t.Context(), "s", "h"); err != nil {
+	if _, err := s.RecordFilesAfterAction(t.Context(), "s", "h"); err != nil {
 		t.Fatal(err)
 	}
 	left, err := os.Stat(name)
@@ -488,7 +488,7 @@ func TestSameTime(t *testing.T) {
 	if err := os.Chtimes(name, left.ModTime(), left.ModTime()); err != nil {
 		t.Fatal(err)
 	}
-	if got := apply(t, s, set.ID, false); got[0].Outcome != Beside {
+	if got := apply(t, s, set.ID, false); got[0].Outcome != OutcomeRestoredUnderOtherName {
 		t.Errorf("newer content of the same size and time: %+v", got)
 	}
 }
@@ -521,11 +521,11 @@ func TestFullDisk(t *testing.T) {
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), t.TempDir()
-	s.o.Limits.MaxTotalBytes = 1 << 20
+	s.options.Limits.MaxTotalBytes = 1 << 20
 	for i := range 200 {
 		name := filepath.Join(root, fmt.Sprint(i))
 		write(t, name, "x")
-		set, err := s.Keep(t.Context(), ActionInfo{Session: "s", Hash: name}, []FileLoss{{Path: name}})
+		set, err := s.BackUpFiles(t.Context(), ActionInfo{Session: "s", Hash: name}, []FileLoss{{Path: name}})
 		if err != nil {
 			if i < 50 || !strings.Contains(err.Error(), "full") {
 				t.Errorf("set %d: %v", i, err)
@@ -533,7 +533,7 @@ func TestFlood(t *testing.T) {
 			return
 		}
 		if i%2 == 0 { // the file stays
-			if ended, err := s.Ended(t.Context(), "s", name); ended != nil || err != nil {
+			if ended, err := s.RecordFilesAfterAction(t.Context(), "s", name); ended != nil || err != nil {
 				t.Fatal(ended, err)
 			}
 		} else if err := os.Remove(name); err != nil || set == nil {
@@ -548,7 +548,7 @@ func TestUntold(t *testing.T) {
 	t.Parallel()
 	s, root := testStore(t, Options{}), tree(t)
 	untold := func(session string) string {
-		sets, err := s.TakeNewSets(session)
+		sets, err := s.ClaimUnreportedSets(session)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -582,10 +582,10 @@ func TestRights(t *testing.T) {
 	if err := os.Chmod(root+"/d/e/c", 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Ended(t.Context(), "s", "h"); err != nil {
+	if _, err := s.RecordFilesAfterAction(t.Context(), "s", "h"); err != nil {
 		t.Fatal(err)
 	}
-	if got := apply(t, s, set.ID, false); len(got) != 1 || got[0].Outcome != Restored {
+	if got := apply(t, s, set.ID, false); len(got) != 1 || got[0].Outcome != OutcomeRestored {
 		t.Errorf("%+v", got)
 	}
 	if info, err := os.Stat(root + "/d/e/c"); err != nil || info.Mode().Perm() != 0o751 {
@@ -608,11 +608,11 @@ func TestDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	loss := FileLoss{Path: root + "/app.db", Store: true}
-	if set, err := s.Keep(t.Context(), ActionInfo{}, []FileLoss{loss}); err == nil || !strings.Contains(err.Error(), "open") {
+	if set, err := s.BackUpFiles(t.Context(), ActionInfo{}, []FileLoss{loss}); err == nil || !strings.Contains(err.Error(), "open") {
 		t.Errorf("kept while it is in use: %v %v", set, err)
 	}
 	_, _, _ = f.Close(), holder.Process.Kill(), holder.Wait()
-	if set := keep(t, s, loss); set.Names != 2 {
+	if set := keep(t, s, loss); set.EntryCount != 2 {
 		t.Errorf("%+v", set)
 	}
 }
@@ -627,7 +627,7 @@ func TestPrune(t *testing.T) {
 		write(t, root+"/"+name, strings.Repeat("x", 1000))
 		was := now
 		now = now.Add(-ago)
-		set, err := s.Keep(t.Context(), ActionInfo{Session: session}, []FileLoss{{Path: root + "/" + name}})
+		set, err := s.BackUpFiles(t.Context(), ActionInfo{Session: session}, []FileLoss{{Path: root + "/" + name}})
 		if now = was; err != nil {
 			t.Fatal(err)
 		}
@@ -654,15 +654,15 @@ func TestPrune(t *testing.T) {
 	if got := ids(); !slices.Equal(got, []string{middle, live, young}) || slices.Contains(got, old) {
 		t.Errorf("%q are left", got)
 	}
-	s.o.Limits.MaxTotalBytes = 2500 + 6*nameOverheadBytes
-	if set, err := s.Keep(t.Context(), ActionInfo{}, []FileLoss{{Path: root + "/none"}}); set != nil || err != nil {
+	s.options.Limits.MaxTotalBytes = 2500 + 6*assumedEntryOverheadBytes
+	if set, err := s.BackUpFiles(t.Context(), ActionInfo{}, []FileLoss{{Path: root + "/none"}}); set != nil || err != nil {
 		t.Errorf("%v %v", set, err)
 	}
 	if got := ids(); !slices.Equal(got, []string{live, young}) {
 		t.Errorf("%q are left in a full store", got)
 	}
 	write(t, root+"/5", strings.Repeat("x", 1000))
-	if _, err := s.Keep(t.Context(), ActionInfo{}, []FileLoss{{Path: root + "/5"}}); err == nil || !strings.Contains(err.Error(), "full") {
+	if _, err := s.BackUpFiles(t.Context(), ActionInfo{}, []FileLoss{{Path: root + "/5"}}); err == nil || !strings.Contains(err.Error(), "full") {
 		t.Errorf("a full store keeps: %v", err)
 	}
 	if n, _, err := s.Prune(t.Context(), 0); n != 2 || err != nil {
@@ -671,7 +671,7 @@ func TestPrune(t *testing.T) {
 	if id := add("d", "6", 0); id == old || id == live {
 		t.Errorf("the ID %s is used again", id)
 	}
-	if err := os.WriteFile(filepath.Join(s.o.Dir, counterName), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.options.Dir, storeTotalsFileName), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	add("d", "7", 0)
@@ -719,7 +719,7 @@ func TestKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := s.Ended(t.Context(), "s", "h"); err != nil {
+		if _, err := s.RecordFilesAfterAction(t.Context(), "s", "h"); err != nil {
 			t.Fatal(err)
 		}
 		gone := snapshot(t, root)
@@ -732,7 +732,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		for _, r := range apply(t, s, set.ID, false) {
-			if r.Outcome == Failed || r.Outcome == Beside {
+			if r.Outcome == OutcomeFailed || r.Outcome == OutcomeRestoredUnderOtherName {
 				t.Errorf("round %d: %+v", round, r)
 			}
 		}
@@ -769,7 +769,7 @@ func BenchmarkKeep(b *testing.B) {
 				b.StartTimer()
 				set := keep(b, s, loss)
 				b.StopTimer()
-				if err := os.RemoveAll(s.o.Dir + "/" + set.ID); err != nil {
+				if err := os.RemoveAll(s.options.Dir + "/" + set.ID); err != nil {
 					b.Fatal(err)
 				}
 				b.StartTimer()

@@ -27,36 +27,36 @@ func (v *Verdict) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil 
 
 // A jsonStyle selects how the parts of a verdict are written.
 type jsonStyle struct {
-	text func(dst []byte, s string) []byte
-	json func(dst, raw []byte) []byte
+	appendString  func(dst []byte, s string) []byte
+	appendRawJSON func(dst, raw []byte) []byte
 }
 
-var compactStyle = jsonStyle{text: appendText, json: appendCompact}
+var compactStyle = jsonStyle{appendString: appendText, appendRawJSON: appendCompact}
 
 func (v *Verdict) append(dst []byte, f jsonStyle) []byte {
 	dst = append(dst, '{')
 	if v.ID != "" {
-		dst = append(f.text(append(dst, `"id":`...), v.ID), ',')
+		dst = append(f.appendString(append(dst, `"id":`...), v.ID), ',')
 	}
 	dst = strconv.AppendInt(append(dst, `"line":`...), int64(v.Line), 10)
 	dst = append(append(append(dst, `,"decision":"`...), v.Decision.outputName()...), '"')
 	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(v.Tier), 10)
 	dst = appendConfidence(append(dst, `,"confidence":`...), v.Confidence)
-	dst = f.text(append(dst, `,"reasoning":`...), v.Reasoning)
-	dst = f.optional(dst, `,"rule":`, v.Rule)
-	dst = f.optional(dst, `,"ref":`, v.Ref)
+	dst = f.appendString(append(dst, `,"reasoning":`...), v.Reasoning)
+	dst = f.appendStringUnlessEmpty(dst, `,"rule":`, v.Rule)
+	dst = f.appendStringUnlessEmpty(dst, `,"ref":`, v.RefusalRef)
 	if v.NextTier != 0 {
 		dst = strconv.AppendInt(append(dst, `,"next_tier":`...), int64(v.NextTier), 10)
 	}
-	if v.Degraded {
+	if v.IsAllowedDespiteFailure {
 		dst = append(dst, `,"degraded":true`...)
 	}
-	dst = f.optional(dst, `,"error":`, v.Error)
-	dst = f.list(dst, `,"conditions":`, v.Conditions)
-	dst = f.optional(dst, `,"undo":`, v.Undo)
-	dst = f.optional(dst, `,"prompt_hash":`, v.PromptHash)
-	dst = f.optional(dst, `,"action_hash":`, v.ActionHash)
-	dst = appendTime(append(dst, `,"evaluated_at":`...), v.Evaluated)
+	dst = f.appendStringUnlessEmpty(dst, `,"error":`, v.Error)
+	dst = f.appendStringListUnlessEmpty(dst, `,"conditions":`, v.AllowConditions)
+	dst = f.appendStringUnlessEmpty(dst, `,"undo":`, v.BackupSetID)
+	dst = f.appendStringUnlessEmpty(dst, `,"prompt_hash":`, v.PromptHash)
+	dst = f.appendStringUnlessEmpty(dst, `,"action_hash":`, v.ActionHash)
+	dst = appendTime(append(dst, `,"evaluated_at":`...), v.JudgedAt)
 	dst = appendTime(append(dst, `,"expires_at":`...), v.Expires)
 	if len(v.Trail) > 0 {
 		dst = append(dst, `,"trail":[`...)
@@ -68,46 +68,46 @@ func (v *Verdict) append(dst []byte, f jsonStyle) []byte {
 		}
 		dst = append(dst, ']')
 	}
-	dst = f.value(dst, `,"action":`, v.Action)
-	dst = f.optional(dst, `,"seal":`, v.Seal)
+	dst = f.appendRawJSONUnlessEmpty(dst, `,"action":`, v.Action)
+	dst = f.appendStringUnlessEmpty(dst, `,"seal":`, v.Seal)
 	return append(dst, '}')
 }
 
 func (s *Step) append(dst []byte, f jsonStyle) []byte {
 	dst = strconv.AppendInt(append(dst, `{"tier":`...), int64(s.Tier), 10)
-	dst = f.text(append(dst, `,"source":`...), s.Source)
+	dst = f.appendString(append(dst, `,"source":`...), s.Source)
 	dst = append(append(append(dst, `,"decision":"`...), s.Decision.outputName()...), '"')
 	dst = appendConfidence(append(dst, `,"confidence":`...), s.Confidence)
-	dst = f.optional(dst, `,"rule":`, s.Rule)
-	if s.Allows {
+	dst = f.appendStringUnlessEmpty(dst, `,"rule":`, s.Rule)
+	if s.TierWouldAllow {
 		dst = append(dst, `,"allows":true`...)
 	}
-	dst = f.optional(dst, `,"reasoning":`, s.Reasoning)
-	dst = f.optional(dst, `,"error":`, s.Error)
+	dst = f.appendStringUnlessEmpty(dst, `,"reasoning":`, s.Reasoning)
+	dst = f.appendStringUnlessEmpty(dst, `,"error":`, s.Error)
 	if s.Latency != 0 {
 		dst = strconv.AppendInt(append(dst, `,"latency_us":`...), s.Latency, 10)
 	}
-	dst = f.value(dst, `,"effects":`, s.Effects)
-	dst = f.value(dst, `,"views":`, s.Views)
-	dst = f.value(dst, `,"session":`, s.Session)
+	dst = f.appendRawJSONUnlessEmpty(dst, `,"effects":`, s.Effects)
+	dst = f.appendRawJSONUnlessEmpty(dst, `,"views":`, s.JudgedActionTextVariants)
+	dst = f.appendRawJSONUnlessEmpty(dst, `,"session":`, s.PipeStageSessionData)
 	return append(dst, '}')
 }
 
-func (f jsonStyle) optional(dst []byte, name, s string) []byte {
+func (f jsonStyle) appendStringUnlessEmpty(dst []byte, name, s string) []byte {
 	if s == "" {
 		return dst
 	}
-	return f.text(append(dst, name...), s)
+	return f.appendString(append(dst, name...), s)
 }
 
-func (f jsonStyle) list(dst []byte, name string, list []string) []byte {
+func (f jsonStyle) appendStringListUnlessEmpty(dst []byte, name string, list []string) []byte {
 	for i, s := range list {
 		if i == 0 {
 			dst = append(append(dst, name...), '[')
 		} else {
 			dst = append(dst, ',')
 		}
-		dst = f.text(dst, s)
+		dst = f.appendString(dst, s)
 	}
 	if len(list) > 0 {
 		dst = append(dst, ']')
@@ -115,11 +115,11 @@ func (f jsonStyle) list(dst []byte, name string, list []string) []byte {
 	return dst
 }
 
-func (f jsonStyle) value(dst []byte, name string, raw []byte) []byte {
+func (f jsonStyle) appendRawJSONUnlessEmpty(dst []byte, name string, raw []byte) []byte {
 	if len(raw) == 0 {
 		return dst
 	}
-	return f.json(append(dst, name...), raw)
+	return f.appendRawJSON(append(dst, name...), raw)
 }
 
 // outputName returns the decision's name in the output.

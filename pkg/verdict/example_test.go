@@ -22,9 +22,9 @@ func Example() {
 	}
 	v := &verdict.Verdict{
 		Line: 1, Decision: verdict.Escalate, Confidence: 1, NextTier: 2,
-		ActionHash: a.Hash, Action: a.Raw, Evaluated: now, Expires: now.Add(5 * time.Minute),
+		ActionHash: a.Hash, Action: a.Raw, JudgedAt: now, Expires: now.Add(5 * time.Minute),
 	}
-	sealer.Seal(v, verdict.Policy)
+	sealer.Seal(v, verdict.TierBitPolicy)
 	var pipe bytes.Buffer
 	if err := verdict.NewWriter(&pipe).Write(v); err != nil {
 		fmt.Println(err)

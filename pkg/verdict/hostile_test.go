@@ -12,12 +12,12 @@ import (
 )
 
 func newReader(in []byte) *verdict.Reader {
-	return verdict.NewReader(bytes.NewReader(in), verdict.ReaderOptions{Sealer: verdict.NewSealer(hostile.Key, hostile.Fingerprints), Now: hostile.Now})
+	return verdict.NewReader(bytes.NewReader(in), verdict.ReaderOptions{Sealer: verdict.NewSealer(hostile.TestSealKey, hostile.Fingerprints), Now: hostile.FixedTestTime})
 }
 
 // check demands that raw is one record with an error, or an action if want is
 // "", and never a verdict to believe.
-func check(t *testing.T, name string, raw []byte, want action.Code) {
+func check(t *testing.T, name string, raw []byte, want action.ErrorCode) {
 	t.Helper()
 	in := newReader(raw)
 	rec, err := in.Next()
@@ -57,13 +57,13 @@ func TestVectors(t *testing.T) {
 
 func TestHostileStream(t *testing.T) {
 	records := hostile.Records(2)
-	in := newReader(hostile.Stream(records))
+	in := newReader(hostile.JoinRecordsWithSeparatorActions(records))
 	for i, r := range records {
 		rec, err := in.Next()
 		if err != nil || (rec.Err == nil) != (r.VerdictError == "") {
 			t.Fatalf("%d %s: %.200q: got %.200q, %v, %v", i, r.Class, r.Raw, rec.Raw, rec.Err, err)
 		}
-		if rec, err = in.Next(); err != nil || string(rec.Raw) != hostile.SeparatorAction {
+		if rec, err = in.Next(); err != nil || string(rec.Raw) != hostile.ActionBetweenAttacks {
 			t.Fatalf("%d %s: %.200q is followed by %.200q, %v", i, r.Class, r.Raw, rec.Raw, err)
 		}
 	}

@@ -105,9 +105,9 @@ const (
 
 func readKey(path string) (key [KeySize]byte, err error) {
 	for try := 1; ; try++ {
-		n, err := tryKey(path, &key)
+		n, err := readKeyFileOnce(path, &key)
 		switch {
-		case errors.As(err, new(linkedError)) && try < maxKeyReads: // createKey of another process is about to remove the second name
+		case errors.As(err, new(multipleHardLinksError)) && try < maxKeyReads: // createKey of another process is about to remove the second name
 		case err != nil:
 			return [KeySize]byte{}, err
 		case n == KeySize && key == [KeySize]byte{}:
@@ -121,13 +121,13 @@ func readKey(path string) (key [KeySize]byte, err error) {
 	}
 }
 
-// A linkedError reports a key file with more than one hard link.
-type linkedError struct{ error }
+// A multipleHardLinksError reports a key file with more than one hard link.
+type multipleHardLinksError struct{ error }
 
-// tryKey reads the file once and returns its length, at most one byte more than a key has. It checks the
+// readKeyFileOnce reads the file once and returns its length, at most one byte more than a key has. It checks the
 // opened file, not the path.
-func tryKey(path string, key *[KeySize]byte) (int, error) {
-	f, err := owner.Open(path)
+func readKeyFileOnce(path string, key *[KeySize]byte) (int, error) {
+	f, err := owner.OpenNoFollow(path)
 	if err != nil {
 		return 0, err
 	}
@@ -139,11 +139,11 @@ func tryKey(path string, key *[KeySize]byte) (int, error) {
 	if !info.Mode().IsRegular() {
 		return 0, errors.New("the key is not a regular file; delete it, and shield creates a new one")
 	}
-	if err := owner.Check(info, 0o077); err != nil {
+	if err := owner.CheckOwnerAndDeniedModeBits(info, 0o077); err != nil {
 		return 0, err
 	}
 	if err := owner.CheckSingleLink(info); err != nil {
-		return 0, linkedError{err}
+		return 0, multipleHardLinksError{err}
 	}
 	var buf [KeySize + 1]byte
 	n, err := io.ReadFull(f, buf[:])

@@ -16,9 +16,9 @@ import (
 
 // The error codes of records that look like verdicts and cannot be trusted.
 const (
-	Unsealed action.Code = "unsealed" // not sealed by this installation, or changed after sealing
-	Mismatch action.Code = "mismatch" // sealed under another policy, rule set, model or configuration
-	Expired  action.Code = "expired"  // an ALLOW that has expired
+	ErrorCodeUnsealed       action.ErrorCode = "unsealed" // not sealed by this installation, or changed after sealing
+	ErrorCodeConfigMismatch action.ErrorCode = "mismatch" // sealed under another policy, rule set, model or configuration
+	ErrorCodeVerdictExpired action.ErrorCode = "expired"  // an ALLOW that has expired
 )
 
 // ReaderOptions are the settings of a [Reader]. Sealer and Now are required.
@@ -30,13 +30,13 @@ type ReaderOptions struct {
 }
 
 // A Record is an action, a sealed verdict, or an error.
-type Record struct {
+type ActionOrVerdictRecord struct {
 	Line int    // line of the input at which it starts, counted from 1
 	Raw  []byte // bytes of the record; owned by the caller, and shared by the fields below
 
-	Action  *action.Action // the action, or the action of an ESCALATE verdict
-	Verdict *Verdict       // nil for an action; with Err, an authentic verdict that has expired
-	Stages  Stages         // tiers that have judged Verdict
+	Action      *action.Action // the action, or the action of an ESCALATE verdict
+	Verdict     *Verdict       // nil for an action; with Err, an authentic verdict that has expired
+	JudgedTiers TierSet        // tiers that have judged Verdict
 
 	Err error // a [*action.LineError] that wraps an [*action.Error]
 }
@@ -60,12 +60,12 @@ func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 }
 
 // Next returns the next record, as [action.Reader.Next] does.
-func (r *Reader) Next() (Record, error) {
+func (r *Reader) Next() (ActionOrVerdictRecord, error) {
 	in, err := r.r.Next()
 	if err != nil {
-		return Record{}, err
+		return ActionOrVerdictRecord{}, err
 	}
-	rec := Record{Line: in.Line, Raw: in.Raw, Err: in.Err}
+	rec := ActionOrVerdictRecord{Line: in.Line, Raw: in.Raw, Err: in.Err}
 	if rec.Err != nil {
 		return rec, nil
 	}
@@ -76,13 +76,13 @@ func (r *Reader) Next() (Record, error) {
 }
 
 // parseRecord determines whether a record is an action or a verdict, and parses it.
-func (r *Reader) parseRecord(rec *Record) error {
+func (r *Reader) parseRecord(rec *ActionOrVerdictRecord) error {
 	var few [20]canonjson.Member
-	members, err := canonjson.Object(few[:0], rec.Raw, action.MaxDepth)
+	members, err := canonjson.ParseObjectMembers(few[:0], rec.Raw, action.MaxDepth)
 	var e *canonjson.Error
-	if errors.As(err, &e) && e.Kind == canonjson.Depth {
+	if errors.As(err, &e) && e.Kind == canonjson.ErrorKindTooDeep {
 		// Only a verdict, which contains an action, may be nested deeper than an action.
-		members, err = canonjson.Object(few[:0], rec.Raw, maxDepth)
+		members, err = canonjson.ParseObjectMembers(few[:0], rec.Raw, maxVerdictNestingDepth)
 		if err == nil && !isVerdict(members) {
 			err = e
 		}
@@ -114,9 +114,9 @@ func (r *Reader) parseRecord(rec *Record) error {
 			return err
 		}
 	}
-	rec.Verdict, rec.Stages = v, stages
+	rec.Verdict, rec.JudgedTiers = v, stages
 	if v.Decision == Allow && !r.opts.Now().Before(v.Expires) {
-		return &action.Error{Code: Expired, Field: "expires_at", Err: errors.New("the verdict is too old; judge the action again")}
+		return &action.Error{Code: ErrorCodeVerdictExpired, Field: "expires_at", Err: errors.New("the verdict is too old; judge the action again")}
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func isVerdict(members []canonjson.Member) bool {
 }
 
 // verify returns the verdict with the given members if its seal is authentic.
-func (s *Sealer) verify(members []canonjson.Member) (*Verdict, Stages, error) {
+func (s *Sealer) verify(members []canonjson.Member) (*Verdict, TierSet, error) {
 	var seal string
 	for _, m := range members {
 		if m.Name == "seal" {
@@ -141,9 +141,9 @@ func (s *Sealer) verify(members []canonjson.Member) (*Verdict, Stages, error) {
 	stages, err := s.verifySeal(members, seal)
 	switch {
 	case errors.Is(err, errMismatch):
-		return nil, 0, &action.Error{Code: Mismatch, Field: "seal", Err: err}
+		return nil, 0, &action.Error{Code: ErrorCodeConfigMismatch, Field: "seal", Err: err}
 	case err != nil:
-		return nil, 0, &action.Error{Code: Unsealed, Field: "seal", Err: err}
+		return nil, 0, &action.Error{Code: ErrorCodeUnsealed, Field: "seal", Err: err}
 	}
 	v := new(Verdict)
 	if err := v.setFields(members); err != nil {
@@ -173,23 +173,23 @@ func (v *Verdict) setFields(members []canonjson.Member) error {
 		case "rule":
 			v.Rule, ok = m.Value.(string)
 		case "ref":
-			v.Ref, ok = m.Value.(string)
+			v.RefusalRef, ok = m.Value.(string)
 		case "next_tier":
 			v.NextTier, ok = parseInteger(m.Value)
 		case "degraded":
-			v.Degraded, ok = m.Value.(bool)
+			v.IsAllowedDespiteFailure, ok = m.Value.(bool)
 		case "error":
 			v.Error, ok = m.Value.(string)
 		case "conditions":
-			v.Conditions, ok = parseStrings(m.Value)
+			v.AllowConditions, ok = parseStrings(m.Value)
 		case "undo":
-			v.Undo, ok = m.Value.(string)
+			v.BackupSetID, ok = m.Value.(string)
 		case "prompt_hash":
 			v.PromptHash, ok = m.Value.(string)
 		case "action_hash":
 			v.ActionHash, ok = m.Value.(string)
 		case "evaluated_at":
-			v.Evaluated, ok = parseTime(m.Value)
+			v.JudgedAt, ok = parseTime(m.Value)
 		case "expires_at":
 			v.Expires, ok = parseTime(m.Value)
 		case "trail":
@@ -205,7 +205,7 @@ func (v *Verdict) setFields(members []canonjson.Member) error {
 			return unsealedError(canonjson.Quote(m.Name), "this version of shield cannot read this field of the verdict; judge the action again with 'shield run'")
 		}
 	}
-	if v.Decision == None {
+	if v.Decision == NoDecision {
 		return unsealedError("decision", "missing")
 	}
 	return nil
@@ -234,7 +234,7 @@ func parseTrail(raw []byte) ([]Step, bool) {
 			return nil, false
 		}
 		var few [10]canonjson.Member
-		members, err := canonjson.Object(few[:0], bytes.Clone(text), maxDepth)
+		members, err := canonjson.ParseObjectMembers(few[:0], bytes.Clone(text), maxVerdictNestingDepth)
 		if err != nil {
 			return nil, false
 		}
@@ -263,7 +263,7 @@ func (s *Step) setFields(members []canonjson.Member) bool {
 		case "rule":
 			s.Rule, ok = m.Value.(string)
 		case "allows":
-			s.Allows, ok = m.Value.(bool)
+			s.TierWouldAllow, ok = m.Value.(bool)
 		case "reasoning":
 			s.Reasoning, ok = m.Value.(string)
 		case "error":
@@ -275,9 +275,9 @@ func (s *Step) setFields(members []canonjson.Member) bool {
 		case "effects":
 			s.Effects = m.Raw
 		case "views":
-			s.Views = m.Raw
+			s.JudgedActionTextVariants = m.Raw
 		case "session":
-			s.Session = m.Raw
+			s.PipeStageSessionData = m.Raw
 		default:
 			ok = false
 		}
@@ -318,5 +318,5 @@ func parseTime(v any) (time.Time, bool) {
 }
 
 func unsealedError(field, why string) error {
-	return &action.Error{Code: Unsealed, Field: field, Err: errors.New(why)}
+	return &action.Error{Code: ErrorCodeUnsealed, Field: field, Err: errors.New(why)}
 }

@@ -16,28 +16,28 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// Stages is a set of tiers that have judged an action.
-type Stages uint8
+// TierSet is a set of tiers that have judged an action.
+type TierSet uint8
 
 // The stages. A seal contains their union.
 const (
-	Policy Stages = 1 << iota
-	Classify
-	Evaluate
-	Approve
+	TierBitPolicy TierSet = 1 << iota
+	TierBitClassify
+	TierBitEvaluate
+	TierBitApprove
 )
 
 // Fingerprints identify everything besides the action on which a verdict depends. Two installations, or two
 // stages of a pipe, with different fingerprints do not accept each other's verdicts.
 type Fingerprints struct {
-	Policy, Rules, Model, Config string
+	Policy, ClassifierRules, ClassifierModel, Config string
 }
 
 // digest returns the first 16 bytes of a SHA-256 over the fingerprints. The lengths before the texts make the
 // encoding unambiguous, so different Fingerprints have the same digest only by a hash collision.
 func (f Fingerprints) digest() (d [digestSize]byte) {
 	h := sha256.New()
-	for _, s := range [...]string{f.Policy, f.Rules, f.Model, f.Config} {
+	for _, s := range [...]string{f.Policy, f.ClassifierRules, f.ClassifierModel, f.Config} {
 		var n [8]byte
 		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
 		h.Write(n[:])
@@ -55,10 +55,10 @@ func (f Fingerprints) digest() (d [digestSize]byte) {
 // seal. The digest is readable, so that a verdict from another configuration can be distinguished from one of
 // another installation.
 const (
-	sealVersion = 1
-	digestSize  = 16
-	headSize    = 2 + digestSize
-	sealSize    = headSize + sha256.Size
+	sealVersion     = 1
+	digestSize      = 16
+	sealHeaderBytes = 2 + digestSize
+	sealSize        = sealHeaderBytes + sha256.Size
 )
 
 // Errors of a seal.
@@ -69,8 +69,8 @@ var (
 
 // A Sealer seals verdicts, and verifies seals made with the same key. Goroutines may share it.
 type Sealer struct {
-	head [headSize]byte // version and digest, with stages 0
-	macs sync.Pool      // of *mac
+	sealHeader [sealHeaderBytes]byte // version and digest, with stages 0
+	macs       sync.Pool             // of *mac
 }
 
 type mac struct {
@@ -83,9 +83,9 @@ var sealEncoding = base64.RawURLEncoding.Strict() // strict, so that a seal has 
 // NewSealer returns a sealer for a key, see [LoadKey], and the fingerprints of a configuration.
 func NewSealer(key [KeySize]byte, f Fingerprints) *Sealer {
 	s := &Sealer{}
-	s.head[0] = sealVersion
+	s.sealHeader[0] = sealVersion
 	digest := f.digest()
-	copy(s.head[2:], digest[:])
+	copy(s.sealHeader[2:], digest[:])
 	s.macs.New = func() any { return &mac{Hash: hmac.New(sha256.New, key[:])} }
 	return s
 }
@@ -93,18 +93,18 @@ func NewSealer(key [KeySize]byte, f Fingerprints) *Sealer {
 // Seal sets v.Seal. The seal covers every other field, as written by [Verdict.AppendJSON], and the stages
 // that have judged the action. An Action that is not valid JSON is removed, because it would make the whole
 // line invalid.
-func (s *Sealer) Seal(v *Verdict, stages Stages) { s.SealKnown(v, stages, nil) }
+func (s *Sealer) Seal(v *Verdict, stages TierSet) { s.SealWithCanonicalAction(v, stages, nil) }
 
-// SealKnown is like [Sealer.Seal] with the canonical JSON of v.Action given; nil computes it.
-func (s *Sealer) SealKnown(v *Verdict, stages Stages, canonicalAction []byte) {
+// SealWithCanonicalAction is like [Sealer.Seal] with the canonical JSON of v.Action given; nil computes it.
+func (s *Sealer) SealWithCanonicalAction(v *Verdict, stages TierSet, canonicalAction []byte) {
 	m := s.macs.Get().(*mac)
-	defer s.putMAC(m)
+	defer s.returnMACToPool(m)
 	if m.buf = v.appendCanonical(m.buf[:0], canonicalAction); m.buf == nil {
 		v.Action = nil
 		m.buf = v.appendCanonical(nil, nil)
 	}
 	var seal [sealSize]byte
-	copy(seal[:], s.head[:])
+	copy(seal[:], s.sealHeader[:])
 	seal[1] = byte(stages)
 	m.appendMAC(seal[:])
 	var text [(sealSize*8 + 5) / 6]byte
@@ -114,7 +114,7 @@ func (s *Sealer) SealKnown(v *Verdict, stages Stages, canonicalAction []byte) {
 
 // verifySeal verifies the seal of a verdict with the given members and returns the stages that have judged it. Its
 // errors are errUnsealed and errMismatch.
-func (s *Sealer) verifySeal(members []canonjson.Member, text string) (Stages, error) {
+func (s *Sealer) verifySeal(members []canonjson.Member, text string) (TierSet, error) {
 	var seal, want [sealSize]byte
 	if len(text) != sealEncoding.EncodedLen(sealSize) {
 		return 0, errUnsealed
@@ -123,29 +123,29 @@ func (s *Sealer) verifySeal(members []canonjson.Member, text string) (Stages, er
 		return 0, errUnsealed
 	}
 	m := s.macs.Get().(*mac)
-	defer s.putMAC(m)
+	defer s.returnMACToPool(m)
 	rest := slices.DeleteFunc(slices.Clone(members), func(m canonjson.Member) bool { return m.Name == "seal" })
 	m.buf = canonjson.AppendObject(m.buf[:0], rest)
-	copy(want[:headSize], seal[:headSize])
+	copy(want[:sealHeaderBytes], seal[:sealHeaderBytes])
 	m.appendMAC(want[:])
 	if subtle.ConstantTimeCompare(want[:], seal[:]) != 1 {
 		return 0, errUnsealed
 	}
-	if subtle.ConstantTimeCompare(seal[2:headSize], s.head[2:]) != 1 {
+	if subtle.ConstantTimeCompare(seal[2:sealHeaderBytes], s.sealHeader[2:]) != 1 {
 		return 0, errMismatch
 	}
-	return Stages(seal[1]), nil
+	return TierSet(seal[1]), nil
 }
 
 // appendMAC completes a seal whose head is already set: it appends the HMAC of m.buf and the head.
 func (m *mac) appendMAC(seal []byte) {
 	m.Reset()
 	m.Write(m.buf)
-	m.Write(seal[:headSize])
-	m.Sum(seal[:headSize])
+	m.Write(seal[:sealHeaderBytes])
+	m.Sum(seal[:sealHeaderBytes])
 }
 
-func (s *Sealer) putMAC(m *mac) {
+func (s *Sealer) returnMACToPool(m *mac) {
 	if cap(m.buf) > 64<<10 { // do not keep a large buffer in the pool
 		m.buf = nil
 	}
@@ -154,43 +154,43 @@ func (s *Sealer) putMAC(m *mac) {
 
 // appendCanonical appends the canonical JSON of the verdict without its seal: the output of AppendJSON,
 // canonicalised. known is the canonical JSON of Action, or nil. It returns nil if Action is not valid JSON.
-func (v *Verdict) appendCanonical(dst, known []byte) []byte {
+func (v *Verdict) appendCanonical(dst, canonicalAction []byte) []byte {
 	dst = append(dst, '{')
 	if len(v.Action) > 0 {
 		dst = append(dst, `"action":`...)
-		if known != nil {
-			dst = append(dst, known...)
+		if canonicalAction != nil {
+			dst = append(dst, canonicalAction...)
 		} else {
 			var err error
-			if dst, err = canonjson.Append(dst, v.Action, maxDepth); err != nil {
+			if dst, err = canonjson.Append(dst, v.Action, maxVerdictNestingDepth); err != nil {
 				return nil
 			}
 		}
 		dst = append(dst, ',')
 	}
 	if v.ActionHash != "" {
-		dst = append(canonicalStyle.text(append(dst, `"action_hash":`...), v.ActionHash), ',')
+		dst = append(canonicalStyle.appendString(append(dst, `"action_hash":`...), v.ActionHash), ',')
 	}
-	if len(v.Conditions) > 0 {
-		dst = append(canonicalStyle.list(dst, `"conditions":`, v.Conditions), ',')
+	if len(v.AllowConditions) > 0 {
+		dst = append(canonicalStyle.appendStringListUnlessEmpty(dst, `"conditions":`, v.AllowConditions), ',')
 	}
 	dst = appendConfidence(append(dst, `"confidence":`...), v.Confidence)
 	dst = append(append(append(dst, `,"decision":"`...), v.Decision.outputName()...), '"')
-	if v.Degraded {
+	if v.IsAllowedDespiteFailure {
 		dst = append(dst, `,"degraded":true`...)
 	}
-	dst = canonicalStyle.optional(dst, `,"error":`, v.Error)
-	dst = appendTime(append(dst, `,"evaluated_at":`...), v.Evaluated)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"error":`, v.Error)
+	dst = appendTime(append(dst, `,"evaluated_at":`...), v.JudgedAt)
 	dst = appendTime(append(dst, `,"expires_at":`...), v.Expires)
-	dst = canonicalStyle.optional(dst, `,"id":`, v.ID)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"id":`, v.ID)
 	dst = strconv.AppendInt(append(dst, `,"line":`...), int64(v.Line), 10)
 	if v.NextTier != 0 {
 		dst = strconv.AppendInt(append(dst, `,"next_tier":`...), int64(v.NextTier), 10)
 	}
-	dst = canonicalStyle.optional(dst, `,"prompt_hash":`, v.PromptHash)
-	dst = canonicalStyle.text(append(dst, `,"reasoning":`...), v.Reasoning)
-	dst = canonicalStyle.optional(dst, `,"ref":`, v.Ref)
-	dst = canonicalStyle.optional(dst, `,"rule":`, v.Rule)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"prompt_hash":`, v.PromptHash)
+	dst = canonicalStyle.appendString(append(dst, `,"reasoning":`...), v.Reasoning)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"ref":`, v.RefusalRef)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"rule":`, v.Rule)
 	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(v.Tier), 10)
 	if len(v.Trail) > 0 {
 		dst = append(dst, `,"trail":[`...)
@@ -202,36 +202,36 @@ func (v *Verdict) appendCanonical(dst, known []byte) []byte {
 		}
 		dst = append(dst, ']')
 	}
-	dst = canonicalStyle.optional(dst, `,"undo":`, v.Undo)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"undo":`, v.BackupSetID)
 	return append(dst, '}')
 }
 
 func (s *Step) appendCanonical(dst []byte) []byte {
 	dst = append(dst, '{')
-	if s.Allows {
+	if s.TierWouldAllow {
 		dst = append(dst, `"allows":true,`...)
 	}
 	dst = appendConfidence(append(dst, `"confidence":`...), s.Confidence)
 	dst = append(append(append(dst, `,"decision":"`...), s.Decision.outputName()...), '"')
-	dst = canonicalStyle.value(dst, `,"effects":`, s.Effects)
-	dst = canonicalStyle.optional(dst, `,"error":`, s.Error)
+	dst = canonicalStyle.appendRawJSONUnlessEmpty(dst, `,"effects":`, s.Effects)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"error":`, s.Error)
 	if s.Latency != 0 {
 		dst = strconv.AppendInt(append(dst, `,"latency_us":`...), s.Latency, 10)
 	}
-	dst = canonicalStyle.optional(dst, `,"reasoning":`, s.Reasoning)
-	dst = canonicalStyle.optional(dst, `,"rule":`, s.Rule)
-	dst = canonicalStyle.value(dst, `,"session":`, s.Session)
-	dst = canonicalStyle.text(append(dst, `,"source":`...), s.Source)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"reasoning":`, s.Reasoning)
+	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"rule":`, s.Rule)
+	dst = canonicalStyle.appendRawJSONUnlessEmpty(dst, `,"session":`, s.PipeStageSessionData)
+	dst = canonicalStyle.appendString(append(dst, `,"source":`...), s.Source)
 	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(s.Tier), 10)
-	dst = canonicalStyle.value(dst, `,"views":`, s.Views)
+	dst = canonicalStyle.appendRawJSONUnlessEmpty(dst, `,"views":`, s.JudgedActionTextVariants)
 	return append(dst, '}')
 }
 
 // canonicalStyle is the form of RFC 8785.
 var canonicalStyle = jsonStyle{
-	text: canonjson.AppendString,
-	json: func(dst, raw []byte) []byte {
-		out, err := canonjson.Append(dst, raw, maxDepth)
+	appendString: canonjson.AppendString,
+	appendRawJSON: func(dst, raw []byte) []byte {
+		out, err := canonjson.Append(dst, raw, maxVerdictNestingDepth)
 		if err != nil {
 			return append(dst, "null"...) // invalid: the seal will not verify
 		}
@@ -239,5 +239,5 @@ var canonicalStyle = jsonStyle{
 	},
 }
 
-// maxDepth is the maximum nesting of a verdict: that of an action, plus the verdict around it and the trail.
-const maxDepth = action.MaxDepth + 8
+// maxVerdictNestingDepth is the maximum nesting of a verdict: that of an action, plus the verdict around it and the trail.
+const maxVerdictNestingDepth = action.MaxDepth + 8

@@ -20,7 +20,7 @@ import (
 
 var (
 	testKey   = [KeySize]byte{1, 2, 3}
-	testPrint = Fingerprints{Policy: "p", Rules: "r", Model: "m", Config: "c"}
+	testPrint = Fingerprints{Policy: "p", ClassifierRules: "r", ClassifierModel: "m", Config: "c"}
 	later     = testTime.Add(time.Minute)
 )
 
@@ -32,17 +32,17 @@ func sealed(d Decision, key [KeySize]byte, f Fingerprints) *Verdict {
 	if err != nil {
 		panic(err)
 	}
-	v := &Verdict{ID: a.ID, Line: 3, Decision: d, Tier: 1, Confidence: 0.85, Reasoning: "because\u200b", Evaluated: testTime,
+	v := &Verdict{ID: a.ID, Line: 3, Decision: d, Tier: 1, Confidence: 0.85, Reasoning: "because\u200b", JudgedAt: testTime,
 		Expires: testTime.Add(5 * time.Minute), ActionHash: a.Hash, Action: a.Raw}
 	if d == Escalate {
 		v.NextTier = 2
 		v.Trail = []Step{{Source: "policy", Decision: d, Confidence: 1, Latency: 5, Effects: jsontext.Value(`[{"z":1,"a":1.50}]`)}}
 	}
-	NewSealer(key, f).Seal(v, Policy|Classify)
+	NewSealer(key, f).Seal(v, TierBitPolicy|TierBitClassify)
 	return v
 }
 
-func read(t *testing.T, in string, now time.Time) Record {
+func read(t *testing.T, in string, now time.Time) ActionOrVerdictRecord {
 	t.Helper()
 	r := NewReader(strings.NewReader(in), ReaderOptions{Name: "stdin", Sealer: NewSealer(testKey, testPrint), Now: func() time.Time { return now }})
 	rec, err := r.Next()
@@ -55,7 +55,7 @@ func read(t *testing.T, in string, now time.Time) Record {
 	return rec
 }
 
-func code(err error) action.Code {
+func code(err error) action.ErrorCode {
 	var e *action.Error
 	if !errors.As(err, &e) {
 		return ""
@@ -68,10 +68,10 @@ func TestReaderReturnsWhatWasSealed(t *testing.T) {
 		v := sealed(d, testKey, testPrint)
 		line := string(v.AppendJSON(nil))
 		rec := read(t, line+"\n", later)
-		if rec.Err != nil || rec.Verdict == nil || rec.Stages != Policy|Classify || string(rec.Raw) != line {
+		if rec.Err != nil || rec.Verdict == nil || rec.JudgedTiers != TierBitPolicy|TierBitClassify || string(rec.Raw) != line {
 			t.Fatalf("%v: got %+v", d, rec)
 		}
-		v.Evaluated, v.Expires = v.Evaluated.Truncate(time.Millisecond), v.Expires.Truncate(time.Millisecond)
+		v.JudgedAt, v.Expires = v.JudgedAt.Truncate(time.Millisecond), v.Expires.Truncate(time.Millisecond)
 		if diff := cmp.Diff(v, rec.Verdict, cmpopts.EquateApproxTime(0)); diff != "" {
 			t.Errorf("%v: %s", d, diff)
 		}
@@ -120,7 +120,7 @@ func TestReaderRefuses(t *testing.T) {
 	block := string(sealed(Block, testKey, testPrint).AppendJSON(nil))
 	other := string(sealed(Allow, [KeySize]byte{9}, testPrint).AppendJSON(nil))
 	moved := testPrint
-	moved.Policy, moved.Rules = "", "pr"
+	moved.Policy, moved.ClassifierRules = "", "pr"
 	seal := allow[strings.Index(allow, `"seal":`):]
 	edit := func(s, old, new string) string {
 		if !strings.Contains(s, old) {
@@ -130,43 +130,43 @@ func TestReaderRefuses(t *testing.T) {
 	}
 	wrong := sealed(Escalate, testKey, testPrint)
 	wrong.ActionHash = "sha256:0"
-	NewSealer(testKey, testPrint).Seal(wrong, Policy)
+	NewSealer(testKey, testPrint).Seal(wrong, TierBitPolicy)
 	bare := sealed(Escalate, testKey, testPrint)
 	bare.Action = nil
-	NewSealer(testKey, testPrint).Seal(bare, Policy)
+	NewSealer(testKey, testPrint).Seal(bare, TierBitPolicy)
 
 	for _, tt := range []struct {
 		name, in string
-		want     action.Code
+		want     action.ErrorCode
 	}{
-		{"another key", other, Unsealed},
-		{"another configuration", string(sealed(Allow, testKey, moved).AppendJSON(nil)), Mismatch},
-		{"BLOCK of another configuration", string(sealed(Block, testKey, moved).AppendJSON(nil)), Mismatch},
-		{"another key and configuration", string(sealed(Allow, [KeySize]byte{9}, moved).AppendJSON(nil)), Unsealed},
-		{"no seal", `{"decision":"ALLOW","tier":0}`, Unsealed},
-		{"no decision", `{"seal":"AQ"}`, Unsealed},
-		{"empty seal", `{"decision":"ALLOW","seal":""}`, Unsealed},
-		{"seal of zeros", `{"decision":"ALLOW","seal":"` + strings.Repeat("A", 67) + `"}`, Unsealed},
-		{"seal is a number", `{"decision":"ALLOW","seal":1}`, Unsealed},
-		{"action with a decision", `{"type":"read_file","payload":{"path":"a"},"decision":"ALLOW"}`, Unsealed},
-		{"action with a Decision", `{"type":"read_file","payload":{"path":"a"},"Decision":null}`, Unsealed},
-		{"action with a long s", `{"type":"read_file","payload":{"path":"a"},"ſeal":"x"}`, Unsealed},
-		{"block made allow", edit(block, "BLOCK", "ALLOW"), Unsealed},
-		{"escalate made allow", edit(escalate, `"decision":"ESCALATE"`, `"decision":"ALLOW"`), Unsealed},
-		{"seal of another verdict", block[:strings.Index(block, `"seal":`)] + seal, Unsealed},
-		{"longer life", edit(allow, "2026-01-02T02:09", "2036-01-02T02:09"), Unsealed},
-		{"another action", edit(allow, `"path":"a"`, `"path":"b"`), Unsealed},
-		{"another big number", edit(allow, "1e400", "1e401"), Unsealed},
-		{"a field more", edit(allow, `{"id"`, `{"note":1,"id"`), Unsealed},
-		{"a field less", edit(allow, `"line":3,`, ``), Unsealed},
-		{"another stage", edit(allow, `"seal":"AQO`, `"seal":"AQG`), Unsealed},
+		{"another key", other, ErrorCodeUnsealed},
+		{"another configuration", string(sealed(Allow, testKey, moved).AppendJSON(nil)), ErrorCodeConfigMismatch},
+		{"BLOCK of another configuration", string(sealed(Block, testKey, moved).AppendJSON(nil)), ErrorCodeConfigMismatch},
+		{"another key and configuration", string(sealed(Allow, [KeySize]byte{9}, moved).AppendJSON(nil)), ErrorCodeUnsealed},
+		{"no seal", `{"decision":"ALLOW","tier":0}`, ErrorCodeUnsealed},
+		{"no decision", `{"seal":"AQ"}`, ErrorCodeUnsealed},
+		{"empty seal", `{"decision":"ALLOW","seal":""}`, ErrorCodeUnsealed},
+		{"seal of zeros", `{"decision":"ALLOW","seal":"` + strings.Repeat("A", 67) + `"}`, ErrorCodeUnsealed},
+		{"seal is a number", `{"decision":"ALLOW","seal":1}`, ErrorCodeUnsealed},
+		{"action with a decision", `{"type":"read_file","payload":{"path":"a"},"decision":"ALLOW"}`, ErrorCodeUnsealed},
+		{"action with a Decision", `{"type":"read_file","payload":{"path":"a"},"Decision":null}`, ErrorCodeUnsealed},
+		{"action with a long s", `{"type":"read_file","payload":{"path":"a"},"ſeal":"x"}`, ErrorCodeUnsealed},
+		{"block made allow", edit(block, "BLOCK", "ALLOW"), ErrorCodeUnsealed},
+		{"escalate made allow", edit(escalate, `"decision":"ESCALATE"`, `"decision":"ALLOW"`), ErrorCodeUnsealed},
+		{"seal of another verdict", block[:strings.Index(block, `"seal":`)] + seal, ErrorCodeUnsealed},
+		{"longer life", edit(allow, "2026-01-02T02:09", "2036-01-02T02:09"), ErrorCodeUnsealed},
+		{"another action", edit(allow, `"path":"a"`, `"path":"b"`), ErrorCodeUnsealed},
+		{"another big number", edit(allow, "1e400", "1e401"), ErrorCodeUnsealed},
+		{"a field more", edit(allow, `{"id"`, `{"note":1,"id"`), ErrorCodeUnsealed},
+		{"a field less", edit(allow, `"line":3,`, ``), ErrorCodeUnsealed},
+		{"another stage", edit(allow, `"seal":"AQO`, `"seal":"AQG`), ErrorCodeUnsealed},
 		{"decision twice", edit(block, `{"id"`, `{"decision":"ALLOW","id"`), action.DuplicateKey},
 		{"decision twice in another case", edit(block, `{"id"`, `{"Decision":"ALLOW","id"`), action.DuplicateKey},
 		{"seal twice", edit(allow, `{"id"`, `{"SEAL":"x","id"`), action.DuplicateKey},
 		{"hidden in the action", edit(allow, `"path":"a"`, `"path":"a","PATH":"b"`), action.DuplicateKey},
 		{"type hidden", `{"TYPE":"read_file","type":"delete_file","payload":{}}`, action.DuplicateKey},
 		{"cut", allow[:len(allow)-5], action.InvalidJSON},
-		{"wrong hash", string(wrong.AppendJSON(nil)), Unsealed},
+		{"wrong hash", string(wrong.AppendJSON(nil)), ErrorCodeUnsealed},
 		{"no action to judge", string(bare.AppendJSON(nil)), action.MissingField},
 		{"deep verdict", edit(allow, `[1.0]`, strings.Repeat("[", 80)+strings.Repeat("]", 80)), action.TooDeep},
 		{"deep action", `{"type":"x","payload":{"a":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}}`, action.TooDeep},
@@ -204,7 +204,7 @@ func TestSealHasOneText(t *testing.T) {
 }
 
 func TestOnlyAllowExpires(t *testing.T) {
-	for d, want := range map[Decision]action.Code{Allow: Expired, Escalate: "", Block: ""} {
+	for d, want := range map[Decision]action.ErrorCode{Allow: ErrorCodeVerdictExpired, Escalate: "", Block: ""} {
 		v := sealed(d, testKey, testPrint)
 		line := string(v.AppendJSON(nil))
 		if rec := read(t, line, v.Expires); code(rec.Err) != want || rec.Verdict == nil {
@@ -241,7 +241,7 @@ func TestLargestActionInAVerdict(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := &Verdict{Decision: Escalate, ActionHash: a.Hash, Action: a.Raw}
-		NewSealer(testKey, testPrint).Seal(v, Policy)
+		NewSealer(testKey, testPrint).Seal(v, TierBitPolicy)
 		if rec := read(t, string(v.AppendJSON(nil)), later); rec.Err != nil {
 			t.Errorf("%q: %v", unit, rec.Err)
 		}
@@ -252,7 +252,7 @@ func TestSealRemovesWhatIsNotJSON(t *testing.T) {
 	v := sealed(Block, testKey, testPrint)
 	v.Action = jsontext.Value("{\"a\":\n")
 	s := NewSealer(testKey, testPrint)
-	s.Seal(v, Policy)
+	s.Seal(v, TierBitPolicy)
 	if rec := read(t, string(v.AppendJSON(nil)), later); rec.Err != nil || v.Action != nil {
 		t.Errorf("action %s, %v", v.Action, rec.Err)
 	}
@@ -260,7 +260,7 @@ func TestSealRemovesWhatIsNotJSON(t *testing.T) {
 
 func TestFingerprintsDoNotRunTogether(t *testing.T) {
 	seen := map[[digestSize]byte]Fingerprints{}
-	for _, f := range []Fingerprints{{}, {Policy: "ab"}, {Policy: "a", Rules: "b"}, {Rules: "ab"}, {Rules: "a", Model: "b"}, {Model: "ab"}, {Config: "ab"}} {
+	for _, f := range []Fingerprints{{}, {Policy: "ab"}, {Policy: "a", ClassifierRules: "b"}, {ClassifierRules: "ab"}, {ClassifierRules: "a", ClassifierModel: "b"}, {ClassifierModel: "ab"}, {Config: "ab"}} {
 		if other, taken := seen[f.digest()]; taken {
 			t.Errorf("%+v and %+v have one digest", f, other)
 		}
@@ -274,7 +274,7 @@ func FuzzSeal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, at uint16, bit uint8) {
 		v := random(rand.New(rand.NewPCG(seed, 1)))
 		s := NewSealer(testKey, testPrint)
-		s.Seal(v, Stages(seed))
+		s.Seal(v, TierSet(seed))
 		line := v.AppendJSON(nil)
 		rec := read(t, string(line), time.Time{})
 		if v.Decision != Escalate && rec.Err != nil { // an ESCALATE needs a real action
@@ -314,7 +314,7 @@ func FuzzSeal(f *testing.F) {
 func BenchmarkReadVerdict(b *testing.B) {
 	v := typical()
 	s := NewSealer(testKey, testPrint)
-	s.Seal(v, Policy)
+	s.Seal(v, TierBitPolicy)
 	r := NewReader(&repeat{line: append(v.AppendJSON(nil), '\n')}, ReaderOptions{Sealer: s, Now: func() time.Time { return testTime }})
 	b.ReportAllocs()
 	for b.Loop() {

@@ -12,35 +12,35 @@ import (
 // Explanation holds the parts of the text about a verdict for the agent and its user. An ALLOW has no text. Hosts
 // truncate long texts, so the parts that identify the action come first.
 type Explanation struct {
-	ActionText    string // the judged words: a command, or a verb and a path
-	EffectAndHarm string // what the action does, and the harm; without a full stop
-	Alternative   string // an alternative, or ""
-	AskingRule    string // the rule that asked, if it is not the verdict's rule
-	Cause         string // only for the user: a problem of shield or its settings, or ""
-	Remedy        string // a command with which the user lets the agent continue, or ""
-	FurtherAdvice string // what the user can do in addition to avoid the question in future, or ""
+	ActionText           string // the judged words: a command, or a verb and a path
+	EffectAndHarm        string // what the action does, and the harm; without a full stop
+	Alternative          string // an alternative, or ""
+	EscalatingRule       string // the rule that asked, if it is not the verdict's rule
+	ShieldOwnProblemText string // only for the user: a problem of shield or its settings, or ""
+	Remedy               string // a command with which the user lets the agent continue, or ""
+	FurtherAdvice        string // what the user can do in addition to avoid the question in future, or ""
 }
 
-// Limits of a text for an agent, in characters: hosts show no more. maxAgentText includes the text after the
+// Limits of a text for an agent, in characters: hosts show no more. maxAgentVerdictTextRunes includes the text after the
 // reason.
 const (
-	maxAgentText   = 240
-	maxReason      = 160
-	maxActionText  = 60
-	minActionText  = 36 // the action is shortened to this length before the reason is shortened
-	maxAlternative = 70
+	maxAgentVerdictTextRunes   = 240
+	maxExplanationSummaryRunes = 160
+	maxActionText              = 60
+	minActionText              = 36 // the action is shortened to this length before the reason is shortened
+	maxAlternative             = 70
 )
 
 // Summary returns ActionText, EffectAndHarm and Alternative, in at most 160 characters. If they are
 // too long, first the action is shortened, then the harm, then the advice.
 func (t *Explanation) Summary() string {
-	why, instead := endWithPunctuation(oneLine(t.EffectAndHarm)), sentence(t.Alternative)
+	why, instead := endWithPunctuation(oneLine(t.EffectAndHarm)), toSentence(t.Alternative)
 	rest := utf8.RuneCountInString(why) + utf8.RuneCountInString(instead) + len(":  ")
 	what := clipAtWord(oneLine(t.ActionText), maxActionText)
-	if what = brief.Text(what, max(minActionText, maxReason-rest)); what != "" {
+	if what = brief.TruncateWithEllipsis(what, max(minActionText, maxExplanationSummaryRunes-rest)); what != "" {
 		what += ": "
 	}
-	room := maxReason - utf8.RuneCountInString(what)
+	room := maxExplanationSummaryRunes - utf8.RuneCountInString(what)
 	if instead != "" {
 		brief := utf8.RuneCountInString(trimHarmClause(why))
 		instead = " " + shortenReason(instead, max(maxAlternative, room-brief-1))
@@ -55,15 +55,15 @@ func (t *Explanation) Summary() string {
 // ForAgent returns the text about a verdict for the agent, in at most 240 characters.
 func (v *Verdict) ForAgent() string {
 	tail := " Do not retry."
-	if v.Ref != "" || v.Explanation.Remedy != "" {
+	if v.RefusalRef != "" || v.Explanation.Remedy != "" {
 		tail = " Do not retry unless the user allows it."
 	}
-	ref, rule := "", cmp.Or(v.Rule, v.Explanation.AskingRule)
-	if v.Ref != "" {
-		ref = ", ref " + v.Ref
+	ref, rule := "", cmp.Or(v.Rule, v.Explanation.EscalatingRule)
+	if v.RefusalRef != "" {
+		ref = ", ref " + v.RefusalRef
 	}
 	text := v.Explanation.Summary() + tail
-	if named := text + " [shield: " + rule + ref + "]"; rule != "" && utf8.RuneCountInString(named) <= maxAgentText {
+	if named := text + " [shield: " + rule + ref + "]"; rule != "" && utf8.RuneCountInString(named) <= maxAgentVerdictTextRunes {
 		return named
 	}
 	return text + " [shield" + ref + "]"
@@ -73,15 +73,15 @@ func (v *Verdict) ForAgent() string {
 // the agent continue.
 func (v *Verdict) ForUser() string {
 	t := &v.Explanation
-	text := sentence(t.EffectAndHarm)
+	text := toSentence(t.EffectAndHarm)
 	if t.ActionText != "" {
-		text = clipAtWord(oneLine(t.ActionText), maxReason) + ": " + endWithPunctuation(oneLine(t.EffectAndHarm))
+		text = clipAtWord(oneLine(t.ActionText), maxExplanationSummaryRunes) + ": " + endWithPunctuation(oneLine(t.EffectAndHarm))
 	}
-	if rule := cmp.Or(v.Rule, t.AskingRule); rule != "" {
+	if rule := cmp.Or(v.Rule, t.EscalatingRule); rule != "" {
 		text += " [" + rule + "]"
 	}
-	if t.Cause != "" {
-		text += " " + sentence(t.Cause)
+	if t.ShieldOwnProblemText != "" {
+		text += " " + toSentence(t.ShieldOwnProblemText)
 	}
 	if t.Remedy != "" {
 		text += " To allow it: " + t.Remedy
@@ -130,8 +130,8 @@ func shortenReason(s string, n int) string {
 // oneLine returns a text with all white space replaced by single spaces.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// sentence returns a text with a capital letter and a full stop.
-func sentence(s string) string { return endWithPunctuation(capitalize(oneLine(s))) }
+// toSentence returns a text with a capital letter and a full stop.
+func toSentence(s string) string { return endWithPunctuation(capitalize(oneLine(s))) }
 
 func capitalize(s string) string {
 	if s == "" {

@@ -15,10 +15,10 @@ type Decision uint8
 
 // The decisions. The zero value is not a decision; in output it becomes BLOCK.
 const (
-	None     Decision = iota
-	Allow             // the action may run
-	Escalate          // a higher tier must decide
-	Block             // the action must not run
+	NoDecision Decision = iota
+	Allow               // the action may run
+	Escalate            // a higher tier must decide
+	Block               // the action must not run
 )
 
 var decisionNames = [...]string{"", "ALLOW", "ESCALATE", "BLOCK"}
@@ -47,53 +47,53 @@ func (d *Decision) UnmarshalText(b []byte) error {
 
 // A Verdict is shield's answer to one action: one line of output.
 type Verdict struct {
-	ID         string         `json:"id,omitempty"`
-	Line       int            `json:"line"` // line at which the record starts, counted from 1
-	Decision   Decision       `json:"decision"`
-	Tier       int            `json:"tier"`       // the tier that decided, 0–3
-	Confidence float64        `json:"confidence"` // 0.0–1.0
-	Reasoning  string         `json:"reasoning"`
-	Rule       string         `json:"rule,omitempty"`
-	Ref        string         `json:"ref,omitempty"`        // argument of "shield allow", for a BLOCK that a person can override
-	NextTier   int            `json:"next_tier,omitempty"`  // on ESCALATE: the lowest tier that may decide, 1–3
-	Degraded   bool           `json:"degraded,omitempty"`   // allowed although something failed (fail_closed: false)
-	Error      string         `json:"error,omitempty"`      // a short code
-	Conditions []string       `json:"conditions,omitempty"` // conditions of an ALLOW, see [ConditionBackedUp]
-	Undo       string         `json:"undo,omitempty"`       // the backup that holds the files which the action deletes or overwrites
-	PromptHash string         `json:"prompt_hash,omitempty"`
-	ActionHash string         `json:"action_hash,omitempty"`
-	Evaluated  time.Time      `json:"evaluated_at"`
-	Expires    time.Time      `json:"expires_at"`
-	Trail      []Step         `json:"trail,omitempty"`
-	Action     jsontext.Value `json:"action,omitempty"` // as received
-	Seal       string         `json:"seal,omitempty"`
+	ID                      string         `json:"id,omitempty"`
+	Line                    int            `json:"line"` // line at which the record starts, counted from 1
+	Decision                Decision       `json:"decision"`
+	Tier                    int            `json:"tier"`       // the tier that decided, 0–3
+	Confidence              float64        `json:"confidence"` // 0.0–1.0
+	Reasoning               string         `json:"reasoning"`
+	Rule                    string         `json:"rule,omitempty"`
+	RefusalRef              string         `json:"ref,omitempty"`        // argument of "shield allow", for a BLOCK that a person can override
+	NextTier                int            `json:"next_tier,omitempty"`  // on ESCALATE: the lowest tier that may decide, 1–3
+	IsAllowedDespiteFailure bool           `json:"degraded,omitempty"`   // allowed although something failed (fail_closed: false)
+	Error                   string         `json:"error,omitempty"`      // a short code
+	AllowConditions         []string       `json:"conditions,omitempty"` // conditions of an ALLOW, see [AllowConditionFilesBackedUp]
+	BackupSetID             string         `json:"undo,omitempty"`       // the backup that holds the files which the action deletes or overwrites
+	PromptHash              string         `json:"prompt_hash,omitempty"`
+	ActionHash              string         `json:"action_hash,omitempty"`
+	JudgedAt                time.Time      `json:"evaluated_at"`
+	Expires                 time.Time      `json:"expires_at"`
+	Trail                   []Step         `json:"trail,omitempty"`
+	Action                  jsontext.Value `json:"action,omitempty"` // as received
+	Seal                    string         `json:"seal,omitempty"`
 
-	FixedReasoning bool        `json:"-"` // the reasoning quotes no text of the action; neither written nor sealed
-	Explanation    Explanation `json:"-"` // texts for agent and user, unless it is ALLOW; neither written nor sealed
+	ReasoningCannotLeakActionText bool        `json:"-"` // the reasoning quotes no text of the action; neither written nor sealed
+	Explanation                   Explanation `json:"-"` // texts for agent and user, unless it is ALLOW; neither written nor sealed
 
 	// Details of a person's answer in Tier 3, only for the audit log: neither written nor sealed.
-	Channel string `json:"-"` // channel through which the person was asked; "remembered" for an earlier answer
-	By      string `json:"-"` // name of the person in the channel; may be empty
+	AnswerChannel string `json:"-"` // channel through which the person was asked; "remembered" for an earlier answer
+	AnsweredBy    string `json:"-"` // name of the person in the channel; may be empty
 }
 
-// ConditionBackedUp is the condition of an ALLOW that files which the action deletes or overwrites are backed up before it
+// AllowConditionFilesBackedUp is the condition of an ALLOW that files which the action deletes or overwrites are backed up before it
 // runs. A caller that cannot back them up must treat the verdict as ESCALATE.
-const ConditionBackedUp = "kept"
+const AllowConditionFilesBackedUp = "kept"
 
 // A Step is the result of one tier, or of one of its classifiers, for an action.
 type Step struct {
-	Tier       int            `json:"tier"`
-	Source     string         `json:"source"` // policy, heuristic, model, evaluator, person
-	Decision   Decision       `json:"decision"`
-	Confidence float64        `json:"confidence"`
-	Rule       string         `json:"rule,omitempty"`
-	Allows     bool           `json:"allows,omitempty"` // the tier allows the action, but a higher tier must decide
-	Reasoning  string         `json:"reasoning,omitempty"`
-	Error      string         `json:"error,omitempty"`
-	Latency    int64          `json:"latency_us,omitempty"` // with --trace, in microseconds
-	Effects    jsontext.Value `json:"effects,omitempty"`    // with --trace, in the first step
-	Views      jsontext.Value `json:"views,omitempty"`      // with --trace, in the first step
-	Session    jsontext.Value `json:"session,omitempty"`    // of Tier 0: labels of files from earlier actions, by path
+	Tier                     int            `json:"tier"`
+	Source                   string         `json:"source"` // policy, heuristic, model, evaluator, person
+	Decision                 Decision       `json:"decision"`
+	Confidence               float64        `json:"confidence"`
+	Rule                     string         `json:"rule,omitempty"`
+	TierWouldAllow           bool           `json:"allows,omitempty"` // the tier allows the action, but a higher tier must decide
+	Reasoning                string         `json:"reasoning,omitempty"`
+	Error                    string         `json:"error,omitempty"`
+	Latency                  int64          `json:"latency_us,omitempty"` // with --trace, in microseconds
+	Effects                  jsontext.Value `json:"effects,omitempty"`    // with --trace, in the first step
+	JudgedActionTextVariants jsontext.Value `json:"views,omitempty"`      // with --trace, in the first step
+	PipeStageSessionData     jsontext.Value `json:"session,omitempty"`    // of Tier 0: labels of files from earlier actions, by path
 
-	FixedReasoning bool `json:"-"` // as in [Verdict]
+	ReasoningCannotLeakActionText bool `json:"-"` // as in [Verdict]
 }

@@ -25,11 +25,11 @@ var testTime = time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.FixedZone("", 36
 func full() *Verdict {
 	return &Verdict{
 		ID: "a1", Line: 7, Decision: Escalate, Tier: 1, Confidence: 0.85, Reasoning: "heuristic [recursive_delete, high]: <rm -rf> & \"more\"",
-		Rule: "XP-011", Ref: "3f2", NextTier: 2, Degraded: true, Error: "none", Conditions: []string{ConditionBackedUp, "x\n"}, Undo: "u17", PromptHash: "sha256:p", ActionHash: "sha256:a",
-		Evaluated: testTime, Expires: testTime.Add(5 * time.Minute),
+		Rule: "XP-011", RefusalRef: "3f2", NextTier: 2, IsAllowedDespiteFailure: true, Error: "none", AllowConditions: []string{AllowConditionFilesBackedUp, "x\n"}, BackupSetID: "u17", PromptHash: "sha256:p", ActionHash: "sha256:a",
+		JudgedAt: testTime, Expires: testTime.Add(5 * time.Minute),
 		Trail: []Step{
-			{Source: "policy", Decision: Escalate, Confidence: 1, Rule: "r", Allows: true, Reasoning: "no rule", Error: "e", Latency: 12,
-				Effects: jsontext.Value(`[{"kind":"read_file"}]`), Views: jsontext.Value(`[ ]`), Session: jsontext.Value(`{"/x":["network"]}`)},
+			{Source: "policy", Decision: Escalate, Confidence: 1, Rule: "r", TierWouldAllow: true, Reasoning: "no rule", Error: "e", Latency: 12,
+				Effects: jsontext.Value(`[{"kind":"read_file"}]`), JudgedActionTextVariants: jsontext.Value(`[ ]`), PipeStageSessionData: jsontext.Value(`{"/x":["network"]}`)},
 			{Tier: 1, Source: "model", Decision: Allow},
 		},
 		Action: jsontext.Value("{\n  \"type\": \"x y\",\n  \"payload\": {\"n\": 1.50, \"s\": \"\\\" {\\\\\"}\n}"),
@@ -38,7 +38,7 @@ func full() *Verdict {
 }
 
 func TestOrder(t *testing.T) {
-	if !(None < Allow && Allow < Escalate && Escalate < Block) {
+	if !(NoDecision < Allow && Allow < Escalate && Escalate < Block) {
 		t.Error("the larger decision is not the stricter")
 	}
 }
@@ -76,7 +76,7 @@ func TestAppendJSONFollowsTheStruct(t *testing.T) {
 		case Step:
 			out = v.append(nil, compactStyle)
 		}
-		members, err := canonjson.Object(nil, out, 64)
+		members, err := canonjson.ParseObjectMembers(nil, out, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestAppendJSONFollowsTheStruct(t *testing.T) {
 }
 
 func TestUnknownDecisionsAreBlocks(t *testing.T) {
-	for _, d := range []Decision{None, Block, Block + 1, 255} {
+	for _, d := range []Decision{NoDecision, Block, Block + 1, 255} {
 		out := (&Verdict{Decision: d, Trail: []Step{{Decision: d}}}).AppendJSON(nil)
 		if n := bytes.Count(out, []byte(`"decision":"BLOCK"`)); n != 2 {
 			t.Errorf("%d is written as %s", d, out)
@@ -190,12 +190,12 @@ func random(r *rand.Rand) *Verdict {
 	}
 	v := &Verdict{
 		ID: str(), Line: r.IntN(1 << 30), Decision: Decision(1 + r.IntN(3)), Tier: r.IntN(4), Confidence: r.Float64(), Reasoning: str(), Rule: str(),
-		Ref: str(), NextTier: r.IntN(4), Degraded: r.IntN(2) == 0, Error: str(), PromptHash: str(), ActionHash: str(),
-		Evaluated: testTime.Add(time.Duration(r.Int64N(1e18))), Expires: testTime.Add(time.Duration(r.Int64N(1e18))), Action: raw(),
+		RefusalRef: str(), NextTier: r.IntN(4), IsAllowedDespiteFailure: r.IntN(2) == 0, Error: str(), PromptHash: str(), ActionHash: str(),
+		JudgedAt: testTime.Add(time.Duration(r.Int64N(1e18))), Expires: testTime.Add(time.Duration(r.Int64N(1e18))), Action: raw(),
 	}
 	for range r.IntN(3) {
 		v.Trail = append(v.Trail, Step{Tier: r.IntN(4), Source: str(), Decision: Decision(1 + r.IntN(3)), Confidence: r.Float64(), Rule: str(), Reasoning: str(),
-			Error: str(), Latency: r.Int64N(1 << 40), Effects: raw(), Views: raw()})
+			Error: str(), Latency: r.Int64N(1 << 40), Effects: raw(), JudgedActionTextVariants: raw()})
 	}
 	return v
 }
@@ -205,7 +205,7 @@ func TestCanonicalForm(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
 		v := random(r)
-		want, err := canonjson.Append(nil, v.AppendJSON(nil), maxDepth)
+		want, err := canonjson.Append(nil, v.AppendJSON(nil), maxVerdictNestingDepth)
 		if err != nil {
 			t.Fatalf("%s: %v", v.AppendJSON(nil), err)
 		}
@@ -241,7 +241,7 @@ func BenchmarkSeal(b *testing.B) {
 	v, s := typical(), NewSealer([KeySize]byte{1}, Fingerprints{})
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Seal(v, Policy|Classify)
+		s.Seal(v, TierBitPolicy|TierBitClassify)
 	}
 }
 
@@ -249,7 +249,7 @@ func BenchmarkSeal(b *testing.B) {
 func typical() *Verdict {
 	return &Verdict{
 		ID: "a1", Line: 1, Decision: Block, Tier: 1, Confidence: 0.95, Reasoning: "heuristic [recursive_delete, high]: the command deletes a system folder; name a folder of the workspace",
-		Rule: "XP-011", ActionHash: "sha256:" + strings.Repeat("0123456789abcdef", 4), Evaluated: testTime, Expires: testTime.Add(time.Minute),
+		Rule: "XP-011", ActionHash: "sha256:" + strings.Repeat("0123456789abcdef", 4), JudgedAt: testTime, Expires: testTime.Add(time.Minute),
 		Action: jsontext.Value(`{"id":"a1","type":"execute_command","payload":{"command":"rm -rf build && make -j4 all"},"cwd":"/home/me/app"}`),
 	}
 }

@@ -1,24 +1,26 @@
 package verdict
 
-// Authority is the lowest authority that may allow an action. Up to Person it is the number of a tier.
-type Authority uint8
+// ApprovalAuthority is the lowest authority that may allow an action. Up to Person it is the number of a tier.
+type ApprovalAuthority uint8
 
 // The authorities, from the lowest to the highest.
 const (
-	NoApproval   Authority = iota // no approval is needed
-	Classifier                    // Tier 1, with its model
-	Evaluator                     // Tier 2, a language model
-	Person                        // Tier 3
-	NeverAllowed                  // the action cannot be allowed
+	AuthorityNotNeeded    ApprovalAuthority = iota // no approval is needed
+	AuthorityClassifier                            // Tier 1, with its model
+	AuthorityEvaluator                             // Tier 2, a language model
+	AuthorityPerson                                // Tier 3
+	AuthorityNeverAllowed                          // the action cannot be allowed
 )
 
 // AuthorityOfTier returns the authority of a tier, 0–3.
-func AuthorityOfTier(tier int) Authority { return Authority(min(max(tier, 0), int(Person))) }
+func AuthorityOfTier(tier int) ApprovalAuthority {
+	return ApprovalAuthority(min(max(tier, 0), int(AuthorityPerson)))
+}
 
-// DecisionAt returns the decision of a tier, 0–3, on a finding that requires authority w.
-func (w Authority) DecisionAt(tier int) Decision {
+// DecisionIfRequiredAtTier returns the decision of a tier, 0–3, on a finding that requires authority w.
+func (w ApprovalAuthority) DecisionIfRequiredAtTier(tier int) Decision {
 	switch {
-	case w >= NeverAllowed:
+	case w >= AuthorityNeverAllowed:
 		return Block
 	case int(w) > tier:
 		return Escalate
@@ -29,13 +31,13 @@ func (w Authority) DecisionAt(tier int) Decision {
 // A Finding is a reason for or against an action: the lowest authority that may allow it nevertheless, and
 // why.
 type Finding struct {
-	Authority      Authority
-	Source         string  // as in [Step]
-	Confidence     float64 // 0.0–1.0
-	Rule           string
-	Reasoning      string
-	Error          string // a short code, if the finding reports a failure
-	FixedReasoning bool   // as in [Verdict]
+	Authority                     ApprovalAuthority
+	Source                        string  // as in [Step]
+	Confidence                    float64 // 0.0–1.0
+	Rule                          string
+	Reasoning                     string
+	Error                         string // a short code, if the finding reports a failure
+	ReasoningCannotLeakActionText bool   // as in [Verdict]
 }
 
 // DecidingIndex returns the index of the finding that decides: the one that requires the highest
@@ -53,7 +55,7 @@ func DecidingIndex(findings ...Finding) int {
 
 // Verdict returns the decision of a tier, 0–3, on a finding.
 func (f Finding) Verdict(tier int) Verdict {
-	v := Verdict{Decision: f.Authority.DecisionAt(tier), Tier: tier, Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, Error: f.Error, FixedReasoning: f.FixedReasoning}
+	v := Verdict{Decision: f.Authority.DecisionIfRequiredAtTier(tier), Tier: tier, Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, Error: f.Error, ReasoningCannotLeakActionText: f.ReasoningCannotLeakActionText}
 	if v.Decision == Escalate {
 		v.NextTier = int(f.Authority)
 	}
@@ -62,5 +64,5 @@ func (f Finding) Verdict(tier int) Verdict {
 
 // Step returns the entry of a finding in the trail.
 func (f Finding) Step(tier int) Step {
-	return Step{Tier: tier, Source: f.Source, Decision: f.Authority.DecisionAt(tier), Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, Error: f.Error, FixedReasoning: f.FixedReasoning}
+	return Step{Tier: tier, Source: f.Source, Decision: f.Authority.DecisionIfRequiredAtTier(tier), Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, Error: f.Error, ReasoningCannotLeakActionText: f.ReasoningCannotLeakActionText}
 }

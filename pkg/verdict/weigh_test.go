@@ -13,10 +13,10 @@ func TestWeigh(t *testing.T) {
 	if at := verdict.DecidingIndex(); at != -1 {
 		t.Errorf("nothing: %d", at)
 	}
-	of := func(who verdict.Authority, confidence float64) verdict.Finding {
+	of := func(who verdict.ApprovalAuthority, confidence float64) verdict.Finding {
 		return verdict.Finding{Authority: who, Confidence: confidence}
 	}
-	whos := []verdict.Authority{verdict.NoApproval, verdict.Classifier, verdict.Evaluator, verdict.Person, verdict.NeverAllowed}
+	whos := []verdict.ApprovalAuthority{verdict.AuthorityNotNeeded, verdict.AuthorityClassifier, verdict.AuthorityEvaluator, verdict.AuthorityPerson, verdict.AuthorityNeverAllowed}
 	for _, a := range whos {
 		for _, b := range whos {
 			for _, c := range []float64{0.5, 0.7, 0.9} {
@@ -38,13 +38,13 @@ func TestWeigh(t *testing.T) {
 // TestWho holds what each tier decides.
 func TestWho(t *testing.T) {
 	t.Parallel()
-	for who, want := range map[verdict.Authority][4]verdict.Decision{
-		verdict.NoApproval:       {verdict.Allow, verdict.Allow, verdict.Allow, verdict.Allow},
-		verdict.Classifier:       {verdict.Escalate, verdict.Allow, verdict.Allow, verdict.Allow},
-		verdict.Evaluator:        {verdict.Escalate, verdict.Escalate, verdict.Allow, verdict.Allow},
-		verdict.Person:           {verdict.Escalate, verdict.Escalate, verdict.Escalate, verdict.Allow},
-		verdict.NeverAllowed:     {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
-		verdict.NeverAllowed + 9: {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
+	for who, want := range map[verdict.ApprovalAuthority][4]verdict.Decision{
+		verdict.AuthorityNotNeeded:        {verdict.Allow, verdict.Allow, verdict.Allow, verdict.Allow},
+		verdict.AuthorityClassifier:       {verdict.Escalate, verdict.Allow, verdict.Allow, verdict.Allow},
+		verdict.AuthorityEvaluator:        {verdict.Escalate, verdict.Escalate, verdict.Allow, verdict.Allow},
+		verdict.AuthorityPerson:           {verdict.Escalate, verdict.Escalate, verdict.Escalate, verdict.Allow},
+		verdict.AuthorityNeverAllowed:     {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
+		verdict.AuthorityNeverAllowed + 9: {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
 	} {
 		for tier, decision := range want {
 			f := verdict.Finding{Authority: who}
@@ -58,7 +58,7 @@ func TestWho(t *testing.T) {
 		}
 	}
 	for tier := -1; tier < 9; tier++ {
-		if w := verdict.AuthorityOfTier(tier); w > verdict.Person || tier >= 0 && tier <= 3 && int(w) != tier {
+		if w := verdict.AuthorityOfTier(tier); w > verdict.AuthorityPerson || tier >= 0 && tier <= 3 && int(w) != tier {
 			t.Errorf("tier %d: %d", tier, w)
 		}
 	}

@@ -241,11 +241,11 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordDialectDifference$`), "unknown effect: shells parse this differently: %s; use a simpler command in plain text", nil, false},
 	{regexp.MustCompile(`^pkg/(analysis|shell)/`), regexp.MustCompile(`(?i)\.(dynamic|addUnknownEffect|emitDynamic)$`), "unknown effect: %s; write the value in full", nil, true},
 	{regexp.MustCompile(`^pkg/shell/internal/parse/`), regexp.MustCompile(`^$`), "unknown effect: %s; split it into smaller steps", nil, false},
-	{regexp.MustCompile(`^pkg/shell/internal/script/`), regexp.MustCompile(`\.noteUnread$`), "unknown effect: the perl code cannot be read: %s; use a simpler command in plain text", nil, false},
+	{regexp.MustCompile(`^pkg/shell/internal/script/`), regexp.MustCompile(`\.recordPossibleMisparse$`), "unknown effect: the perl code cannot be read: %s; use a simpler command in plain text", nil, false},
 	{regexp.MustCompile(`^pkg/shell/flow\.go`), regexp.MustCompile(`^assign e\.Reason$`), "What this would do (shield explain): send_data (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/shell/installation\.go`), regexp.MustCompile(`^assign e\.Reason$`), "What this would do (shield explain): change_guard (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/shell/unpack\.go`), regexp.MustCompile(`^assign e\.Certainty$`), "What this would do (shield explain): write_file (%s)", nil, false},
-	{regexp.MustCompile(`^pkg/shell/recipe\.go`), regexp.MustCompile(`\.runText$`), "What this would do (shield explain): run_code (%s runs the output of another command as code)", nil, false},
+	{regexp.MustCompile(`^pkg/shell/recipe\.go`), regexp.MustCompile(`\.walkExecutedText$`), "What this would do (shield explain): run_code (%s runs the output of another command as code)", nil, false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`(?i)\.giveUp$`), "unknown effect: %s; split it into smaller steps", nil, false},
 	{regexp.MustCompile(`^pkg/shell/`), regexp.MustCompile(`recordGuardChange`), "What this would do (shield explain): change_guard (%s)", nil, false},
 	{regexp.MustCompile(`^pkg/(shell/internal|analysis)/`), regexp.MustCompile(`\.recordDatabaseLoss$|^assign says$|^assign change\.Verb$`), "What this would do (shield explain): change_remote (%s)", nil, false},
@@ -265,7 +265,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/shield/assisted`), regexp.MustCompile(`errors.New`), "the user must decide, because shield could not count the model's decisions in this session: %s", nil, true},
 	{regexp.MustCompile(`^pkg/classify/model`), regexp.MustCompile(`errors.New`), "ok    model: only rules judge, since the model cannot be used: %s", regexp.MustCompile(`^this build`), true},
 	{regexp.MustCompile(`^pkg/shield/kinds`), regexp.MustCompile(`^assign scope$`), "ann allowed this kind of action %s (npm test)", nil, true},
-	{regexp.MustCompile(`^pkg/(shield/kinds)`), regexp.MustCompile(`^assign r\.NoKindReason$`), "this action can only be allowed once, because %s; leave out --session", nil, false},
+	{regexp.MustCompile(`^pkg/(shield/kinds)`), regexp.MustCompile(`^assign r\.NoAdvanceApprovalReason$`), "this action can only be allowed once, because %s; leave out --session", nil, false},
 	{regexp.MustCompile(`^pkg/shield/licence`), regexp.MustCompile(`Sprintf$`), "Not usable: %s. No one can allow what it blocks, so agents could not do ordinary work. Configure a stronger model (evaluator.model), or set policy: offline to be asked yourself.", regexp.MustCompile(`^the model blocked`), true},
 	{regexp.MustCompile(`^pkg/shield/pipeline`), regexp.MustCompile(`^$`), "state file is missing: /home/me/.local/state/shield/state.db: %s; run 'shield doctor --repair-state'", regexp.MustCompile(`^the (audit log|seal key)`), true},
 	{regexp.MustCompile(`^pkg/shield/reason`), regexp.MustCompile(`^assign t\.ActionText$`), "%s. Ask the user to run: shield session resume 3f2. Do not retry unless the user allows it.", regexp.MustCompile(`^this session`), true},
@@ -278,7 +278,7 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/undo/none`), regexp.MustCompile(`^key Why$`), "shield cannot keep a copy: %s", nil, true},
 	{regexp.MustCompile(`^pkg/verdict/key`), regexp.MustCompile(`fmt.Errorf|errors.New`), "seal key /home/me/.local/state/shield/seal.key: %s", regexp.MustCompile(`^the (key|file)`), true},
 	{regexp.MustCompile(`^pkg/verdict/reader`), regexp.MustCompile(`unsealedError$`), "trail: %s", nil, true},
-	{regexp.MustCompile(`^pkg/shield/licence`), regexp.MustCompile(`^assign l\.UnlicensedReason$`), "evaluator: gpt-x can block and escalate, but its ALLOW does not replace your approval: %s", nil, true},
+	{regexp.MustCompile(`^pkg/shield/licence`), regexp.MustCompile(`^assign l\.CannotApproveReason$`), "evaluator: gpt-x can block and escalate, but its ALLOW does not replace your approval: %s", nil, true},
 	{regexp.MustCompile(`^pkg/approve/command`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "the program's answer cannot be read: %s; print one JSON object with \"decision\" \"approve\" or \"deny\"", regexp.MustCompile(`^(it |%q has)`), true},
 	{regexp.MustCompile(`^pkg/approve/discord`), regexp.MustCompile(`^$`), "shield: Discord: %s failed: the chat service limits the rate; wait 2s", regexp.MustCompile(`^(reading|opening|sending)`), false},
 	{regexp.MustCompile(`^pkg/approve/discord`), regexp.MustCompile(`^key name$`), "shield: Discord: %s failed: the chat service limits the rate; wait 2s", nil, false},
@@ -329,13 +329,13 @@ var within = []struct {
 	{regexp.MustCompile(`^pkg/host/(inspect|splice|settings|servers)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "shield: hook install: /home/me/.claude/settings.json: %s", nil, true},
 	{regexp.MustCompile(`^pkg/scan/(records|conversation)`), regexp.MustCompile(``), "Records that were not read: 3 of the kind: %s", nil, false},
 	{regexp.MustCompile(`^pkg/sanitize/sanitize\.go`), regexp.MustCompile(`^assign why$`), "not scanned: %s", nil, false},
-	{regexp.MustCompile(`^pkg/shell/internal/`), regexp.MustCompile(`\.noteUnread$`), "unknown effect: the PowerShell text cannot be read: %s; use a simpler command in plain text", nil, false},
+	{regexp.MustCompile(`^pkg/shell/internal/`), regexp.MustCompile(`\.recordPossibleMisparse$`), "unknown effect: the PowerShell text cannot be read: %s; use a simpler command in plain text", nil, false},
 	{regexp.MustCompile(`^pkg/report/score`), regexp.MustCompile(`^$|title$|^key `), "Heading in a report of 'shield score': %s", nil, false},
 	{regexp.MustCompile(`^cmd/arrival\.go`), regexp.MustCompile(`append$|errors\.New`), "Questions cannot be asked: %s. Until then, what needs approval is denied.", regexp.MustCompile(`^[^s]`), true},
 	{regexp.MustCompile(`^pkg/analysis/`), regexp.MustCompile(`\.setUnexamined$`), "unexamined: %s; split it into smaller steps", nil, false},
 	{regexp.MustCompile(`^pkg/(kind/|analysis/inputs)`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "this action can only be allowed once, because %s; leave out --session", nil, false},
 	{regexp.MustCompile(`^pkg/analysis/losses`), regexp.MustCompile(`\.open$`), "shield cannot keep a copy of the deleted files: %s", nil, true},
-	{regexp.MustCompile(`^pkg/undo/`), regexp.MustCompile(`\.keepError$`), "shield cannot keep a copy of src/a.go: %s", nil, true},
+	{regexp.MustCompile(`^pkg/undo/`), regexp.MustCompile(`\.newBackupError$`), "shield cannot keep a copy of src/a.go: %s", nil, true},
 	{regexp.MustCompile(`^pkg/scan/`), regexp.MustCompile(`\.skipFile$`), "Files that were skipped: session.jsonl: %s", nil, true},
 	{regexp.MustCompile(`^internal/(bounds/bounds|contain/contain)\.go`), regexp.MustCompile(`^$`), "shield: runs without containment: %s. To refuse instead: --contain=require", regexp.MustCompile(`^(this command|containment is)`), false},
 	{regexp.MustCompile(`^internal/contain/start_other`), regexp.MustCompile(`^$`), "shield: runs without containment: containment is not available: %s. To refuse instead: --contain=require", nil, true},
@@ -364,7 +364,7 @@ var within = []struct {
 	{regexp.MustCompile(`^cmd/hook(line|status)\.go`), regexp.MustCompile(`errors\.New|fmt\.Errorf`), "shield: hook status: claude-code: the host does not enforce denials by shield:\n  /home/me/.claude/settings.json: %s; run 'shield hook install claude-code' again", regexp.MustCompile(`^(?:the (?:h(?:ook|ost waits)|program|command)|an|it|--|%s is)`), true},
 	{regexp.MustCompile(`^cmd/hookstatus\.go`), regexp.MustCompile(`^say$`), "shield: %s: no hook of shield is installed for tool results; run 'shield hook install claude-code' again", nil, false},
 	{regexp.MustCompile(`^cmd/`), regexp.MustCompile(`^requirePerson$`), "%s: only the user can do this, but there is no terminal here; run the command in a terminal", nil, true},
-	{regexp.MustCompile(`^cmd/`), regexp.MustCompile(`^noteTerminalInput$`), "shield: reading %s; ctrl-d ends", nil, false},
+	{regexp.MustCompile(`^cmd/`), regexp.MustCompile(`^printTerminalInputHint$`), "shield: reading %s; ctrl-d ends", nil, false},
 	{regexp.MustCompile(`^cmd/`), regexp.MustCompile(`^key DefaultText$`), "Help of a flag: --flag VALUE  … (default: %s)", nil, false},
 	{regexp.MustCompile(`^cmd/(help|sections)\.go`), regexp.MustCompile(`^$`), "Heading in the help of shield: %s", nil, false},
 	{regexp.MustCompile(`^cmd/setup\.go`), regexp.MustCompile(`^$`), "Choice in a menu of 'shield setup': %s", regexp.MustCompile(`^(I answer|ask|a model)`), false},
@@ -403,7 +403,7 @@ func advice(stack []ast.Node) string {
 		if err != nil {
 			log.Fatal(err)
 		}
-		cause := regexp.MustCompile(`\b` + name + ` +Cause = "(\w+)"`).FindSubmatch(constants)
+		cause := regexp.MustCompile(`\b` + name + ` +EffectCause = "(\w+)"`).FindSubmatch(constants)
 		if !found || cause == nil {
 			return ""
 		}
@@ -429,7 +429,13 @@ func effectKind(stack []ast.Node) string {
 			if name, kind := "", ""; ok && called(field.Key) == "Kind" {
 				name, kind, _ = strings.Cut(called(field.Value), "effect.")
 				if name == "" && kind != "" {
-					return strings.ToLower(regexp.MustCompile(`(.)([A-Z])`).ReplaceAllString(kind, "${1}_$2"))
+					constants, err := os.ReadFile("pkg/effect/effect.go")
+					if err != nil {
+						log.Fatal(err)
+					}
+					if m := regexp.MustCompile(`\b` + kind + ` +Kind = "(\w+)"`).FindSubmatch(constants); m != nil {
+						return string(m[1])
+					}
 				}
 			}
 		}
@@ -446,13 +452,13 @@ func stateError(path, text string) string {
 		kind            error
 	}{
 		{"pkg/state/errors.go", db, "the checksum is wrong", state.ErrCorrupt},
-		{"pkg/state/errors.go", db, "the record of rate limit and budget has version 9, and this shield reads up to version 3", state.ErrNewer},
+		{"pkg/state/errors.go", db, "the record of rate limit and budget has version 9, and this shield reads up to version 3", state.ErrNewerStateFile},
 		{"pkg/state/errors.go", db, "permission denied", state.ErrUnwritable},
 		{"pkg/state/errors.go", db, "the file was removed while shield read it", state.ErrVanished},
-		{"pkg/state/errors.go", db, mode, state.ErrExposed},
-		{"pkg/state/errors.go", db, busy, state.ErrBusy},
+		{"pkg/state/errors.go", db, mode, state.ErrStateAccessibleToOtherUsers},
+		{"pkg/state/errors.go", db, busy, state.ErrStateFileLocked},
 		{"pkg/state/errors.go", store, "connection refused", state.ErrUnreachable},
-		{"pkg/state/errors.go", store, "READONLY You can't write against a read only replica", state.ErrRefused},
+		{"pkg/state/errors.go", store, "READONLY You can't write against a read only replica", state.ErrSharedStoreRefusedCommand},
 		{"pkg/state/errors.go", store, "the store was rolled back by 3 transactions", state.ErrStoreReset},
 		{"pkg/state/errors.go", store, "the seal of a value is wrong", state.ErrForeignValue},
 		{"pkg/audit/audit.go", log, "the log ends with entry 7, and 9 were written", audit.ErrCut},

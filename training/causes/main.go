@@ -34,8 +34,8 @@ type openRow struct {
 const maxRow = 4 << 20 // bytes
 
 func run(in io.Reader, out io.Writer) error {
-	p, err := shield.NewPipeline(shield.Config{Policy: "offline", Home: "/home/dev", Dir: "/home/dev/project", Roots: []string{"/home/dev/project"},
-		NoFiles: true, Trace: true, NoAction: true})
+	p, err := shield.NewPipeline(shield.Config{PolicyNameOrPath: "offline", Home: "/home/dev", WorkingDir: "/home/dev/project", WorkspaceRoots: []string{"/home/dev/project"},
+		IgnoresFileSystem: true, VerdictsIncludeTrail: true, OmitsActionFromVerdicts: true})
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func run(in io.Reader, out io.Writer) error {
 // open returns the causes for which an action is left open; nil if SAFE cannot
 // allow it.
 func open(p *shield.Pipeline, a *action.Action) []string {
-	o := p.EvaluateUntil(context.Background(), a, shield.TierClassify)
+	o := p.EvaluateThroughTier(context.Background(), a, shield.TierClassify)
 	e := o.Evidence()
 	if e == nil || e.MinTier > shield.TierClassify || o.Verdict.Decision != verdict.Escalate || o.Verdict.Rule != "" {
 		return nil

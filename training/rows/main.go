@@ -69,11 +69,11 @@ func (r *row) convert() error {
 		if err != nil {
 			return err
 		}
-		if r.Text, err = classify.Text(a); err != nil {
+		if r.Text, err = classify.ModelInputText(a); err != nil {
 			return err
 		}
 		r.Type, r.Action = a.Type, nil
 	}
-	r.Text = tokenizer.Prepare(r.Text)
+	r.Text = tokenizer.NormalizeForOwnModels(r.Text)
 	return nil
 }

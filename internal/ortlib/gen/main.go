@@ -34,14 +34,14 @@ const (
 	goModule   = "github.com/yalue/onnxruntime_go"
 )
 
-const maxWindowBytes = 1 << 27 // largest zstd window in bytes, as in the option --long=27 of [compress]
+const maxZstdWindowBytes = 1 << 27 // largest zstd window in bytes, as in the option --long=27 of [compress]
 
 // A target is one system and where its library comes from.
 type target struct {
-	os, arch string
-	name     string // file name of the library
-	source   string // name of the file in the Go module's folder test_data; "" if the npm package contains the library
-	sum      string // SHA-256 of the library
+	os, arch         string
+	libraryFileName  string // file name of the library
+	testDataFileName string // name of the file in the Go module's folder test_data; "" if the npm package contains the library
+	sum              string // SHA-256 of the library
 }
 
 var targets = [...]target{
@@ -55,23 +55,23 @@ func main() {
 	check := flag.Bool("check", false, "only check the committed files")
 	tarball := flag.String("tarball", "", "use this file of the npm package instead of fetching it")
 	flag.Parse()
-	if err := run(targets[:], *check, *tarball); err != nil {
+	if err := buildLibraries(targets[:], *check, *tarball); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(targets []target, check bool, tarball string) error {
+func buildLibraries(targets []target, checkOnly bool, tarballPath string) error {
 	for _, t := range targets {
-		if err := t.buildLibrary(check, tarball); err != nil {
+		if err := t.buildLibrary(checkOnly, tarballPath); err != nil {
 			return fmt.Errorf("%s/%s: %w", t.os, t.arch, err)
 		}
 	}
 	return nil
 }
 
-// code reports whether the library is rewritten before it is compressed.
-func (t *target) code() bool { return t.arch == "amd64" }
+// needsAbsoluteOperands reports whether the library is rewritten before it is compressed.
+func (t *target) needsAbsoluteOperands() bool { return t.arch == "amd64" }
 
 func (t *target) outputPath() string { return filepath.Join("lib", t.os+"_"+t.arch+".zst") }
 
@@ -90,8 +90,8 @@ func (t *target) buildLibrary(check bool, tarball string) error {
 	if err := checkSum(data, t.sum); err != nil {
 		return err
 	}
-	if t.code() {
-		x86.Pack(data)
+	if t.needsAbsoluteOperands() {
+		x86.ToAbsoluteOperands(data)
 	}
 	packed, err := compress(data)
 	if err != nil {
@@ -120,7 +120,7 @@ func compress(data []byte) ([]byte, error) {
 
 // writeEmbedFile checks the packed library and writes the Go file that embeds it.
 func (t *target) writeEmbedFile(packed []byte) error {
-	z, err := zstd.NewReader(nil, zstd.WithDecoderMaxWindow(maxWindowBytes))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderMaxWindow(maxZstdWindowBytes))
 	if err != nil {
 		return err
 	}
@@ -129,8 +129,8 @@ func (t *target) writeEmbedFile(packed []byte) error {
 	if err != nil {
 		return err
 	}
-	if t.code() {
-		x86.Unpack(data)
+	if t.needsAbsoluteOperands() {
+		x86.ToRelativeOperands(data)
 	}
 	if err := checkSum(data, t.sum); err != nil {
 		return err
@@ -144,20 +144,20 @@ package ortlib
 import _ "embed"
 
 //go:embed lib/%[1]s_%[2]s.zst
-var packed string
+var compressedLibrary string
 
-var carried = &library{name: %[3]q, size: %[4]d, sha256: %[5]q, code: %[6]t, packed: packed}
-`, t.os, t.arch, t.name, len(data), t.sum, t.code())
+var embeddedLibrary = &library{name: %[3]q, size: %[4]d, sha256: %[5]q, hasAbsoluteOperands: %[6]t, compressedData: compressedLibrary}
+`, t.os, t.arch, t.libraryFileName, len(data), t.sum, t.needsAbsoluteOperands())
 	return os.WriteFile(fmt.Sprintf("embed_%s_%s.go", t.os, t.arch), []byte(text), 0o644)
 }
 
 func (t *target) fetchLibrary(tarball string) ([]byte, error) {
-	if t.source != "" {
+	if t.testDataFileName != "" {
 		dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", goModule).Output()
 		if err != nil {
 			return nil, fmt.Errorf("go list: %w", err)
 		}
-		return os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "test_data", t.source))
+		return os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "test_data", t.testDataFileName))
 	}
 	if tarball == "" {
 		tmp, err := os.MkdirTemp("", "ortlib")

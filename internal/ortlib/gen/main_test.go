@@ -26,7 +26,7 @@ func TestFresh(t *testing.T) {
 		outputs = append(outputs, "embed_"+target.os+"_"+target.arch+".go")
 	}
 	gentest.CheckUpToDate(t, func() {
-		if err := run(targets[:], true, ""); err != nil {
+		if err := buildLibraries(targets[:], true, ""); err != nil {
 			t.Error(err)
 		}
 	}, []string{"lib"}, outputs)
@@ -63,8 +63,8 @@ func TestCheckRefuses(t *testing.T) {
 				files["lib/beos_mips.zst"] = c.kept
 			}
 			t.Chdir(gentest.WriteFolder(t, files))
-			err := run([]target{{os: "beos", arch: "mips", name: "lib.so", sum: sumOf("library")}}, true, "")
-			gentest.CheckErrorNames(t, name, err, "beos/mips", c.says)
+			err := buildLibraries([]target{{os: "beos", arch: "mips", libraryFileName: "lib.so", sum: sumOf("library")}}, true, "")
+			gentest.CheckErrorMentions(t, name, err, "beos/mips", c.says)
 			if _, err := os.Stat("embed_beos_mips.go"); err == nil {
 				t.Error("a Go file embeds it")
 			}
@@ -110,7 +110,7 @@ func TestEntry(t *testing.T) {
 		"nothing in it": {tgz(t), "is missing"},
 	} {
 		_, err := readArchiveFile([]byte(c.data), "package/lib")
-		gentest.CheckErrorNames(t, name, err, c.says)
+		gentest.CheckErrorMentions(t, name, err, c.says)
 	}
 }
 
@@ -140,22 +140,22 @@ func TestFromModule(t *testing.T) {
 	module := gentest.WriteFolder(t, map[string]string{"test_data/l.so": "library"})
 	programs(t, map[string]string{"go": "[ \"$*\" = 'list -m -f {{.Dir}} " + goModule + "' ] && echo '" + module + "'"})
 	t.Chdir(t.TempDir())
-	good := target{os: "beos", arch: "mips", name: "lib.so", source: "l.so", sum: sumOf("library")}
+	good := target{os: "beos", arch: "mips", libraryFileName: "lib.so", testDataFileName: "l.so", sum: sumOf("library")}
 	for says, change := range map[string]func(*target){
 		"SHA-256 is": func(t *target) { t.sum = sumOf("other") },
-		"m.so":       func(t *target) { t.source = "m.so" },
+		"m.so":       func(t *target) { t.testDataFileName = "m.so" },
 	} {
 		bad := good
 		change(&bad)
-		gentest.CheckErrorNames(t, says, run([]target{bad}, false, ""), "beos/mips", says)
+		gentest.CheckErrorMentions(t, says, buildLibraries([]target{bad}, false, ""), "beos/mips", says)
 	}
 	if _, err := os.Stat("lib"); err == nil {
 		t.Error("a library was kept that is not the one")
 	}
-	if err := run([]target{good}, false, ""); err != nil {
+	if err := buildLibraries([]target{good}, false, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := run([]target{good}, true, ""); err != nil {
+	if err := buildLibraries([]target{good}, true, ""); err != nil {
 		t.Errorf("what was packed does not check: %v", err)
 	}
 	source, err := os.ReadFile("embed_beos_mips.go")
@@ -168,22 +168,22 @@ func TestFromModule(t *testing.T) {
 		}
 	}
 	programs(t, map[string]string{"go": "exit 1"})
-	gentest.CheckErrorNames(t, "go fails", run([]target{good}, false, ""), "go list")
+	gentest.CheckErrorMentions(t, "go fails", buildLibraries([]target{good}, false, ""), "go list")
 }
 
 // TestFromPackage holds that a package of npm is not opened unless it has the sum
 // that is written down, whether it was fetched or named.
 func TestFromPackage(t *testing.T) {
 	forged := tgz(t, npmEntry, "library")
-	wanted := []target{{os: "beos", arch: "mips", name: "lib.so", sum: sumOf("library")}}
+	wanted := []target{{os: "beos", arch: "mips", libraryFileName: "lib.so", sum: sumOf("library")}}
 	dir := gentest.WriteFolder(t, map[string]string{"forged.tgz": forged})
 	t.Chdir(dir)
-	gentest.CheckErrorNames(t, "named", run(wanted, false, "forged.tgz"), "SHA-256 is", npmSum)
-	gentest.CheckErrorNames(t, "named, and not there", run(wanted, false, "gone.tgz"), "gone.tgz")
+	gentest.CheckErrorMentions(t, "named", buildLibraries(wanted, false, "forged.tgz"), "SHA-256 is", npmSum)
+	gentest.CheckErrorMentions(t, "named, and not there", buildLibraries(wanted, false, "gone.tgz"), "gone.tgz")
 	programs(t, map[string]string{"npm": `[ "$5" = ` + npmPackage + ` ] && { printf forged >"$4/p.tgz"; echo p.tgz; }`})
-	gentest.CheckErrorNames(t, "fetched", run(wanted, false, ""), "SHA-256 is", npmSum)
+	gentest.CheckErrorMentions(t, "fetched", buildLibraries(wanted, false, ""), "SHA-256 is", npmSum)
 	programs(t, map[string]string{"npm": "exit 1"})
-	gentest.CheckErrorNames(t, "npm fails", run(wanted, false, ""), "npm pack")
+	gentest.CheckErrorMentions(t, "npm fails", buildLibraries(wanted, false, ""), "npm pack")
 	if _, err := os.Stat("lib"); err == nil {
 		t.Error("a library was kept")
 	}

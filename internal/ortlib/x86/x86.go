@@ -5,11 +5,11 @@ package x86
 
 import "encoding/binary"
 
-// Pack rewrites code in place. Code of more than 1 GiB stays as it is.
-func Pack(code []byte) {
-	for i := len(code) - longest; i >= 0; i-- {
-		if at := operand(code, i); at > 0 {
-			rewrite(code, at, func(distance, at, size int32) int32 {
+// ToAbsoluteOperands rewrites code in place. Code of more than 1 GiB stays as it is.
+func ToAbsoluteOperands(code []byte) {
+	for i := len(code) - maxInstructionBytes; i >= 0; i-- {
+		if at := operandOffset(code, i); at > 0 {
+			replaceOperand(code, at, func(distance, at, size int32) int32 {
 				if distance < size-at {
 					return distance + at
 				}
@@ -19,12 +19,12 @@ func Pack(code []byte) {
 	}
 }
 
-// Unpack undoes [Pack] in place, for any bytes: it goes the other way, so that each step finds the bytes that the same
+// ToRelativeOperands undoes [ToAbsoluteOperands] in place, for any bytes: it goes the other way, so that each step finds the bytes that the same
 // step of Pack has left.
-func Unpack(code []byte) {
-	for i := 0; i <= len(code)-longest; i++ {
-		if at := operand(code, i); at > 0 {
-			rewrite(code, at, func(place, at, size int32) int32 {
+func ToRelativeOperands(code []byte) {
+	for i := 0; i <= len(code)-maxInstructionBytes; i++ {
+		if at := operandOffset(code, i); at > 0 {
+			replaceOperand(code, at, func(place, at, size int32) int32 {
 				if place >= 0 {
 					return place - at
 				}
@@ -35,12 +35,12 @@ func Unpack(code []byte) {
 }
 
 const (
-	longest = 7       // bytes of an instruction
-	maxSize = 1 << 30 // bytes of code
+	maxInstructionBytes = 7       // bytes of an instruction
+	maxCodeBytes        = 1 << 30 // bytes of code
 )
 
-// operand returns the offset of the operand of an instruction at i; 0 if there is none.
-func operand(code []byte, i int) int {
+// operandOffset returns the offset of the operand of an instruction at i; 0 if there is none.
+func operandOffset(code []byte, i int) int {
 	switch b := code[i]; {
 	case b == 0xe8: // CALL
 		return i + 1
@@ -50,13 +50,13 @@ func operand(code []byte, i int) int {
 	return 0
 }
 
-// rewrite replaces the operand at an offset by the result of to, which gets the operand, the offset
+// replaceOperand replaces the operand at an offset by the result of to, which gets the operand, the offset
 // and the length of the code. Only operands from -offset to length-1 are rewritten, and the results
 // are in the same range, so that the rewriting can be undone.
-func rewrite(code []byte, at int, to func(operand, at, size int32) int32) {
-	bytes := code[at : at+4]
+func replaceOperand(code []byte, offset int, newOperand func(operand, at, size int32) int32) {
+	bytes := code[offset : offset+4]
 	n := int64(int32(binary.LittleEndian.Uint32(bytes)))
-	if len(code) <= maxSize && n >= -int64(at) && n < int64(len(code)) {
-		binary.LittleEndian.PutUint32(bytes, uint32(to(int32(n), int32(at), int32(len(code)))))
+	if len(code) <= maxCodeBytes && n >= -int64(offset) && n < int64(len(code)) {
+		binary.LittleEndian.PutUint32(bytes, uint32(newOperand(int32(n), int32(offset), int32(len(code)))))
 	}
 }

@@ -18,13 +18,13 @@ func TestPack(t *testing.T) {
 	copy(code[50:], []byte{0x4c, 0x8d, 0x3d})
 	binary.LittleEndian.PutUint32(code[53:], 0xffffffff) // of 52
 	packed := bytes.Clone(code)
-	Pack(packed)
+	ToAbsoluteOperands(packed)
 	for at, want := range map[int]uint32{4: 10, 21: 10, 41: 10, 53: 52} {
 		if got := binary.LittleEndian.Uint32(packed[at:]); got != want {
 			t.Errorf("operand at %d: %d, want %d", at, got, want)
 		}
 	}
-	Unpack(packed)
+	ToRelativeOperands(packed)
 	if !bytes.Equal(packed, code) {
 		t.Errorf("%x, want %x", packed, code)
 	}
@@ -41,8 +41,8 @@ func TestExact(t *testing.T) {
 			code[i] = alphabet[random.IntN(len(alphabet))]
 		}
 		got := bytes.Clone(code)
-		Pack(got)
-		Unpack(got)
+		ToAbsoluteOperands(got)
+		ToRelativeOperands(got)
 		if !bytes.Equal(got, code) {
 			t.Fatalf("%x becomes %x", code, got)
 		}
@@ -53,8 +53,8 @@ func FuzzExact(f *testing.F) {
 	f.Add([]byte{0xe8, 0, 0, 0, 0, 0xe8, 0xff, 0xff, 0xff, 0xff, 0x48, 0x8d, 5, 1, 2, 3, 4})
 	f.Fuzz(func(t *testing.T, code []byte) {
 		got := bytes.Clone(code)
-		Pack(got)
-		Unpack(got)
+		ToAbsoluteOperands(got)
+		ToRelativeOperands(got)
 		if !bytes.Equal(got, code) {
 			t.Fatalf("%x becomes %x", code, got)
 		}

@@ -17,16 +17,18 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-type file struct {
+type phraseRuleFileYAML struct {
 	Macros map[string]string
-	Rules  []rule
+	Rules  []phraseRuleYAML
 }
 
-type rule struct {
+type phraseRuleYAML struct {
 	ID, Name, On, To, Kind, Severity string
 	Hidden                           bool
 	Pattern, Override                string
-	Near, Match, Pass                []string
+	Near                             []string `yaml:"near"`
+	MatchingExamples                 []string `yaml:"match"`
+	NonMatchingExamples              []string `yaml:"pass"`
 }
 
 func main() {
@@ -51,12 +53,12 @@ func generate(dir string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		var f file
+		var f phraseRuleFileYAML
 		if err := yaml.UnmarshalWithOptions(text, &f, yaml.Strict()); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, r := range f.Rules {
-			if err := write(&judge, &agent, f.Macros, r); err != nil {
+			if err := writeRuleToAddresseeTables(&judge, &agent, f.Macros, r); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", name, r.ID, err)
 			}
 		}
@@ -65,25 +67,25 @@ func generate(dir string) ([]byte, error) {
 		"func judgeRules() []Rule {\n\treturn []Rule{\n%s\t}\n}\n\nfunc agentRules() []Rule {\n\treturn []Rule{\n%s\t}\n}\n", &judge, &agent))
 }
 
-// write adds a rule to the tables of those whom it addresses.
-func write(judge, agent *bytes.Buffer, macros map[string]string, r rule) error {
+// writeRuleToAddresseeTables adds a rule to the tables of those whom it addresses.
+func writeRuleToAddresseeTables(judgeTable, agentTable *bytes.Buffer, macros map[string]string, r phraseRuleYAML) error {
 	whole := r.Pattern
 	if r.Override != "" {
 		whole = "(?:" + r.Override + "|" + r.Pattern + ")"
 	}
 	switch r.To {
 	case "", "judge":
-		if err := entry(judge, macros, r, whole); err != nil || r.Override == "" {
+		if err := writeRuleTableEntry(judgeTable, macros, r, whole); err != nil || r.Override == "" {
 			return err
 		}
 		r.Kind, r.Severity = "instruction", "high"
-		return entry(agent, macros, r, r.Override)
+		return writeRuleTableEntry(agentTable, macros, r, r.Override)
 	case "both":
-		if err := entry(judge, macros, r, whole); err != nil {
+		if err := writeRuleTableEntry(judgeTable, macros, r, whole); err != nil {
 			return err
 		}
 		r.Kind, r.Severity = "instruction", "high"
-		return entry(agent, macros, r, whole)
+		return writeRuleTableEntry(agentTable, macros, r, whole)
 	case "agent":
 		if r.Kind != "instruction" && r.Kind != "exfiltration" {
 			return fmt.Errorf("kind %q is neither instruction nor exfiltration", r.Kind)
@@ -91,12 +93,12 @@ func write(judge, agent *bytes.Buffer, macros map[string]string, r rule) error {
 		if r.Severity != "high" && r.Severity != "medium" && r.Severity != "low" {
 			return fmt.Errorf("severity %q is neither high, medium nor low", r.Severity)
 		}
-		return entry(agent, macros, r, whole)
+		return writeRuleTableEntry(agentTable, macros, r, whole)
 	}
 	return fmt.Errorf("to is %q; use judge, agent or both", r.To)
 }
 
-func entry(b *bytes.Buffer, macros map[string]string, r rule, pattern string) error {
+func writeRuleTableEntry(b *bytes.Buffer, macros map[string]string, r phraseRuleYAML, pattern string) error {
 	pattern, err := expand(macros, pattern)
 	if err != nil {
 		return err
@@ -110,7 +112,7 @@ func entry(b *bytes.Buffer, macros map[string]string, r rule, pattern string) er
 	if _, err := regexp.Compile(pattern); err != nil {
 		return err
 	}
-	literals, err := prefilter.Required(pattern)
+	literals, err := prefilter.RequiredLiterals(pattern)
 	if err != nil {
 		return err
 	}
@@ -121,21 +123,21 @@ func entry(b *bytes.Buffer, macros map[string]string, r rule, pattern string) er
 			return err
 		}
 		if prefixes != nil {
-			literals, begins = prefixes, fmt.Sprintf(", begins: true, word: %t", word)
+			literals, begins = prefixes, fmt.Sprintf(", matchesBeginWithLiteral: true, matchesBeginAtWord: %t", word)
 		}
 	}
 	for _, lit := range r.Near {
-		if len(lit) < prefilter.MinLiteral {
+		if len(lit) < prefilter.MinLiteralBytes {
 			return fmt.Errorf("%q in near is too short", lit)
 		}
 	}
 	fmt.Fprintf(b, "\t\t{ID: %q, Name: %q", r.ID, r.Name)
 	if r.Kind != "" {
-		fmt.Fprintf(b, ", Kind: %q, Severity: %q, Hidden: %t%s", r.Kind, r.Severity, r.Hidden, begins)
+		fmt.Fprintf(b, ", InstructionOrExfiltrationKind: %q, Severity: %q, OnlyInHiddenText: %t%s", r.Kind, r.Severity, r.Hidden, begins)
 	}
-	fmt.Fprintf(b, ", raw: %t, pattern: %s, literals: %#v", r.On == "text", quote(pattern), literals)
+	fmt.Fprintf(b, ", matchesRawText: %t, pattern: %s, literals: %#v", r.On == "text", quote(pattern), literals)
 	if len(r.Near) > 0 && r.Kind != "" {
-		fmt.Fprintf(b, ", near: %#v", r.Near)
+		fmt.Fprintf(b, ", nearbyLiterals: %#v", r.Near)
 	}
 	b.WriteString("},\n")
 	return nil

@@ -32,7 +32,7 @@ func TestWrite(t *testing.T) {
 		{"", "skip~it", "(?s)skip.{0,40}it"},
 	} {
 		var b, none bytes.Buffer
-		if err := write(&b, &none, macros, rule{ID: "a", Name: "b", On: c.on, Pattern: c.pattern}); err != nil {
+		if err := writeRuleToAddresseeTables(&b, &none, macros, phraseRuleYAML{ID: "a", Name: "b", On: c.on, Pattern: c.pattern}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), "`"+c.want+"`") {
@@ -57,7 +57,7 @@ func TestSources(t *testing.T) {
 		"rules: [{id: EV-1, to: agent, kind: instruction, severity: low, pattern: x, near: [ab]}]": "near",
 	} {
 		_, err := generate(gentest.WriteFolder(t, map[string]string{"a.yaml": text}))
-		gentest.CheckErrorNames(t, text, err, name, "a.yaml")
+		gentest.CheckErrorMentions(t, text, err, name, "a.yaml")
 	}
 	t.Chdir(gentest.WriteFolder(t, map[string]string{"rules/a.yaml": "rules: [{id: EV-1, name: n, pattern: ignore}]"}))
 	main()

@@ -16,12 +16,12 @@ import (
 )
 
 type nameTables struct {
-	Types         map[string][]string            `yaml:"types"`
-	LooseCommands []string                       `yaml:"loose_commands"`
-	PlainFields   []string                       `yaml:"plain_fields"`
-	Fields        map[string][]string            `yaml:"fields"`
-	TypeFields    map[string]map[string][]string `yaml:"type_fields"`
-	Required      map[string][]string            `yaml:"required"`
+	Types                   map[string][]string            `yaml:"types"`
+	GenericCommandToolNames []string                       `yaml:"loose_commands"`
+	EffectFreeFieldNames    []string                       `yaml:"plain_fields"`
+	Fields                  map[string][]string            `yaml:"fields"`
+	TypeFields              map[string]map[string][]string `yaml:"type_fields"`
+	Required                map[string][]string            `yaml:"required"`
 }
 
 func main() {
@@ -60,8 +60,8 @@ func generate(text []byte) ([]byte, error) {
 	out.WriteString("func canonicalType(key []byte) string {\n")
 	errs := []error{writeSwitch(&out, "type", t.Types)}
 	out.WriteString("}\n\n")
-	writeSet(&out, "looseCommand", t.LooseCommands)
-	writeSet(&out, "plainField", t.PlainFields)
+	writeSet(&out, "looseCommand", t.GenericCommandToolNames)
+	writeSet(&out, "plainField", t.EffectFreeFieldNames)
 	out.WriteString("func anyField(key []byte) string {\n")
 	errs = append(errs, writeSwitch(&out, "field", t.Fields))
 	out.WriteString("}\n\nfunc typeField(typ string, key []byte) string {\nswitch typ {\n")
@@ -90,7 +90,7 @@ func generate(text []byte) ([]byte, error) {
 func writeSet(out *bytes.Buffer, name string, list []string) {
 	fmt.Fprintf(out, "func %s(key []byte) bool {\nswitch string(key) {\n", name)
 	for _, word := range list {
-		fmt.Fprintf(out, "case %q:\nreturn true\n", normal(word))
+		fmt.Fprintf(out, "case %q:\nreturn true\n", normalizeName(word))
 	}
 	out.WriteString("}\nreturn false\n}\n\n")
 }
@@ -102,7 +102,7 @@ func writeSwitch(out *bytes.Buffer, what string, aliases map[string][]string) er
 	for _, name := range slices.Sorted(maps.Keys(aliases)) {
 		var keys []string
 		for _, alias := range append([]string{name}, aliases[name]...) {
-			key := normal(alias)
+			key := normalizeName(alias)
 			if other, taken := owner[key]; taken && other != name {
 				return fmt.Errorf("%s: %q stands for %s and for %s", what, alias, other, name)
 			} else if !taken {
@@ -121,6 +121,6 @@ func writeSwitch(out *bytes.Buffer, what string, aliases map[string][]string) er
 	return nil
 }
 
-func normal(name string) string {
+func normalizeName(name string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(name))
 }

@@ -92,10 +92,10 @@ func TestRefuses(t *testing.T) {
 			t.Fatalf("%q is not in the rule", c.old)
 		}
 		_, err := generated(t, strings.Replace(small, c.old, c.changed, 1))
-		gentest.CheckErrorNames(t, c.changed, err, c.names, "a.yaml")
+		gentest.CheckErrorMentions(t, c.changed, err, c.names, "a.yaml")
 	}
 	_, err := generated(t, small, small)
-	gentest.CheckErrorNames(t, "two rules with one id and name", err, "XP-900", "frob_wipe")
+	gentest.CheckErrorMentions(t, "two rules with one id and name", err, "XP-900", "frob_wipe")
 }
 
 // TestFingerprint holds that a rule which names a list has another fingerprint
@@ -115,7 +115,7 @@ func TestFingerprint(t *testing.T) {
 		t.Errorf("%s and %s", a, b)
 	}
 	r := []rule{{Effects: []clause{{Path: list{"/x", "@wallets"}, Host: list{"@tunnels"}}}}}
-	if held := string(knowledgeLists(r)); !strings.Contains(held, "wallet.dat") || !strings.Contains(held, "ngrok.io") || strings.Contains(held, "/x") {
+	if held := string(referencedListContents(r)); !strings.Contains(held, "wallet.dat") || !strings.Contains(held, "ngrok.io") || strings.Contains(held, "/x") {
 		t.Errorf("lists: %s", held)
 	}
 }
@@ -156,17 +156,17 @@ func TestWordsOnly(t *testing.T) {
 		" frobnicate": false, " [$]x": false,
 	} {
 		c := clause{Program: list{"git"}, Args: args}
-		if got := c.wordsOnly(); (got != "") != want {
+		if got := c.commandTableExpressibleExample(); (got != "") != want {
 			t.Errorf("%s: %q, want %t", args, got, want)
 		}
 	}
 	for _, c := range []clause{
 		{Program: list{"frob"}},
-		{Program: list{"git"}, Args: " push -f", Not: " feature/"},
+		{Program: list{"git"}, Args: " push -f", ExcludedArgsPattern: " feature/"},
 		{Program: list{"git"}, Args: " push -f", Path: list{"/x"}},
 		{Program: list{"git"}, Harm: list{"discards"}},
 	} {
-		if got := c.wordsOnly(); got != "" {
+		if got := c.commandTableExpressibleExample(); got != "" {
 			t.Errorf("%v: %q", c, got)
 		}
 	}

@@ -74,42 +74,42 @@ func exampleJSON(action map[string]any) (string, error) {
 }
 
 type rule struct {
-	ID          string   `yaml:"id"`
-	Name        string   `yaml:"name"`
-	FormerNames []string `yaml:"former_names"`
-	Category    string   `yaml:"category"`
-	Severity    string   `yaml:"severity"`
-	Outcome     string   `yaml:"outcome"`
-	Platform    string   `yaml:"platform"`
-	Description string   `yaml:"description"`
-	Advice      string   `yaml:"advice"`
-	Types       []string `yaml:"types"`
-	Fields      []string `yaml:"fields"`
-	Views       []string `yaml:"views"`
-	Needs       string   `yaml:"needs"`
-	Patterns    []string `yaml:"patterns"`
-	Except      string   `yaml:"except"`
-	Effects     []clause `yaml:"effects"`
-	Requires    []clause `yaml:"requires"`
-	Unless      []clause `yaml:"unless"`
-	Match       examples `yaml:"match"`
-	Pass        examples `yaml:"pass"`
+	ID             string   `yaml:"id"`
+	Name           string   `yaml:"name"`
+	FormerNames    []string `yaml:"former_names"`
+	Category       string   `yaml:"category"`
+	Severity       string   `yaml:"severity"`
+	Outcome        string   `yaml:"outcome"`
+	Platform       string   `yaml:"platform"`
+	Description    string   `yaml:"description"`
+	Advice         string   `yaml:"advice"`
+	Types          []string `yaml:"types"`
+	Fields         []string `yaml:"fields"`
+	TextViewNames  []string `yaml:"views"`
+	MatchCondition string   `yaml:"needs"`
+	Patterns       []string `yaml:"patterns"`
+	Except         string   `yaml:"except"`
+	Effects        []clause `yaml:"effects"`
+	Requires       []clause `yaml:"requires"`
+	Unless         []clause `yaml:"unless"`
+	Match          examples `yaml:"match"`
+	Pass           examples `yaml:"pass"`
 }
 
 type clause struct {
-	Kind         list   `yaml:"kind"`
-	Program      list   `yaml:"program"`
-	Class        list   `yaml:"class"`
-	Args         string `yaml:"args"`
-	Not          string `yaml:"not"`
-	Path         list   `yaml:"path"`
-	NotPath      list   `yaml:"not_path"`
-	Host         list   `yaml:"host"`
-	Cause        list   `yaml:"cause"`
-	Harm         list   `yaml:"harm"`
-	Recursive    bool   `yaml:"recursive"`
-	Single       bool   `yaml:"single"`
-	Unrestorable bool   `yaml:"lost"`
+	Kind                list   `yaml:"kind"`
+	Program             list   `yaml:"program"`
+	ProgramClasses      list   `yaml:"class"`
+	Args                string `yaml:"args"`
+	ExcludedArgsPattern string `yaml:"not"`
+	Path                list   `yaml:"path"`
+	NotPath             list   `yaml:"not_path"`
+	Host                list   `yaml:"host"`
+	EffectCauses        list   `yaml:"cause"`
+	Harm                list   `yaml:"harm"`
+	Recursive           bool   `yaml:"recursive"`
+	MustBeNonRecursive  bool   `yaml:"single"`
+	Unrestorable        bool   `yaml:"lost"`
 }
 
 // load reads and checks all rules and returns them in the order of their ids.
@@ -163,35 +163,35 @@ func (r *rule) check() error {
 	demand(slices.Contains([]string{"critical", "high", "medium", "low"}, r.Severity), "severity %q is unknown", r.Severity)
 	demand(slices.Contains([]string{"block", "escalate", "always_block"}, r.Outcome), "outcome %q is unknown", r.Outcome)
 	demand(slices.Contains([]string{"any", "unix", "macos", "windows"}, r.Platform), "platform %q is unknown", r.Platform)
-	demand(slices.Contains([]string{"", "code", "reader", "request"}, r.Needs), "needs %q is unknown", r.Needs)
+	demand(slices.Contains([]string{"", "code", "reader", "request"}, r.MatchCondition), "needs %q is unknown", r.MatchCondition)
 	demand(len(r.Match) >= 3 && len(r.Pass) >= 3, "fewer than three match or pass examples")
 	demand(len(r.Patterns)+len(r.Effects) > 0, "has neither patterns nor effects")
 	demand(len(r.Fields) == 0 || len(r.Types) > 0, "fields are only allowed together with types")
 	for _, p := range r.Patterns {
-		lits, err := prefilter.Required(p)
+		lits, err := prefilter.RequiredLiterals(p)
 		demand(err == nil, "pattern %q: %v", p, err)
-		demand(lits != nil || r.Needs != "" || len(r.Fields) > 0,
+		demand(lits != nil || r.MatchCondition != "" || len(r.Fields) > 0,
 			"pattern %q has no literal of at least three bytes that every match contains; add needs or fields", p)
 	}
 	if _, err := regexp.Compile(r.Except); err != nil {
 		errs = append(errs, err)
 	}
 	for i := range r.Effects {
-		demand(r.Effects[i].check(true) == nil, "effects, entry %d: %v", i+1, r.Effects[i].check(true))
+		demand(r.Effects[i].validateClause(true) == nil, "effects, entry %d: %v", i+1, r.Effects[i].validateClause(true))
 	}
 	for i := range r.Requires {
-		demand(r.Requires[i].check(false) == nil, "requires, entry %d: %v", i+1, r.Requires[i].check(false))
+		demand(r.Requires[i].validateClause(false) == nil, "requires, entry %d: %v", i+1, r.Requires[i].validateClause(false))
 	}
 	for i := range r.Unless {
-		demand(r.Unless[i].check(false) == nil, "unless, entry %d: %v", i+1, r.Unless[i].check(false))
+		demand(r.Unless[i].validateClause(false) == nil, "unless, entry %d: %v", i+1, r.Unless[i].validateClause(false))
 	}
 	return errors.Join(errs...)
 }
 
-// check checks a clause. A clause that selects a rule needs a program or literals, otherwise it would be
+// validateClause checks a clause. A clause that selects a rule needs a program or literals, otherwise it would be
 // compared with every command.
-func (c *clause) check(selects bool) error {
-	for _, expr := range []string{c.Args, c.Not} {
+func (c *clause) validateClause(selectsRule bool) error {
+	for _, expr := range []string{c.Args, c.ExcludedArgsPattern} {
 		if _, err := regexp.Compile(expr); err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (c *clause) check(selects bool) error {
 			return fmt.Errorf("program %q must be in lower case, without .exe", p)
 		}
 	}
-	if form := c.wordsOnly(); form != "" && selects {
+	if form := c.commandTableExpressibleExample(); form != "" && selectsRule {
 		return fmt.Errorf("%q is only words and options: name the harm in the program's entry, and match {harm: NAME}", form)
 	}
 	for _, glob := range slices.Concat(c.Path, c.NotPath) {
@@ -216,8 +216,8 @@ func (c *clause) check(selects bool) error {
 			return fmt.Errorf("no list of hosts %q; there are %q", host, knowledge.HostListNames())
 		}
 	}
-	for _, cause := range c.Cause {
-		if !slices.Contains(effect.Causes(), effect.Cause(cause)) {
+	for _, cause := range c.EffectCauses {
+		if !slices.Contains(effect.Causes(), effect.EffectCause(cause)) {
 			return fmt.Errorf("cause %q is not one of %q", cause, effect.Causes())
 		}
 	}
@@ -226,16 +226,16 @@ func (c *clause) check(selects bool) error {
 			return fmt.Errorf("harm %q is not one of %q", harm, effect.Harms())
 		}
 	}
-	for i := range c.Class {
-		if c.Class[i] == "unknown" {
-			c.Class[i] = ""
+	for i := range c.ProgramClasses {
+		if c.ProgramClasses[i] == "unknown" {
+			c.ProgramClasses[i] = ""
 		}
 	}
 	execute := len(c.Kind) == 0 || slices.Equal(c.Kind, list{"execute"})
-	if lits, _ := prefilter.Required(c.Args); selects && execute && len(c.Program)+len(c.Harm) == 0 && lits == nil {
+	if lits, _ := prefilter.RequiredLiterals(c.Args); selectsRule && execute && len(c.Program)+len(c.Harm) == 0 && lits == nil {
 		return errors.New("has neither a program, a harm nor arguments with a literal of at least three bytes")
 	}
-	if !execute && (len(c.Program)+len(c.Harm) > 0 || c.Args != "" || c.Not != "" || len(c.Class) > 0) {
+	if !execute && (len(c.Program)+len(c.Harm) > 0 || c.Args != "" || c.ExcludedArgsPattern != "" || len(c.ProgramClasses) > 0) {
 		return errors.New("program, harm, class and arguments are only allowed for effects of kind execute")
 	}
 	return nil

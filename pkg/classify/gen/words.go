@@ -8,43 +8,43 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// Placeholders in the results of [matchedTexts]: anyText stands for any text, oneCharacter for one
+// Placeholders in the results of [matchedTexts]: anyTextPlaceholder stands for any text, oneCharacterPlaceholder for one
 // required character.
 const (
-	anyText      = "\x00"
-	oneCharacter = "\x01"
+	anyTextPlaceholder      = "\x00"
+	oneCharacterPlaceholder = "\x01"
 )
 
 // maxMatchedTexts is the maximum number of texts that [matchedTexts] returns for an expression.
 const maxMatchedTexts = 4096
 
-// wordsOnly returns a program and arguments that a clause matches, if the clause tests only
+// commandTableExpressibleExample returns a program and arguments that a clause matches, if the clause tests only
 // subcommands and options of programs that the command table describes; otherwise "". Such a clause
 // should be a harm in the program's table entry: the table parses the arguments, while the clause's
 // regular expression only guesses them.
-func (c *clause) wordsOnly() (found string) {
-	if len(c.Path)+len(c.NotPath)+len(c.Host)+len(c.Class)+len(c.Cause)+len(c.Harm) > 0 {
+func (c *clause) commandTableExpressibleExample() (matchedCommand string) {
+	if len(c.Path)+len(c.NotPath)+len(c.Host)+len(c.ProgramClasses)+len(c.EffectCauses)+len(c.Harm) > 0 {
 		return ""
 	}
 	for _, program := range c.Program {
 		if _, listed := command.IsSubcommandOrOption(program, ""); !listed {
 			continue
 		}
-		says := func(form string) bool { return holdsValue(program, form) }
-		if c.Not != "" && slices.ContainsFunc(matchedTexts(c.Not), says) || slices.ContainsFunc(matchedTexts(c.Args), says) {
+		says := func(form string) bool { return containsNonOptionWord(program, form) }
+		if c.ExcludedArgsPattern != "" && slices.ContainsFunc(matchedTexts(c.ExcludedArgsPattern), says) || slices.ContainsFunc(matchedTexts(c.Args), says) {
 			return ""
 		}
-		found = program + strings.NewReplacer(anyText, "", oneCharacter, "").Replace(matchedTexts(c.Args)[0])
+		matchedCommand = program + strings.NewReplacer(anyTextPlaceholder, "", oneCharacterPlaceholder, "").Replace(matchedTexts(c.Args)[0])
 	}
-	return found
+	return matchedCommand
 }
 
-// holdsValue reports whether form, a text from [matchedTexts], contains a word that is neither a
+// containsNonOptionWord reports whether form, a text from [matchedTexts], contains a word that is neither a
 // subcommand nor an option of a program.
-func holdsValue(program, form string) bool {
-	for word := range strings.FieldsSeq(form) {
-		text := strings.Trim(word, anyText+`'"`)
-		switch bare := strings.Trim(text, "="+oneCharacter); {
+func containsNonOptionWord(program, argumentsText string) bool {
+	for word := range strings.FieldsSeq(argumentsText) {
+		text := strings.Trim(word, anyTextPlaceholder+`'"`)
+		switch bare := strings.Trim(text, "="+oneCharacterPlaceholder); {
 		case text == "":
 			continue
 		case bare == "":
@@ -80,7 +80,7 @@ func matchedTextsOf(re *syntax.Regexp) []string {
 	case syntax.OpCharClass:
 		return classCharacters(re)
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		return []string{anyText}
+		return []string{anyTextPlaceholder}
 	case syntax.OpCapture, syntax.OpPlus:
 		return matchedTextsOf(re.Sub[0])
 	case syntax.OpStar, syntax.OpQuest:
@@ -114,7 +114,7 @@ func classCharacters(re *syntax.Regexp) []string {
 	var out []string
 	for i := 0; i < len(re.Rune); i += 2 {
 		if re.Rune[i+1]-re.Rune[i] > 3 || len(out) > 8 {
-			return []string{oneCharacter}
+			return []string{oneCharacterPlaceholder}
 		}
 		for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {
 			out = append(out, string(r))

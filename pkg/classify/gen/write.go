@@ -13,7 +13,7 @@ import (
 
 var outcomeConstants = map[string]string{"block": "Block", "escalate": "Escalate", "always_block": "AlwaysBlock"}
 var severityConstants = map[string]string{"critical": "Critical", "high": "High", "medium": "Medium", "low": "Low"}
-var conditionConstants = map[string]string{"code": "needCode", "reader": "needReader", "request": "needRequest"}
+var conditionConstants = map[string]string{"code": "matchConditionTextIsExecuted", "reader": "matchConditionTextIsRead", "request": "matchConditionTextInRequest"}
 
 func writeTable(b *bytes.Buffer, rules []rule) error {
 	fmt.Fprintf(b, "var ruleTable = [...]Rule{\n")
@@ -22,19 +22,19 @@ func writeTable(b *bytes.Buffer, rules []rule) error {
 			r.ID, r.Name, r.Category, severityConstants[r.Severity], outcomeConstants[r.Outcome], r.Platform)
 		fmt.Fprintf(b, "Description: %q,\nAdvice: %q,\n", r.Description, r.Advice)
 		writeList(b, "FormerNames", r.FormerNames)
-		writeList(b, "Match", r.Match)
-		writeList(b, "Pass", r.Pass)
+		writeList(b, "MatchingExamples", r.Match)
+		writeList(b, "NonMatchingExamples", r.Pass)
 		writeList(b, "types", r.Types)
 		writeList(b, "fields", r.Fields)
-		writeList(b, "views", r.Views)
-		if r.Needs != "" {
-			fmt.Fprintf(b, "needs: %s,\n", conditionConstants[r.Needs])
+		writeList(b, "textViewNames", r.TextViewNames)
+		if r.MatchCondition != "" {
+			fmt.Fprintf(b, "needs: %s,\n", conditionConstants[r.MatchCondition])
 		}
 		if len(r.Patterns) > 0 {
 			fmt.Fprintf(b, "patterns: []pattern{\n")
 			for _, p := range r.Patterns {
 				for _, one := range alternatives(p) {
-					fmt.Fprintf(b, "%s,\n", patternLiteral(one, true))
+					fmt.Fprintf(b, "%s,\n", patternGoSource(one, true))
 				}
 			}
 			fmt.Fprintf(b, "},\n")
@@ -66,21 +66,21 @@ func writeClauses(b *bytes.Buffer, name string, clauses []clause) {
 		programs := slices.Clone([]string(c.Program))
 		slices.Sort(programs)
 		writeList(b, "programs", programs)
-		if len(c.Class) > 0 {
-			fmt.Fprintf(b, "classes: []effect.Class{")
-			for _, k := range c.Class {
+		if len(c.ProgramClasses) > 0 {
+			fmt.Fprintf(b, "classes: []effect.ProgramClass{")
+			for _, k := range c.ProgramClasses {
 				fmt.Fprintf(b, "%q, ", k)
 			}
 			fmt.Fprintf(b, "},\n")
 		}
 		writePattern(b, "args", c.Args)
-		writePattern(b, "not", c.Not)
+		writePattern(b, "excludedArgs", c.ExcludedArgsPattern)
 		writeList(b, "paths", c.Path)
 		writeList(b, "notPaths", c.NotPath)
 		writeList(b, "hosts", c.Host)
-		if len(c.Cause) > 0 {
-			fmt.Fprintf(b, "causes: []effect.Cause{")
-			for _, k := range c.Cause {
+		if len(c.EffectCauses) > 0 {
+			fmt.Fprintf(b, "causes: []effect.EffectCause{")
+			for _, k := range c.EffectCauses {
 				fmt.Fprintf(b, "%q, ", k)
 			}
 			fmt.Fprintf(b, "},\n")
@@ -92,14 +92,14 @@ func writeClauses(b *bytes.Buffer, name string, clauses []clause) {
 			}
 			fmt.Fprintf(b, "},\n")
 		}
-		if c.Single {
-			fmt.Fprintf(b, "single: true,\n")
+		if c.MustBeNonRecursive {
+			fmt.Fprintf(b, "mustBeNonRecursive: true,\n")
 		}
 		if c.Recursive {
 			fmt.Fprintf(b, "recursive: true,\n")
 		}
 		if c.Unrestorable {
-			fmt.Fprintf(b, "lost: true,\n")
+			fmt.Fprintf(b, "mustBeUnrestorable: true,\n")
 		}
 		fmt.Fprintf(b, "},\n")
 	}
@@ -108,7 +108,7 @@ func writeClauses(b *bytes.Buffer, name string, clauses []clause) {
 
 func writePattern(b *bytes.Buffer, name, expr string) {
 	if expr != "" {
-		fmt.Fprintf(b, "%s: pattern%s,\n", name, patternLiteral(expr, false))
+		fmt.Fprintf(b, "%s: pattern%s,\n", name, patternGoSource(expr, false))
 	}
 }
 
@@ -137,7 +137,7 @@ func alternatives(expr string) []string {
 	var out []string
 	for _, sub := range re.Sub {
 		one := before + "(?:" + sub.String() + ")"
-		if lits, err := prefilter.Required(one); err != nil || lits == nil {
+		if lits, err := prefilter.RequiredLiterals(one); err != nil || lits == nil {
 			return []string{expr}
 		}
 		out = append(out, one)
@@ -145,14 +145,14 @@ func alternatives(expr string) []string {
 	return out
 }
 
-// patternLiteral returns a pattern as Go source. further adds the literals required besides the first, for
+// patternGoSource returns a pattern as Go source. further adds the literals required besides the first, for
 // patterns whose additional literals the engine checks.
-func patternLiteral(expr string, further bool) string {
-	lits, err := prefilter.Required(expr)
+func patternGoSource(expr string, withFurtherLiterals bool) string {
+	lits, err := prefilter.RequiredLiterals(expr)
 	if err != nil {
 		panic(err) // cannot fail: check has compiled it
 	}
-	also, err := prefilter.FurtherRequired(expr)
+	also, err := prefilter.SecondaryRequiredLiteralSets(expr)
 	if err != nil {
 		panic(err)
 	}
@@ -164,11 +164,11 @@ func patternLiteral(expr string, further bool) string {
 	if lits != nil {
 		out += fmt.Sprintf(", lits: %#v", lits)
 	}
-	if further && len(also) > 0 {
-		out += fmt.Sprintf(", also: %#v", also)
+	if withFurtherLiterals && len(also) > 0 {
+		out += fmt.Sprintf(", furtherRequiredLiterals: %#v", also)
 	}
 	if marks := strings.Map(dropLettersAndSpaces, needs.RequiredBytes); marks != "" {
-		out += fmt.Sprintf(", bytes: %q", marks)
+		out += fmt.Sprintf(", requiredByteSet: %q", marks)
 	}
 	return out + "}"
 }

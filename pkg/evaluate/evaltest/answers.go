@@ -57,7 +57,7 @@ func badAnswerScenarios() []Scenario {
 		"two fences":               func(c string) string { return "```json\n" + goodReply(c) + "\n```\n```json\n" + goodReply(c) + "\n```" },
 		"a fence of Python":        func(c string) string { return "```python\n" + goodReply(c) + "\n```" },
 		"in a list":                func(c string) string { return "[" + goodReply(c) + "]" },
-		"in a string":              func(c string) string { return literal(goodReply(c)) },
+		"in a string":              func(c string) string { return jsonStringLiteral(goodReply(c)) },
 		"in another object":        func(c string) string { return `{"verdict":` + goodReply(c) + `,"canary":"` + c + `"}` },
 		"cut off":                  func(c string) string { return strings.TrimSuffix(goodReply(c), "}") },
 		"comma at the end":         func(c string) string { return strings.TrimSuffix(goodReply(c), "}") + ",}" },
@@ -84,7 +84,7 @@ func badAnswerScenarios() []Scenario {
 // answer returns the good answer with one field changed, or omitted if value is "".
 func answer(canary, field, value string) string {
 	parts := []string{}
-	for _, f := range [][2]string{{"reasoning", `"fine"`}, {"decision", `"ALLOW"`}, {"confidence", "0.97"}, {"canary", literal(canary)}} {
+	for _, f := range [][2]string{{"reasoning", `"fine"`}, {"decision", `"ALLOW"`}, {"confidence", "0.97"}, {"canary", jsonStringLiteral(canary)}} {
 		if f[0] == field {
 			f[1] = value
 		}
@@ -121,9 +121,9 @@ func addWrongCanaryScenarios(say func(name string, want Outcome, text func(canar
 			return strings.Map(func(r rune) rune { return r + 0xfee0 }, c)
 		},
 	} {
-		say("canary "+name, Untrusted, func(c string) string { return answer(c, "canary", literal(change(c))) })
+		say("canary "+name, Untrusted, func(c string) string { return answer(c, "canary", jsonStringLiteral(change(c))) })
 		if name != "of zeros" && name != "empty" && name != "the place of it" && name != "said to be there" {
-			say("canary in the reasoning as well, "+name, Untrusted, func(c string) string { return answer(c, "reasoning", literal("It is "+change(c)+".")) })
+			say("canary in the reasoning as well, "+name, Untrusted, func(c string) string { return answer(c, "reasoning", jsonStringLiteral("It is "+change(c)+".")) })
 		}
 	}
 	for _, value := range []string{"null", "true", "1", ""} {
@@ -132,11 +132,11 @@ func addWrongCanaryScenarios(say func(name string, want Outcome, text func(canar
 	for name, text := range map[string]func(canary string) string{
 		"in a list":         func(c string) string { return answer(c, "canary", `["`+c+`"]`) },
 		"in an object":      func(c string) string { return answer(c, "canary", `{"canary":"`+c+`"}`) },
-		"as the decision":   func(c string) string { return answer(c, "decision", literal(c)) },
+		"as the decision":   func(c string) string { return answer(c, "decision", jsonStringLiteral(c)) },
 		"in a field more":   func(c string) string { return strings.Replace(goodReply(c), "{", `{"note":"`+c+`",`, 1) },
 		"in a title's case": func(c string) string { return strings.Replace(goodReply(c), `"canary"`, `"Canary"`, 1) },
 		"in the reasoning": func(c string) string {
-			return strings.Replace(answer(c, "reasoning", literal(c)), `,"canary"`, `,"token"`, 1)
+			return strings.Replace(answer(c, "reasoning", jsonStringLiteral(c)), `,"canary"`, `,"token"`, 1)
 		},
 		"nowhere, ALLOW alone": func(string) string { return "ALLOW" },
 		"nowhere, no text":     func(string) string { return "" },

@@ -57,7 +57,7 @@ func behaviours() map[string]Behaviour {
 		"cut":          cutConnection,
 		"huge":         hugeReply(100 << 20),
 		"html":         fixedBody("text/html", "<html>"+strings.Repeat("Sign in to the network. ", 20)+"</html>"),
-		"content-type": wrongType,
+		"content-type": replyWithWrongContentType,
 		"not-json":     fixedBody("application/json", "ALLOW"),
 		"no-choice":    fixedBody("application/json", `{"id":"x","choices":[]}`),
 		"no-schema":    refusing("response_format", "json_schema"),
@@ -131,7 +131,7 @@ func Slow(d time.Duration) Behaviour {
 // firstRequests runs b for the first n requests of a model and then answers ALLOW.
 func firstRequests(n int, b Behaviour) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
-		if r.Nth <= n {
+		if r.SequenceWithinModel <= n {
 			b(w, hr, r)
 			return
 		}
@@ -203,8 +203,8 @@ func fixedBody(contentType, text string) Behaviour {
 	}
 }
 
-// wrongType sends a good reply with a content type other than JSON.
-func wrongType(w http.ResponseWriter, hr *http.Request, r Request) {
+// replyWithWrongContentType sends a good reply with a content type other than JSON.
+func replyWithWrongContentType(w http.ResponseWriter, hr *http.Request, r Request) {
 	Verdict("ALLOW", "0.9")(&plainTextWriter{w}, hr, r)
 }
 

@@ -3,7 +3,7 @@
 // request.
 //
 // The name of the model in a request selects the behaviour, so that one server can test a whole command line:
-// see [Names].
+// see [ModelNames].
 package evaltest
 
 import (
@@ -21,16 +21,16 @@ import (
 
 // A Request is a request that the server received.
 type Request struct {
-	Header   http.Header
-	Model    string
-	System   string
-	User     string
-	Canary   string // from the system prompt, or from the single message
-	Body     map[string]any
-	Sequence int // counted from 1, over all models
-	Nth      int // counted from 1, of this model
+	Header              http.Header
+	Model               string
+	System              string
+	User                string
+	Canary              string // from the system prompt, or from the single message
+	Body                map[string]any
+	Sequence            int // counted from 1, over all models
+	SequenceWithinModel int // counted from 1, of this model
 
-	stalled func() // see [Server.Stalled]
+	onStall func() // see [Server.OnStall]
 }
 
 // A Behaviour answers a request.
@@ -40,12 +40,12 @@ type Behaviour func(w http.ResponseWriter, hr *http.Request, r Request)
 type Server struct {
 	*httptest.Server
 
-	mu                sync.Mutex
-	requests          []Request
-	nth               map[string]int
-	behavioursByModel map[string]Behaviour
-	previous          string // canary of the previous request
-	stalled           func()
+	mu                  sync.Mutex
+	requests            []Request
+	requestCountByModel map[string]int
+	behavioursByModel   map[string]Behaviour
+	previousCanary      string // canary of the previous request
+	onStall             func()
 }
 
 // NewServer starts a server. The caller must close it.
@@ -55,7 +55,7 @@ func NewServer() *Server { return start(httptest.NewServer) }
 func NewTLSServer() *Server { return start(httptest.NewTLSServer) }
 
 func start(run func(http.Handler) *httptest.Server) *Server {
-	s := &Server{nth: map[string]int{}, behavioursByModel: map[string]Behaviour{}}
+	s := &Server{requestCountByModel: map[string]int{}, behavioursByModel: map[string]Behaviour{}}
 	s.Server = run(http.HandlerFunc(s.serve))
 	return s
 }
@@ -70,11 +70,11 @@ func (s *Server) On(model string, b Behaviour) {
 	s.behavioursByModel[model] = b
 }
 
-// Stalled registers f, which [Stall] calls when it begins to wait.
-func (s *Server) Stalled(f func()) {
+// OnStall registers f, which [Stall] calls when it begins to wait.
+func (s *Server) OnStall(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stalled = f
+	s.onStall = f
 }
 
 // Requests returns all requests received so far.
@@ -84,8 +84,8 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.requests)
 }
 
-// Names returns the names of the models that the server knows.
-func Names() []string { return slices.Sorted(maps.Keys(behaviours())) }
+// ModelNames returns the names of the models that the server knows.
+func ModelNames() []string { return slices.Sorted(maps.Keys(behaviours())) }
 
 var canaryLine = regexp.MustCompile(`VERIFICATION TOKEN: (\S+)`)
 
@@ -119,14 +119,14 @@ func (s *Server) serve(w http.ResponseWriter, hr *http.Request) {
 		r.Canary = m[1]
 	}
 	s.mu.Lock()
-	s.nth[r.Model]++
-	r.Nth = s.nth[r.Model]
+	s.requestCountByModel[r.Model]++
+	r.SequenceWithinModel = s.requestCountByModel[r.Model]
 	r.Sequence = len(s.requests) + 1
 	s.requests = append(s.requests, r)
-	r.stalled = s.stalled
+	r.onStall = s.onStall
 	b := s.behavioursByModel[r.Model]
-	foreign := s.previous
-	s.previous = r.Canary
+	foreign := s.previousCanary
+	s.previousCanary = r.Canary
 	s.mu.Unlock()
 	switch {
 	case b != nil:

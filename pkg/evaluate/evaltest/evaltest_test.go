@@ -59,7 +59,7 @@ func TestRoles(t *testing.T) {
 	defer s.Close()
 	s.Config.ErrorLog = nil
 	s.On("plain", func(w http.ResponseWriter, _ *http.Request, r Request) {
-		writeBody(w, http.StatusOK, "application/json", fmt.Sprintf(completion, literal(goodReply(r.Canary))))
+		writeBody(w, http.StatusOK, "application/json", fmt.Sprintf(completion, jsonStringLiteral(goodReply(r.Canary))))
 	})
 	plain := ask(t.Context(), t, s, "plain", "")
 	if !strings.Contains(inner(plain), canary) {
@@ -73,7 +73,7 @@ func TestRoles(t *testing.T) {
 		names[role.Name] = true
 		wants[role.Want]++
 		ctx, cancel := context.WithCancel(t.Context())
-		s.Stalled(cancel)
+		s.OnStall(cancel)
 		s.On(role.Name, role.Do)
 		got := ask(ctx, t, s, role.Name, "")
 		cancel()
@@ -96,7 +96,7 @@ func TestModels(t *testing.T) {
 	s := NewTLSServer()
 	defer s.Close()
 	known := map[string]bool{}
-	for _, name := range Names() {
+	for _, name := range ModelNames() {
 		known[name] = true
 	}
 	for _, c := range [...]struct{ model, more, first, third string }{
@@ -154,7 +154,7 @@ func TestRequests(t *testing.T) {
 	ask(t.Context(), t, s, "block", `,"temperature":0`)
 	var got []string
 	for _, r := range s.Requests() {
-		got = append(got, fmt.Sprint(r.Model, r.Sequence, r.Nth, r.User, r.Canary, r.Body["temperature"]))
+		got = append(got, fmt.Sprint(r.Model, r.Sequence, r.SequenceWithinModel, r.User, r.Canary, r.Body["temperature"]))
 	}
 	want := "block1 1ls" + canary + " <nil>"
 	if len(got) != 3 || strings.ReplaceAll(got[0], " ", "") != strings.ReplaceAll(want, " ", "") || !strings.HasPrefix(got[2], "block3 2") {
@@ -174,7 +174,7 @@ func TestRequests(t *testing.T) {
 	}
 	resp.Body.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	s.Stalled(cancel)
+	s.OnStall(cancel)
 	s.On("stall", Stall("{"))
 	if got := ask(ctx, t, s, "stall", ""); !strings.Contains(got, context.Canceled.Error()) || errors.Is(t.Context().Err(), context.Canceled) {
 		t.Errorf("a stalled server answers %s", got)

@@ -40,7 +40,7 @@ func goodReply(canary string) string { return reply("ALLOW", "0.97", canary) }
 // completion is a response around an answer; %s is the answer as a JSON value.
 const completion = `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`
 
-func literal(s string) string {
+func jsonStringLiteral(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // unreachable: every string can be encoded as JSON
@@ -58,7 +58,7 @@ func writeBody(w http.ResponseWriter, status int, contentType, body string) {
 // changedResponse sends the good response after a change.
 func changedResponse(change func(body string) string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, r Request) {
-		writeBody(w, http.StatusOK, "application/json", change(fmt.Sprintf(completion, literal(goodReply(r.Canary)))))
+		writeBody(w, http.StatusOK, "application/json", change(fmt.Sprintf(completion, jsonStringLiteral(goodReply(r.Canary)))))
 	}
 }
 
@@ -86,7 +86,7 @@ func badStatusScenarios() []Scenario {
 		}
 		list = append(list, Scenario{fmt.Sprintf("status %d", status), func(w http.ResponseWriter, _ *http.Request, r Request) {
 			w.Header().Set("Location", "/v1/chat/completions")
-			writeBody(w, status, "application/json", fmt.Sprintf(completion, literal(goodReply(r.Canary))))
+			writeBody(w, status, "application/json", fmt.Sprintf(completion, jsonStringLiteral(goodReply(r.Canary))))
 		}, want})
 	}
 	return list
@@ -95,7 +95,7 @@ func badStatusScenarios() []Scenario {
 // badEnvelopeScenarios return scenarios in which the verdict is valid, but the JSON response of the
 // model service around it is altered.
 func badEnvelopeScenarios() []Scenario {
-	blocked := literal(`{"decision":"BLOCK","confidence":1,"reasoning":"no","canary":""}`)
+	blocked := jsonStringLiteral(`{"decision":"BLOCK","confidence":1,"reasoning":"no","canary":""}`)
 	list := []Scenario{
 		replacedPartScenario("no choices", NoAnswer, `"choices"`, `"options"`),
 		replacedPartScenario("choices null", NoAnswer, `"choices":[`, `"choices":null,"x":[`),
@@ -150,8 +150,8 @@ func badEnvelopeScenarios() []Scenario {
 	}
 	for name, content := range map[string]func(canary string) string{
 		"null":    func(string) string { return "null" },
-		"a list":  func(c string) string { return `[{"type":"text","text":` + literal(goodReply(c)) + `}]` },
-		"texts":   func(c string) string { return `[` + literal(goodReply(c)) + `]` },
+		"a list":  func(c string) string { return `[{"type":"text","text":` + jsonStringLiteral(goodReply(c)) + `}]` },
+		"texts":   func(c string) string { return `[` + jsonStringLiteral(goodReply(c)) + `]` },
 		"object":  goodReply,
 		"number":  func(string) string { return "1" },
 		"boolean": func(string) string { return "true" },
@@ -197,7 +197,7 @@ func badTransportScenarios() []Scenario {
 	}
 	for _, kind := range []string{"text/html", "text/plain", "text/event-stream", "", "application/json, text/html", "application/x-ndjson", "application/octet-stream", "multipart/form-data", "json", "application/json/x"} {
 		list = append(list, Scenario{"type " + kind, func(w http.ResponseWriter, _ *http.Request, r Request) {
-			writeBody(w, http.StatusOK, kind, fmt.Sprintf(completion, literal(goodReply(r.Canary))))
+			writeBody(w, http.StatusOK, kind, fmt.Sprintf(completion, jsonStringLiteral(goodReply(r.Canary))))
 		}, NoAnswer})
 	}
 	for i := 1; i < 10; i++ {
@@ -206,7 +206,7 @@ func badTransportScenarios() []Scenario {
 	return list
 }
 
-// Stall sends the beginning of a response, calls the function of [Server.Stalled], and waits until the client
+// Stall sends the beginning of a response, calls the function of [Server.OnStall], and waits until the client
 // disconnects.
 func Stall(text string) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
@@ -215,8 +215,8 @@ func Stall(text string) Behaviour {
 		if f, ok := w.(http.Flusher); ok {
 			f.Flush()
 		}
-		if r.stalled != nil {
-			r.stalled()
+		if r.onStall != nil {
+			r.onStall()
 		}
 		<-hr.Context().Done()
 	}
@@ -230,7 +230,7 @@ func rawResponse(text string) Behaviour {
 			panic(err) // cannot happen with the server of this package
 		}
 		defer conn.Close()
-		_, _ = buf.WriteString(strings.Replace(text, "%s", fmt.Sprintf(completion, literal(goodReply(r.Canary))), 1))
+		_, _ = buf.WriteString(strings.Replace(text, "%s", fmt.Sprintf(completion, jsonStringLiteral(goodReply(r.Canary))), 1))
 		_ = buf.Flush()
 	}
 }
@@ -239,7 +239,7 @@ func zippedAs(encoding string, change func(string) string) Behaviour {
 	return func(w http.ResponseWriter, _ *http.Request, r Request) {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
-		_, _ = z.Write([]byte(change(fmt.Sprintf(completion, literal(goodReply(r.Canary))))))
+		_, _ = z.Write([]byte(change(fmt.Sprintf(completion, jsonStringLiteral(goodReply(r.Canary))))))
 		_ = z.Close()
 		if encoding != "" {
 			w.Header().Set("Content-Encoding", encoding)
@@ -280,7 +280,7 @@ func goodAnswerScenarios() []Scenario {
 	}
 	for _, kind := range []string{"application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.x+json"} {
 		list = append(list, Scenario{"honest: type " + kind, func(w http.ResponseWriter, _ *http.Request, r Request) {
-			writeBody(w, http.StatusOK, kind, fmt.Sprintf(completion, literal(goodReply(r.Canary))))
+			writeBody(w, http.StatusOK, kind, fmt.Sprintf(completion, jsonStringLiteral(goodReply(r.Canary))))
 		}, Honest})
 	}
 	return list

@@ -23,9 +23,9 @@ func BlockSuspicious(w http.ResponseWriter, hr *http.Request, r Request) {
 	Verdict("ALLOW", "0.98")(w, hr, r)
 }
 
-// Forget clears the list of requests.
-func (s *Server) Forget() {
+// ClearRequests clears the list of requests.
+func (s *Server) ClearRequests() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests, s.nth = nil, map[string]int{}
+	s.requests, s.requestCountByModel = nil, map[string]int{}
 }

@@ -34,7 +34,7 @@ func TestRefuses(t *testing.T) {
 		"classes: [{packages: [p], source: s, version: v, licence: l, reads: a, elsewhere: a}]": "a is there twice",
 		"colours: 1": "colours",
 	} {
-		_, err := generate(text)
-		gentest.CheckErrorNames(t, text, err, name)
+		_, err := generateTablesFromYAML(text)
+		gentest.CheckErrorMentions(t, text, err, name)
 	}
 }

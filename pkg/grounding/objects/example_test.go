@@ -11,15 +11,15 @@ import (
 	"github.com/shieldcli/shield/pkg/shell"
 )
 
-func ExampleForbidden() {
-	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, Place: effect.Place{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
+func ExampleForbiddenObjectName() {
+	an := analysis.Analyzer{Shell: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, DefaultExecutionContext: effect.PathContext{CWD: "/work/app", Home: "/home/me", Roots: []string{"/work/app"}}}
 	a, err := action.Parse([]byte(`{"type":"execute_command","payload":{"command":"git push --delete origin release-2"}}`))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	named, _ := grounding.Extract("Delete the branch fix-retries, but do not delete the branch release-2.", 10)
-	fmt.Printf("%q\n", objects.Forbidden(an.Case(a), named, func(name string) string { return name }))
+	named, _ := grounding.ExtractObjectsAndNames("Delete the branch fix-retries, but do not delete the branch release-2.", 10)
+	fmt.Printf("%q\n", objects.ForbiddenObjectName(an.Case(a), named, func(name string) string { return name }))
 	// Output:
 	// "release-2"
 }

@@ -16,26 +16,26 @@ import (
 )
 
 // A Need is an object of an action that the user must have named.
-type Need struct {
-	Operations  grounding.Operations
-	Names       []string // canonical names, one of which must be named
-	Nouns       []string // nouns that the user may have used for it; "" for none
-	IsOnlyPlace bool     // the object is only a place, such as a cluster: it is enough that the user has mentioned it
+type ObjectUserMustName struct {
+	Operations      grounding.Operations
+	Names           []string // canonical names, one of which must be named
+	Nouns           []string // nouns that the user may have used for it; "" for none
+	IsMentionEnough bool     // the object is only a place, such as a cluster: it is enough that the user has mentioned it
 }
 
 // Limits of the comparison.
 const (
-	maxNeeds = 16
-	maxNames = 16
+	maxNeeds                  = 16
+	maxNamesPerRequiredObject = 16
 )
 
-// Needs returns the objects of an action that the user must have named. met(i) reports whether
+// UserNamingNeeds returns the objects of an action that the user must have named. met(i) reports whether
 // effect i of the action needs approval. An error says why naming objects is not enough to show
 // what the action does.
-func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
+func UserNamingNeeds(c *analysis.ActionCase, asksAboutEffect func(i int) bool) (needs []ObjectUserMustName, err error) {
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if !met(i) && !c.IsNotable(e) || c.Effects[i].Kind == effect.WriteFile && writesIntoOperand(c, i) {
+		if !asksAboutEffect(i) && !c.HasDoubtfulOrUnusualDangerLevel(e) || c.Effects[i].Kind == effect.WriteFile && writesIntoOperand(c, i) {
 			continue
 		}
 		more, err := effectNeeds(c, i)
@@ -56,7 +56,7 @@ func Needs(c *analysis.Case, met func(i int) bool) (needs []Need, err error) {
 
 // writesIntoOperand reports whether an effect writes a file below an operand that may be a folder: mv a b writes b, or
 // b/a.
-func writesIntoOperand(c *analysis.Case, i int) bool {
+func writesIntoOperand(c *analysis.ActionCase, i int) bool {
 	e := &c.Effects[i]
 	return slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return o.Kind == e.Kind && o.Span == e.Span && o.Path == path.Dir(e.Path) }) &&
 		slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
@@ -64,8 +64,8 @@ func writesIntoOperand(c *analysis.Case, i int) bool {
 		})
 }
 
-// NamedNeeds returns the objects of an action that have a name, at most maxNeeds.
-func NamedNeeds(c *analysis.Case) (needs []Need) {
+// NamedObjectsUserMustName returns the objects of an action that have a name, at most maxNeeds.
+func NamedObjectsUserMustName(c *analysis.ActionCase) (needs []ObjectUserMustName) {
 	for i := range c.Effects {
 		more, _ := effectNeeds(c, i) // effects without a name are skipped
 		for _, n := range more {
@@ -77,8 +77,8 @@ func NamedNeeds(c *analysis.Case) (needs []Need) {
 	return needs
 }
 
-func (n *Need) equal(o Need) bool {
-	return n.Operations == o.Operations && n.IsOnlyPlace == o.IsOnlyPlace && slices.Equal(n.Names, o.Names) && slices.Equal(n.Nouns, o.Nouns)
+func (n *ObjectUserMustName) equal(o ObjectUserMustName) bool {
+	return n.Operations == o.Operations && n.IsMentionEnough == o.IsMentionEnough && slices.Equal(n.Names, o.Names) && slices.Equal(n.Nouns, o.Nouns)
 }
 
 var (
@@ -88,7 +88,7 @@ var (
 )
 
 // effectNeeds returns the objects of one effect.
-func effectNeeds(c *analysis.Case, i int) ([]Need, error) {
+func effectNeeds(c *analysis.ActionCase, i int) ([]ObjectUserMustName, error) {
 	e := &c.Effects[i]
 	if e.HasHarm(effect.LeaksSecrets) || e.HasLabel(effect.LabelSecret) || e.HasLabel(effect.LabelCredential) || e.HasLabel(effect.LabelPrivate) {
 		return nil, errors.New("the command sends a credential or private data")
@@ -101,7 +101,7 @@ func effectNeeds(c *analysis.Case, i int) ([]Need, error) {
 		if e.Class == effect.UnknownClass || e.Class == effect.Privileged {
 			return nil, errors.New("the effects of the program are unknown")
 		}
-		if slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return h != effect.Destroys && h != effect.RewritesHistory }) {
+		if slices.ContainsFunc(e.Harms, func(h effect.Harm) bool { return h != effect.DestroysResources && h != effect.RewritesHistory }) {
 			return nil, errors.New("the command does harm without a named object")
 		}
 		if (len(e.Harms) == 0 && e.Class != effect.Destructive) || deletesFiles(c, i) {
@@ -109,7 +109,7 @@ func effectNeeds(c *analysis.Case, i int) ([]Need, error) {
 		}
 		return operandNeeds(c, i, grounding.Delete)
 	case effect.ReadFile, effect.ListDirectory, effect.CreateDirectory:
-		if !c.IsNotable(e) {
+		if !c.HasDoubtfulOrUnusualDangerLevel(e) {
 			return nil, nil
 		}
 		return pathNeed(c, e, grounding.Fetch|grounding.Change)
@@ -127,19 +127,19 @@ func effectNeeds(c *analysis.Case, i int) ([]Need, error) {
 		if e.Kind == effect.SendData && e.Host != "" {
 			return hostNeed(e, grounding.Send)
 		}
-		if e.Target != "" && !e.Trusted {
-			return []Need{{Operations: grounding.Send, Names: canonicalNames(e.Target), Nouns: []string{"", "person", "channel", "remote", "bucket", "host"}}}, nil
+		if e.RemoteTargetName != "" && !e.Trusted {
+			return []ObjectUserMustName{{Operations: grounding.Send, Names: canonicalNames(e.RemoteTargetName), Nouns: []string{"", "person", "channel", "remote", "bucket", "host"}}}, nil
 		}
 		if e.Trusted {
 			return nil, nil
 		}
 		return sentFileNeeds(c, i)
-	case effect.ChangeRemote, effect.Destroy:
+	case effect.ChangeRemoteSystem, effect.DestroyData:
 		does := grounding.Change
-		if e.Kind == effect.Destroy || e.Destroys() || e.Verb == "delete" {
+		if e.Kind == effect.DestroyData || e.DestroysRemoteResource() || e.Verb == "delete" {
 			does = grounding.Delete
 		}
-		if e.Variant() != "" && !e.Destroys() && e.Kind == effect.ChangeRemote {
+		if e.CauseOrFirstHarm() != "" && !e.DestroysRemoteResource() && e.Kind == effect.ChangeRemoteSystem {
 			return nil, errors.New("the command grants, exposes, weakens, redirects or runs something")
 		}
 		return operandNeeds(c, i, does)
@@ -149,7 +149,7 @@ func effectNeeds(c *analysis.Case, i int) ([]Need, error) {
 
 func canonicalNames(names ...string) (out []string) {
 	for _, n := range names {
-		if n = grounding.Canonical(n); n != "" && !slices.Contains(out, n) && len(out) < maxNames {
+		if n = grounding.CanonicalObjectName(n); n != "" && !slices.Contains(out, n) && len(out) < maxNamesPerRequiredObject {
 			out = append(out, n)
 		}
 	}
@@ -157,11 +157,11 @@ func canonicalNames(names ...string) (out []string) {
 }
 
 // pathNeed returns the need for a file or folder.
-func pathNeed(c *analysis.Case, e *effect.Effect, does grounding.Operations) ([]Need, error) {
-	if e.Pattern || !strings.HasPrefix(e.Path, "/") {
+func pathNeed(c *analysis.ActionCase, e *effect.Effect, does grounding.Operations) ([]ObjectUserMustName, error) {
+	if e.PathIsPattern || !strings.HasPrefix(e.Path, "/") {
 		return nil, errUnnamed
 	}
-	place := c.Place()
+	place := c.ExecutionContext()
 	names := []string{e.Path}
 	if rest, ok := strings.CutPrefix(e.Path, place.Home+"/"); ok && place.Home != "" {
 		names = append(names, "~/"+rest)
@@ -178,27 +178,27 @@ func pathNeed(c *analysis.Case, e *effect.Effect, does grounding.Operations) ([]
 	if names = canonicalNames(names...); len(names) == 0 {
 		return nil, errUnnamed
 	}
-	return []Need{{Operations: does, Names: names, Nouns: pathNouns}}, nil
+	return []ObjectUserMustName{{Operations: does, Names: names, Nouns: pathNouns}}, nil
 }
 
 // hostNeed returns the need for a machine.
-func hostNeed(e *effect.Effect, does grounding.Operations) ([]Need, error) {
+func hostNeed(e *effect.Effect, does grounding.Operations) ([]ObjectUserMustName, error) {
 	if e.Trusted || e.Host != "" && effect.Loopback(e.Host) {
 		return nil, nil
 	}
 	names := canonicalNames(e.Host)
-	if len(names) == 0 || e.Pattern {
+	if len(names) == 0 || e.PathIsPattern {
 		return nil, errUnnamed
 	}
-	return []Need{{Operations: does, Names: names, Nouns: hostNouns}}, nil
+	return []ObjectUserMustName{{Operations: does, Names: names, Nouns: hostNouns}}, nil
 }
 
 // sentFileNeeds returns the needs for files that a program sends to its usual destination.
-func sentFileNeeds(c *analysis.Case, i int) (needs []Need, err error) {
+func sentFileNeeds(c *analysis.ActionCase, i int) (needs []ObjectUserMustName, err error) {
 	e := &c.Effects[i]
 	for k := range c.Effects {
 		f := &c.Effects[k]
-		if f.Kind != effect.ReadFile || f.Span.Start < e.Span.Start && f.Span.End > e.Span.End || !c.Place().Inside(f.Path, f.Pattern, f.Tree) && !c.IsNotable(f) {
+		if f.Kind != effect.ReadFile || f.Span.Start < e.Span.Start && f.Span.End > e.Span.End || !c.ExecutionContext().IsInsideRoots(f.Path, f.PathIsPattern, f.DoubleStarExcludesDotDot) && !c.HasDoubtfulOrUnusualDangerLevel(f) {
 			continue
 		}
 		need, err := pathNeed(c, f, grounding.Send)
@@ -217,11 +217,11 @@ func sentFileNeeds(c *analysis.Case, i int) (needs []Need, err error) {
 // $DATABASE_URL), and Redis commands that affect a whole database.
 var impliedOperands = wordSet("origin head database_url flushall flushdb")
 
-// shortOptionClients are programs whose short options name a place.
-var shortOptionClients = wordSet("kubectl oc helm psql mysql mysqldump mariadb dropdb createdb pg_restore redis-cli mongosh mongo az heroku")
+// programsWithShortTargetLocationOptions are programs whose short options name a place.
+var programsWithShortTargetLocationOptions = wordSet("kubectl oc helm psql mysql mysqldump mariadb dropdb createdb pg_restore redis-cli mongosh mongo az heroku")
 
-// placeOptions are options whose value names a place.
-var placeOptions = wordSet("-n --namespace -h --host --hostname -p --port --zone --region --location --resource-group -g --context --kube-context --cluster --project -d --dbname --database --db -u -U --user --username " +
+// targetLocationOptions are options whose value names a place.
+var targetLocationOptions = wordSet("-n --namespace -h --host --hostname -p --port --zone --region --location --resource-group -g --context --kube-context --cluster --project -d --dbname --database --db -u -U --user --username " +
 	"--profile --account --account-name --subscription --ref --endpoint-url --server --app -a --confirm --org --organization --team --scope")
 
 // countOptions are options with a number of instances or seconds.
@@ -239,7 +239,7 @@ func wordSet(text string) map[string]bool {
 }
 
 // operandNeeds returns the objects in the words of a command: each must be named.
-func operandNeeds(c *analysis.Case, i int, does grounding.Operations) ([]Need, error) {
+func operandNeeds(c *analysis.ActionCase, i int, does grounding.Operations) ([]ObjectUserMustName, error) {
 	e := &c.Effects[i]
 	run := e
 	for k := range c.Effects { // find the innermost program of the effect
@@ -250,16 +250,16 @@ func operandNeeds(c *analysis.Case, i int, does grounding.Operations) ([]Need, e
 	}
 	nouns := []string{"", "branch", "remote", "bucket", "database", "cluster", "namespace", "table", "repository", "resource", "host", "package", "file", "folder"}
 	if run.Kind != effect.Execute {
-		if e.Target == "" {
+		if e.RemoteTargetName == "" {
 			return nil, errUnnamed
 		}
-		return []Need{{Operations: does, Names: canonicalNames(e.Target), Nouns: nouns}}, nil
+		return []ObjectUserMustName{{Operations: does, Names: canonicalNames(e.RemoteTargetName), Nouns: nouns}}, nil
 	}
 	if run.Program == "git" && command.ParseGit(run.Args).HasOption("fdD", "--force", "--force-with-lease", "--force-if-includes", "--delete") {
 		does |= grounding.Delete
 	}
-	var needs []Need
-	add := func(n Need) {
+	var needs []ObjectUserMustName
+	add := func(n ObjectUserMustName) {
 		if len(n.Names) > 0 && !slices.ContainsFunc(needs, n.equal) {
 			needs = append(needs, n)
 		}
@@ -286,7 +286,7 @@ func operandNeeds(c *analysis.Case, i int, does grounding.Operations) ([]Need, e
 			if broadeningOptions[option] {
 				return nil, errors.New("the command affects more than the object that it names")
 			}
-			says := placeOptions[option] && run.Program != "git" && (len(option) > 2 || shortOptionClients[run.Program])
+			says := targetLocationOptions[option] && run.Program != "git" && (len(option) > 2 || programsWithShortTargetLocationOptions[run.Program])
 			if place = says && !assigned; !assigned || (says || countOptions[option]) && isNumberOrBool(value) {
 				continue
 			}
@@ -297,7 +297,7 @@ func operandNeeds(c *analysis.Case, i int, does grounding.Operations) ([]Need, e
 				return nil, errUnnamed
 			}
 			object = true
-			add(Need{Operations: does, Names: canonicalNames(table), Nouns: nouns})
+			add(ObjectUserMustName{Operations: does, Names: canonicalNames(table), Nouns: nouns})
 			continue
 		}
 		if strings.ContainsAny(name, "$`*?{}[] \t\n") {
@@ -350,11 +350,11 @@ func operandNeeds(c *analysis.Case, i int, does grounding.Operations) ([]Need, e
 			return nil, errUnnamed
 		}
 		object = object || !where
-		add(Need{Operations: does, Names: names, Nouns: nouns, IsOnlyPlace: where})
+		add(ObjectUserMustName{Operations: does, Names: names, Nouns: nouns, IsMentionEnough: where})
 	}
 	if !object { // no object: the operation affects everything at the place
 		for k := range needs {
-			needs[k].IsOnlyPlace = false
+			needs[k].IsMentionEnough = false
 		}
 	}
 	if len(needs) == 0 {
@@ -369,7 +369,7 @@ func isNumberOrBool(w string) bool {
 }
 
 // deletesFiles reports whether a program destroys only files, which have effects of their own.
-func deletesFiles(c *analysis.Case, i int) bool {
+func deletesFiles(c *analysis.ActionCase, i int) bool {
 	run, files := &c.Effects[i], false
 	for k := range c.Effects {
 		e := &c.Effects[k]
@@ -379,7 +379,7 @@ func deletesFiles(c *analysis.Case, i int) bool {
 		switch e.Kind {
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile, effect.WriteFile:
 			files = true
-		case effect.ChangeRemote, effect.Destroy, effect.SendData, effect.HTTPRequest:
+		case effect.ChangeRemoteSystem, effect.DestroyData, effect.SendData, effect.HTTPRequest:
 			return false
 		}
 	}
@@ -387,19 +387,19 @@ func deletesFiles(c *analysis.Case, i int) bool {
 }
 
 // readsWorkspaceFile reports whether a word is a file in the workspace that a program reads.
-func readsWorkspaceFile(c *analysis.Case, run *effect.Effect, name string) bool {
+func readsWorkspaceFile(c *analysis.ActionCase, run *effect.Effect, name string) bool {
 	if strings.Contains(strings.TrimPrefix(name, "@"), "@") {
 		return false // a package with its version
 	}
-	at, pattern := c.Place().Path(strings.TrimPrefix(name, "@"), false)
+	at, pattern := c.ExecutionContext().Path(strings.TrimPrefix(name, "@"), false)
 	return !pattern && slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return e.Kind == effect.ReadFile && e.Path == at && e.Span.Start >= run.Span.Start && e.Span.End <= run.Span.End && c.Place().Inside(e.Path, e.Pattern, e.Tree) && len(e.Labels) == 0
+		return e.Kind == effect.ReadFile && e.Path == at && e.Span.Start >= run.Span.Start && e.Span.End <= run.Span.End && c.ExecutionContext().IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot) && len(e.Labels) == 0
 	})
 }
 
 // MatchedName returns the name by which the user has named the needed object; "" if none. key converts names to the
 // form in which they are stored.
-func (n *Need) MatchedName(named []grounding.NamedObject, key func(string) string) string {
+func (n *ObjectUserMustName) MatchedName(named []grounding.NamedObject, key func(string) string) string {
 	for i := range named {
 		x := &named[i]
 		if x.Forbidden || n.Operations&grounding.Delete != 0 && x.Operations&grounding.Delete == 0 || x.Operations&n.Operations == 0 || !slices.Contains(n.Nouns, x.Noun) {
@@ -412,9 +412,9 @@ func (n *Need) MatchedName(named []grounding.NamedObject, key func(string) strin
 	return ""
 }
 
-// Forbidden returns the name of an object of an action for which the user has forbidden the operation; "" if
+// ForbiddenObjectName returns the name of an object of an action for which the user has forbidden the operation; "" if
 // there is none. All effects are checked.
-func Forbidden(c *analysis.Case, named []grounding.NamedObject, key func(string) string) string {
+func ForbiddenObjectName(c *analysis.ActionCase, named []grounding.NamedObject, key func(string) string) string {
 	if !slices.ContainsFunc(named, func(n grounding.NamedObject) bool { return n.Forbidden }) {
 		return ""
 	}
@@ -435,7 +435,7 @@ func Forbidden(c *analysis.Case, named []grounding.NamedObject, key func(string)
 }
 
 // touchedNames returns all names of the objects of an effect, and the operation on them.
-func touchedNames(c *analysis.Case, e *effect.Effect) (names []string, does grounding.Operations) {
+func touchedNames(c *analysis.ActionCase, e *effect.Effect) (names []string, does grounding.Operations) {
 	add := func(list ...string) { names = append(names, canonicalNames(list...)...) }
 	switch e.Kind {
 	case effect.Execute:
@@ -451,9 +451,9 @@ func touchedNames(c *analysis.Case, e *effect.Effect) (names []string, does grou
 			}
 		}
 		return names, grounding.Delete | grounding.Change | grounding.Send | grounding.Fetch
-	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.ChangeRemote:
-		add(e.Host, e.Target)
-		for part := range strings.FieldsFuncSeq(e.Host+" "+e.Target, func(r rune) bool { return strings.ContainsRune("/@:.=- ", r) }) {
+	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.ChangeRemoteSystem:
+		add(e.Host, e.RemoteTargetName)
+		for part := range strings.FieldsFuncSeq(e.Host+" "+e.RemoteTargetName, func(r rune) bool { return strings.ContainsRune("/@:.=- ", r) }) {
 			add(part)
 		}
 		return names, grounding.Delete | grounding.Change | grounding.Send | grounding.Fetch

@@ -10,11 +10,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// An ExternalPart is something that an action fetches, installs or sends to, with its names: a program, a host, a
+// An ExternalResource is something that an action fetches, installs or sends to, with its names: a program, a host, a
 // package, a recipient, or a URL path on a host where anybody can publish.
-type ExternalPart struct {
-	Names []string // canonical; the first is shown to people
-	Host  string   // the host, if the action only reads from it; else ""
+type ExternalResource struct {
+	CanonicalNames []string // canonical; the first is shown to people
+	Host           string   // the host, if the action only reads from it; else ""
 }
 
 // fetchingSubcommands are subcommands of programs that fetch what their operands name, for programs whose table
@@ -27,11 +27,11 @@ var fetchingSubcommands = map[string][]string{
 	"ollama": {"pull", "run"}, "huggingface-cli": {"download"}, "deno": {"add", "install", "run"}, "cpan": nil, "cpanm": nil,
 }
 
-// ExternalParts returns what an action fetches, installs or sends to, except what the settings trust.
-func ExternalParts(c *analysis.Case) (parts []ExternalPart) {
+// ExternalResources returns what an action fetches, installs or sends to, except what the settings trust.
+func ExternalResources(c *analysis.ActionCase) (parts []ExternalResource) {
 	add := func(host string, names ...string) {
-		if names = canonicalNames(names...); len(names) > 0 && len(parts) < maxNeeds && !slices.ContainsFunc(parts, func(p ExternalPart) bool { return slices.Equal(p.Names, names) }) {
-			parts = append(parts, ExternalPart{names, host})
+		if names = canonicalNames(names...); len(names) > 0 && len(parts) < maxNeeds && !slices.ContainsFunc(parts, func(p ExternalResource) bool { return slices.Equal(p.CanonicalNames, names) }) {
+			parts = append(parts, ExternalResource{names, host})
 		}
 	}
 	for i := range c.Effects {
@@ -41,11 +41,11 @@ func ExternalParts(c *analysis.Case) (parts []ExternalPart) {
 			for _, name := range fetchedOperands(c, e) {
 				add("", withoutVersion(name), name)
 			}
-			if e.Class == effect.UnknownClass && e.Program != "" && !command.HasEntry(e.Program) {
+			if e.Class == effect.UnknownClass && e.Program != "" && !command.IsProgramWithKnownSyntax(e.Program) {
 				add("", e.Program)
 			}
 		case e.Trusted || e.Host != "" && effect.Loopback(e.Host):
-		case e.Kind == effect.HTTPRequest, e.Kind == effect.Connect, e.Kind == effect.SendData, e.Kind == effect.SendMessage, e.Kind == effect.ChangeRemote && e.Host != "":
+		case e.Kind == effect.HTTPRequest, e.Kind == effect.Connect, e.Kind == effect.SendData, e.Kind == effect.SendMessage, e.Kind == effect.ChangeRemoteSystem && e.Host != "":
 			host := ""
 			if e.Kind == effect.HTTPRequest && e.Verb == "" {
 				host = e.Host
@@ -55,8 +55,8 @@ func ExternalParts(c *analysis.Case) (parts []ExternalPart) {
 			} else if e.Host != "" {
 				add(host, e.Host)
 			}
-			if e.Kind != effect.ChangeRemote && e.Target != "" {
-				add("", e.Target)
+			if e.Kind != effect.ChangeRemoteSystem && e.RemoteTargetName != "" {
+				add("", e.RemoteTargetName)
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func publicHostPath(e *effect.Effect) string {
 }
 
 // fetchedOperands returns the operands by which a program names what it fetches.
-func fetchedOperands(c *analysis.Case, e *effect.Effect) (names []string) {
+func fetchedOperands(c *analysis.ActionCase, e *effect.Effect) (names []string) {
 	words := []command.Word{{Text: e.Program}}
 	for _, a := range e.Args {
 		words = append(words, command.Word{Text: a})

@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	src, err := generate("hosts")
+	src, err := generateHostTable("hosts")
 	if err == nil {
 		err = os.WriteFile("hosts_gen.go", src, 0o644)
 	}
@@ -27,24 +27,24 @@ func main() {
 	}
 }
 
-func generate(dir string) ([]byte, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+func generateHostTable(hostsDir string) ([]byte, error) {
+	names, err := filepath.Glob(filepath.Join(hostsDir, "*.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	ask, err := os.ReadFile(filepath.Join(dir, "ask.js"))
+	ask, err := os.ReadFile(filepath.Join(hostsDir, "ask.js"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	var list, borrowers, forms bytes.Buffer
 	for _, path := range names {
-		h, err := load(path, string(ask))
+		h, err := loadHostFile(path, string(ask))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		fmt.Fprintf(&list, "%q,\n", name)
-		if h.Borrows != "" {
+		if h.SentByThisHostJQ != "" {
 			fmt.Fprintf(&borrowers, "%q,\n", name)
 		}
 		fmt.Fprintf(&forms, "case %q:\nreturn &%#v\n", name, *h)
@@ -54,7 +54,7 @@ func generate(dir string) ([]byte, error) {
 	return format.Source([]byte(src))
 }
 
-func load(path, ask string) (*form.Host, error) {
+func loadHostFile(path, askScript string) (*form.Host, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func load(path, ask string) (*form.Host, error) {
 	if err := yaml.UnmarshalWithOptions(text, &h, yaml.Strict()); err != nil {
 		return nil, err
 	}
-	for i := range h.Places {
-		h.Places[i].Text = strings.ReplaceAll(h.Places[i].Text, "@ASK@\n", ask)
+	for i := range h.SettingsFiles {
+		h.SettingsFiles[i].ShieldOwnedFileTemplate = strings.ReplaceAll(h.SettingsFiles[i].ShieldOwnedFileTemplate, "@ASK@\n", askScript)
 	}
 	return &h, h.Check()
 }

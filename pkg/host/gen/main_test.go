@@ -35,11 +35,11 @@ func TestSources(t *testing.T) {
 		"title: A\n":                       "is missing",
 		good[:len(good)-1] + "\nunit: h\n": "unit",
 	} {
-		_, err := generate(gentest.WriteFolder(t, map[string]string{"a.yaml": text}))
+		_, err := generateHostTable(gentest.WriteFolder(t, map[string]string{"a.yaml": text}))
 		if name == "" {
-			gentest.CheckErrorNames(t, text, err, "")
+			gentest.CheckErrorMentions(t, text, err, "")
 			continue
 		}
-		gentest.CheckErrorNames(t, text, err, name, "a.yaml")
+		gentest.CheckErrorMentions(t, text, err, name, "a.yaml")
 	}
 }

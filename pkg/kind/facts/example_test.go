@@ -6,9 +6,9 @@ import (
 	"github.com/shieldcli/shield/pkg/kind/facts"
 )
 
-func ExampleKind_Covers() {
-	push := facts.Kind{Facts: []string{"object:main", "program:git", "verb:push"}}
-	forced := facts.Kind{Facts: []string{"object:main", "option:--force", "program:git", "verb:push"}}
+func ExampleActionKind_Covers() {
+	push := facts.ActionKind{ActionFactTexts: []string{"object:main", "program:git", "verb:push"}}
+	forced := facts.ActionKind{ActionFactTexts: []string{"object:main", "option:--force", "program:git", "verb:push"}}
 	fmt.Println(push.Covers(&forced), forced.Covers(&push))
 	// Output:
 	// false true

@@ -11,14 +11,14 @@ import (
 
 // A Kind describes a kind of action by facts and findings. It covers every action whose facts and findings
 // are a subset of its own.
-type Kind struct {
-	Facts    []string `json:"facts" yaml:"facts"`       // sorted
-	Findings []string `json:"findings" yaml:"findings"` // IDs of rules and classifiers that matched; sorted
+type ActionKind struct {
+	ActionFactTexts []string `json:"facts" yaml:"facts"`       // sorted
+	Findings        []string `json:"findings" yaml:"findings"` // IDs of rules and classifiers that matched; sorted
 }
 
 // Covers reports whether every action of kind o is also of kind k.
-func (k *Kind) Covers(o *Kind) bool {
-	return len(o.Facts) > 0 && isSubset(o.Facts, k.Facts) && isSubset(o.Findings, k.Findings)
+func (k *ActionKind) Covers(o *ActionKind) bool {
+	return len(o.ActionFactTexts) > 0 && isSubset(o.ActionFactTexts, k.ActionFactTexts) && isSubset(o.Findings, k.Findings)
 }
 
 func isSubset(some, of []string) bool {
@@ -31,9 +31,9 @@ func isSubset(some, of []string) bool {
 }
 
 // Key returns a text that identifies a kind.
-func (k *Kind) Key() string {
+func (k *ActionKind) Key() string {
 	h := sha256.New()
-	for _, list := range [][]string{k.Facts, k.Findings} {
+	for _, list := range [][]string{k.ActionFactTexts, k.Findings} {
 		fmt.Fprintf(h, "%d", len(list))
 		for _, s := range list {
 			fmt.Fprintf(h, " %d:%s", len(s), s)
@@ -43,9 +43,9 @@ func (k *Kind) Key() string {
 }
 
 // String returns the facts as text for people, programs first.
-func (k *Kind) String() string {
+func (k *ActionKind) String() string {
 	var first, rest []string
-	for _, f := range k.Facts {
+	for _, f := range k.ActionFactTexts {
 		if strings.HasPrefix(f, "run ") || strings.HasPrefix(f, "tool ") {
 			first = append(first, f)
 		} else {
@@ -55,5 +55,7 @@ func (k *Kind) String() string {
 	return strings.Join(append(first, rest...), "; ")
 }
 
-// IsExact reports whether a kind covers only one action.
-func (k *Kind) IsExact() bool { return len(k.Facts) > 0 && strings.HasPrefix(k.Facts[0], "action ") }
+// CoversOnlyOneAction reports whether a kind covers only one action.
+func (k *ActionKind) CoversOnlyOneAction() bool {
+	return len(k.ActionFactTexts) > 0 && strings.HasPrefix(k.ActionFactTexts[0], "action ")
+}

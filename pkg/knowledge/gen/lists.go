@@ -17,7 +17,7 @@ import (
 // credentialTables returns the source of the tables of credentials.yaml, later.yaml
 // and output.yaml.
 func credentialTables(dir string) ([]byte, error) {
-	later, err := readLaterYAML(dir)
+	later, err := readLaterExecutedFiles(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +72,9 @@ func credentialTables(dir string) ([]byte, error) {
 		b.WriteString("}},\n")
 	}
 	b.WriteString("}\n")
-	b.WriteString("\n// LaterClasses are the classes of files that run code later, the most severe first.\nvar LaterClasses = [...]LaterClass{\n")
-	for _, c := range later.Classes {
-		fmt.Fprintf(&b, "{Name: %q, Everyday: %t, Globs: []string{\n", c.Name, c.Everyday)
+	b.WriteString("\n// LaterClasses are the classes of files that run code later, the most severe first.\nvar LaterClasses = [...]LaterExecutedFileClass{\n")
+	for _, c := range later.FileClasses {
+		fmt.Fprintf(&b, "{ClassName: %q, IsOftenWritten: %t, Globs: []string{\n", c.Name, c.Everyday)
 		for _, g := range c.Paths {
 			fmt.Fprintf(&b, "%q,\n", g)
 		}
@@ -86,10 +86,10 @@ func credentialTables(dir string) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// laterYAML is what later.yaml holds.
-type laterYAML struct {
-	NamedLists yaml.MapSlice `yaml:"lists"`
-	Classes    []struct {
+// laterExecutedFiles is what later.yaml holds.
+type laterExecutedFiles struct {
+	NamedLists  yaml.MapSlice `yaml:"lists"`
+	FileClasses []struct {
 		Name     string   `yaml:"name"`
 		Everyday bool     `yaml:"everyday"`
 		Paths    []string `yaml:"paths"`
@@ -97,9 +97,9 @@ type laterYAML struct {
 	pathLists []knowledge.PathList
 }
 
-// readLaterYAML reads later.yaml; a class may name a list of the file.
-func readLaterYAML(dir string) (*laterYAML, error) {
-	var file laterYAML
+// readLaterExecutedFiles reads later.yaml; a class may name a list of the file.
+func readLaterExecutedFiles(dir string) (*laterExecutedFiles, error) {
+	var file laterExecutedFiles
 	if err := readYAML(filepath.Join(dir, "later.yaml"), &file); err != nil {
 		return nil, err
 	}
@@ -121,8 +121,8 @@ func readLaterYAML(dir string) (*laterYAML, error) {
 		named["@"+list.Name] = list.Globs
 		file.pathLists = append(file.pathLists, list)
 	}
-	for i := range file.Classes {
-		c := &file.Classes[i]
+	for i := range file.FileClasses {
+		c := &file.FileClasses[i]
 		var globs []string
 		for _, g := range c.Paths {
 			switch list := named[g]; {
@@ -183,11 +183,11 @@ func parseHostList(item yaml.MapItem) (knowledge.HostList, error) {
 	return entry, nil
 }
 
-// ownersTable returns the source of the table of owners.yaml.
-func ownersTable(dir string) ([]byte, error) {
-	return compileTable[[]knowledge.Owner](dir, "owners.yaml", "Owners are the services whose credentials are known by their names.", "Owners", func(o knowledge.Owner) (knowledge.Owner, error) {
-		if len(o.Names) == 0 || strings.Trim(strings.Join(o.Names, ""), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-			return o, fmt.Errorf("%v are not words in capitals", o.Names)
+// credentialOwnersTable returns the source of the table of owners.yaml.
+func credentialOwnersTable(dir string) ([]byte, error) {
+	return compileTable[[]knowledge.CredentialOwner](dir, "owners.yaml", "Owners are the services whose credentials are known by their names.", "Owners", func(o knowledge.CredentialOwner) (knowledge.CredentialOwner, error) {
+		if len(o.VariableNameParts) == 0 || strings.Trim(strings.Join(o.VariableNameParts, ""), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			return o, fmt.Errorf("%v are not words in capitals", o.VariableNameParts)
 		}
 		plain := slices.Clone(o.Hosts)
 		for i, host := range plain { // "*" matches one label and needs four fixed labels beside it
@@ -195,7 +195,7 @@ func ownersTable(dir string) ([]byte, error) {
 				plain[i] = strings.ReplaceAll(host, "*", "any")
 			}
 		}
-		_, err := parseHostList(yaml.MapItem{Key: o.Names[0], Value: toAnySlice(plain)})
+		_, err := parseHostList(yaml.MapItem{Key: o.VariableNameParts[0], Value: toAnySlice(plain)})
 		return o, err
 	})
 }
@@ -221,9 +221,9 @@ func parseVerbList(item yaml.MapItem) (knowledge.VerbList, error) {
 	return entry, nil
 }
 
-// runningTable returns the source of the table of running.yaml.
-func runningTable(dir string) ([]byte, error) {
-	return compileTable[[]variableGroup](dir, "running.yaml", "RunningGroups are the variables that make programs run something.", "RunningGroups", func(g variableGroup) (knowledge.RunningGroup, error) {
+// codeRunningVariablesTable returns the source of the table of running.yaml.
+func codeRunningVariablesTable(dir string) ([]byte, error) {
+	return compileTable[[]variableGroup](dir, "running.yaml", "RunningGroups are the variables that make programs run something.", "RunningGroups", func(g variableGroup) (knowledge.CodeLoadingVariableGroup, error) {
 		entry, err := g.tableEntry()
 		if err != nil {
 			err = fmt.Errorf("%q: %w", g.Why, err)
@@ -234,25 +234,25 @@ func runningTable(dir string) ([]byte, error) {
 
 // A variableGroup is an entry of running.yaml.
 type variableGroup struct {
-	Why              string   `yaml:"why"`
-	Names            string   `yaml:"names"`
-	CodeLanguage     string   `yaml:"runs"`
-	ValueMeaning     string   `yaml:"holds"`
-	FileLanguage     string   `yaml:"of"`
-	Prefix           string   `yaml:"prefix"`
-	RunsIfMatches    string   `yaml:"only"`
-	HarmlessPattern  string   `yaml:"harmless"`
-	HarmlessTest     string   `yaml:"test"`
-	RunningExamples  []string `yaml:"match"`
-	HarmlessExamples []string `yaml:"pass"`
+	Why                           string   `yaml:"why"`
+	Names                         string   `yaml:"names"`
+	CodeLanguage                  string   `yaml:"runs"`
+	PathAddressOptionOrSwitchKind string   `yaml:"holds"`
+	ReferencedFileLanguage        string   `yaml:"of"`
+	Prefix                        string   `yaml:"prefix"`
+	RunningValuePattern           string   `yaml:"only"`
+	HarmlessPattern               string   `yaml:"harmless"`
+	HarmlessValueCheckName        string   `yaml:"test"`
+	RunningExamples               []string `yaml:"match"`
+	HarmlessExamples              []string `yaml:"pass"`
 }
 
-func (g *variableGroup) tableEntry() (knowledge.RunningGroup, error) {
-	out := knowledge.RunningGroup{
-		Why: g.Why, Names: strings.Fields(g.Names), Runs: g.CodeLanguage, Holds: g.ValueMeaning, Of: g.FileLanguage,
-		Prefix: g.Prefix, Only: g.RunsIfMatches, Harmless: strings.TrimSpace(g.HarmlessPattern), Test: g.HarmlessTest,
+func (g *variableGroup) tableEntry() (knowledge.CodeLoadingVariableGroup, error) {
+	out := knowledge.CodeLoadingVariableGroup{
+		EffectOnPrograms: g.Why, Names: strings.Fields(g.Names), CodeLanguage: g.CodeLanguage, PathAddressOptionOrSwitchKind: g.PathAddressOptionOrSwitchKind, FileLanguage: g.ReferencedFileLanguage,
+		Prefix: g.Prefix, RunningValuePattern: g.RunningValuePattern, HarmlessValuePattern: strings.TrimSpace(g.HarmlessPattern), HarmlessValueCheckName: g.HarmlessValueCheckName,
 	}
-	for _, text := range []string{out.Only, out.Harmless} {
+	for _, text := range []string{out.RunningValuePattern, out.HarmlessValuePattern} {
 		if _, err := regexp.Compile(text); err != nil {
 			return out, err
 		}
@@ -262,40 +262,40 @@ func (g *variableGroup) tableEntry() (knowledge.RunningGroup, error) {
 			return out, fmt.Errorf("the name %q matches everything", name)
 		}
 	}
-	judged := out.Runs != "" || out.Holds != ""
-	limited := out.Only != "" || out.Harmless != "" || out.Test != ""
+	judged := out.CodeLanguage != "" || out.PathAddressOptionOrSwitchKind != ""
+	limited := out.RunningValuePattern != "" || out.HarmlessValuePattern != "" || out.HarmlessValueCheckName != ""
 	switch {
-	case out.Why == "" || len(out.Names) == 0:
+	case out.EffectOnPrograms == "" || len(out.Names) == 0:
 		return out, fmt.Errorf("why or names is missing")
-	case out.Runs != "" && out.Holds != "" || out.Holds != "" && !slices.Contains([]string{"place", "output", "source", "server", "options", "check", "build", "tools", "home"}, out.Holds):
-		return out, fmt.Errorf("holds is %q; write place, output, source, server, options or check, and leave runs out", out.Holds)
-	case out.Test != "" && out.Test != "pager":
-		return out, fmt.Errorf("unknown test %q", out.Test)
-	case !judged && (limited || out.Of != "" || out.Prefix != "" || len(g.RunningExamples) > 0):
+	case out.CodeLanguage != "" && out.PathAddressOptionOrSwitchKind != "" || out.PathAddressOptionOrSwitchKind != "" && !slices.Contains([]string{"place", "output", "source", "server", "options", "check", "build", "tools", "home"}, out.PathAddressOptionOrSwitchKind):
+		return out, fmt.Errorf("holds is %q; write place, output, source, server, options or check, and leave runs out", out.PathAddressOptionOrSwitchKind)
+	case out.HarmlessValueCheckName != "" && out.HarmlessValueCheckName != "pager":
+		return out, fmt.Errorf("unknown test %q", out.HarmlessValueCheckName)
+	case !judged && (limited || out.FileLanguage != "" || out.Prefix != "" || len(g.RunningExamples) > 0):
 		return out, fmt.Errorf("runs or holds is missing")
-	case len(g.RunningExamples) == 0 && (out.Runs != "" || limited):
+	case len(g.RunningExamples) == 0 && (out.CodeLanguage != "" || limited):
 		return out, fmt.Errorf("match is missing")
 	}
 	for _, value := range g.RunningExamples {
-		if out.Test == "" && !out.RunsValue(value) {
+		if out.HarmlessValueCheckName == "" && !out.RunsValue(value) {
 			return out, fmt.Errorf("%q is listed under match, but runs nothing", value)
 		}
 	}
 	for _, value := range g.HarmlessExamples {
-		if out.Test == "" && out.RunsValue(value) {
+		if out.HarmlessValueCheckName == "" && out.RunsValue(value) {
 			return out, fmt.Errorf("%q is listed under pass, but runs something", value)
 		}
 	}
 	return out, nil
 }
 
-// sourcesTable returns the source of the table of sources.yaml.
-func sourcesTable(dir string) ([]byte, error) {
-	return compileTable[[]sourceEntry](dir, "sources.yaml", "SourceForms are how files say where packages come from.", "SourceForms", sourceEntry.tableEntry)
+// packageSourcesTable returns the source of the table of sources.yaml.
+func packageSourcesTable(dir string) ([]byte, error) {
+	return compileTable[[]packageSourceEntry](dir, "sources.yaml", "SourceForms are how files say where packages come from.", "SourceForms", packageSourceEntry.tableEntry)
 }
 
-// A sourceEntry is an entry of sources.yaml.
-type sourceEntry struct {
+// A packageSourceEntry is an entry of sources.yaml.
+type packageSourceEntry struct {
 	Files               string   `yaml:"files"`
 	SettingPattern      string   `yaml:"setting"`
 	VerificationPattern string   `yaml:"sums"`
@@ -304,9 +304,9 @@ type sourceEntry struct {
 	NoAddressExamples   []string `yaml:"pass"`
 }
 
-func (s sourceEntry) tableEntry() (knowledge.SourceForm, error) {
-	out := knowledge.SourceForm{Files: strings.Fields(s.Files), Setting: s.SettingPattern, Code: s.AllowsCodeHosts, Sums: s.VerificationPattern}
-	if re, err := regexp.Compile(out.Setting); err != nil || re.NumSubexp() != 1 {
+func (s packageSourceEntry) tableEntry() (knowledge.PackageSourceSetting, error) {
+	out := knowledge.PackageSourceSetting{Files: strings.Fields(s.Files), AddressSettingPattern: s.SettingPattern, AllowsCodeHosts: s.AllowsCodeHosts, VerificationSettingPattern: s.VerificationPattern}
+	if re, err := regexp.Compile(out.AddressSettingPattern); err != nil || re.NumSubexp() != 1 {
 		return out, fmt.Errorf("%s: %q is not an expression with one group", s.Files, s.SettingPattern)
 	}
 	if len(out.Files) == 0 || len(s.AddressExamples) == 0 || len(s.NoAddressExamples) == 0 {
@@ -332,25 +332,25 @@ func settingsTable(dir string) ([]byte, error) {
 
 // A settingEntry is an entry of settings.yaml.
 type settingEntry struct {
-	Files            string   `yaml:"files"`
-	SettingPattern   string   `yaml:"setting"`
-	RunsIfMatches    string   `yaml:"only"`
-	HarmlessPattern  string   `yaml:"harmless"`
-	RunningExamples  []string `yaml:"match"`
-	HarmlessExamples []string `yaml:"pass"`
+	Files               string   `yaml:"files"`
+	SettingPattern      string   `yaml:"setting"`
+	RunningValuePattern string   `yaml:"only"`
+	HarmlessPattern     string   `yaml:"harmless"`
+	RunningExamples     []string `yaml:"match"`
+	HarmlessExamples    []string `yaml:"pass"`
 }
 
-func (s settingEntry) tableEntry() (knowledge.SettingForm, error) {
-	out := knowledge.SettingForm{Files: strings.Fields(s.Files), Setting: s.SettingPattern, Only: s.RunsIfMatches, Harmless: s.HarmlessPattern}
-	if re, err := regexp.Compile(out.Setting); err != nil || re.NumSubexp() != 1 {
+func (s settingEntry) tableEntry() (knowledge.CodeRunningSetting, error) {
+	out := knowledge.CodeRunningSetting{Files: strings.Fields(s.Files), SettingPattern: s.SettingPattern, RunningValuePattern: s.RunningValuePattern, HarmlessValuePattern: s.HarmlessPattern}
+	if re, err := regexp.Compile(out.SettingPattern); err != nil || re.NumSubexp() != 1 {
 		return out, fmt.Errorf("%s: %q is not an expression with one group", s.Files, s.SettingPattern)
 	}
-	for _, text := range []string{out.Only, out.Harmless} {
+	for _, text := range []string{out.RunningValuePattern, out.HarmlessValuePattern} {
 		if _, err := regexp.Compile(text); err != nil {
 			return out, fmt.Errorf("%s: %w", s.Files, err)
 		}
 	}
-	if len(out.Files) == 0 || len(s.RunningExamples) == 0 || len(s.HarmlessExamples) == 0 || out.Only == "" {
+	if len(out.Files) == 0 || len(s.RunningExamples) == 0 || len(s.HarmlessExamples) == 0 || out.RunningValuePattern == "" {
 		return out, fmt.Errorf("%q: files, only, match or pass is missing", s.Files)
 	}
 	for _, text := range s.RunningExamples {
@@ -366,32 +366,32 @@ func (s settingEntry) tableEntry() (knowledge.SettingForm, error) {
 	return out, nil
 }
 
-// grantsTable returns the source of the table of grants.yaml.
-func grantsTable(dir string) ([]byte, error) {
+// permissionGrantsTable returns the source of the table of grants.yaml.
+func permissionGrantsTable(dir string) ([]byte, error) {
 	return compileTable[[]grantEntry](dir, "grants.yaml", "GrantForms are what files say that carry checks and rights.", "GrantForms", grantEntry.tableEntry)
 }
 
 // A grantEntry is an entry of grants.yaml.
 type grantEntry struct {
-	Files             string        `yaml:"files"`
-	Kind              string        `yaml:"kind"`
-	OnlyExistingFiles bool          `yaml:"old"`
-	Harm              string        `yaml:"harm"`
-	ObjectPathPattern string        `yaml:"at"`
-	MatchConditions   yaml.MapSlice `yaml:"if"`
-	ExceptConditions  yaml.MapSlice `yaml:"unless"`
-	ObjectConditions  yaml.MapSlice `yaml:"of"`
-	ScopeKeys         string        `yaml:"with"`
-	FileMarkPattern   string        `yaml:"mark"`
-	Description       string        `yaml:"says"`
+	Files                      string        `yaml:"files"`
+	PermissionChangeKind       string        `yaml:"kind"`
+	OnlyExistingFiles          bool          `yaml:"old"`
+	HarmName                   string        `yaml:"harm"`
+	ObjectPathPattern          string        `yaml:"at"`
+	MatchConditions            yaml.MapSlice `yaml:"if"`
+	ExceptConditions           yaml.MapSlice `yaml:"unless"`
+	ObjectConditions           yaml.MapSlice `yaml:"of"`
+	PipeSeparatedScopeKeys     string        `yaml:"with"`
+	RequiredFileContentPattern string        `yaml:"mark"`
+	Description                string        `yaml:"says"`
 }
 
-func (g grantEntry) tableEntry() (out knowledge.GrantForm, err error) {
-	out = knowledge.GrantForm{Files: strings.Fields(g.Files), Kind: g.Kind, Old: g.OnlyExistingFiles, Harm: g.Harm, At: g.ObjectPathPattern, With: g.ScopeKeys, Mark: g.FileMarkPattern, Says: g.Description}
-	if len(out.Files) == 0 || g.Description == "" || g.Harm == "" || !slices.Contains([]string{"grant", "guard", "gone", "check"}, g.Kind) || len(g.MatchConditions) == 0 && g.Kind != "check" && g.Kind != "gone" {
+func (g grantEntry) tableEntry() (out knowledge.PermissionChangeRule, err error) {
+	out = knowledge.PermissionChangeRule{Files: strings.Fields(g.Files), PermissionChangeKind: g.PermissionChangeKind, OnlyExistingFiles: g.OnlyExistingFiles, HarmName: g.HarmName, ObjectPathPattern: g.ObjectPathPattern, PipeSeparatedScopeKeys: g.PipeSeparatedScopeKeys, RequiredFileContentPattern: g.RequiredFileContentPattern, Description: g.Description}
+	if len(out.Files) == 0 || g.Description == "" || g.HarmName == "" || !slices.Contains([]string{"grant", "guard", "gone", "check"}, g.PermissionChangeKind) || len(g.MatchConditions) == 0 && g.PermissionChangeKind != "check" && g.PermissionChangeKind != "gone" {
 		return out, fmt.Errorf("%q: files, kind, harm, if or says is missing", g.Description)
 	}
-	for _, text := range [...]string{g.ObjectPathPattern, g.FileMarkPattern} {
+	for _, text := range [...]string{g.ObjectPathPattern, g.RequiredFileContentPattern} {
 		if _, err := regexp.Compile(text); err != nil {
 			return out, fmt.Errorf("%s: %w", g.Description, err)
 		}
@@ -399,7 +399,7 @@ func (g grantEntry) tableEntry() (out knowledge.GrantForm, err error) {
 	for _, c := range []struct {
 		from yaml.MapSlice
 		to   *[]string
-	}{{g.MatchConditions, &out.If}, {g.ExceptConditions, &out.Unless}, {g.ObjectConditions, &out.Of}} {
+	}{{g.MatchConditions, &out.MatchConditions}, {g.ExceptConditions, &out.ExceptConditions}, {g.ObjectConditions, &out.ObjectConditions}} {
 		for _, item := range c.from {
 			key, value := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
 			if _, err := regexp.Compile(value); err != nil || strings.ContainsAny(key, " ") {

@@ -49,21 +49,21 @@ func TestRefuses(t *testing.T) {
 		names       string
 		beside, too string // another file that is read first
 	}{
-		{runningTable, "running.yaml", "- {why: x, names: A, runs: shell, match: [y]}", "", "", ""},
-		{runningTable, "running.yaml", "- {why: x, names: A, holds: place}", "", "", ""},
-		{runningTable, "running.yaml", "- {names: A}", "why", "", ""},
-		{runningTable, "running.yaml", "- {why: x}", "names", "", ""},
-		{runningTable, "running.yaml", "- {why: x, names: '*'}", "everything", "", ""},
-		{runningTable, "running.yaml", "- {why: x, names: A, runs: shell}", "match", "", ""},
-		{runningTable, "running.yaml", "- {why: x, names: A, only: y}", "runs or holds", "", ""},
-		{runningTable, "running.yaml", "- {why: x, names: A, holds: water}", "water", "", ""},
-		{runningTable, "running.yaml", "- {why: x, names: A, holds: place, runs: shell, match: [y]}", "leave runs out", "", ""},
-		{runningTable, "running.yaml", "- {why: x, names: A, holds: output, only: y}", "match", "", ""},
-		{runningTable, "running.yaml", "- {why: x, names: A, runs: shell, test: luck, match: [y]}", "luck", "", ""},
-		{runningTable, "running.yaml", "- {why: x, names: A, runs: shell, only: '(', match: [y]}", "missing", "", ""},
-		{runningTable, "running.yaml", "- {why: x, names: A, runs: shell, only: z, match: [y]}", "runs nothing", "", ""},
-		{runningTable, "running.yaml", "- {why: x, names: A, runs: shell, match: [y], pass: [z]}", "runs something", "", ""},
-		{runningTable, "running.yaml", "- {why: x, names: A, colour: red}", "colour", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: A, runs: shell, match: [y]}", "", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: A, holds: place}", "", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {names: A}", "why", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x}", "names", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: '*'}", "everything", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: A, runs: shell}", "match", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: A, only: y}", "runs or holds", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: A, holds: water}", "water", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: A, holds: place, runs: shell, match: [y]}", "leave runs out", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: A, holds: output, only: y}", "match", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: A, runs: shell, test: luck, match: [y]}", "luck", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: A, runs: shell, only: '(', match: [y]}", "missing", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: A, runs: shell, only: z, match: [y]}", "runs nothing", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: A, runs: shell, match: [y], pass: [z]}", "runs something", "", ""},
+		{codeRunningVariablesTable, "running.yaml", "- {why: x, names: A, colour: red}", "colour", "", ""},
 		{servicesTable, "services.yaml", "a: [x.test, 10.0.0.1, 'fd00::1']", "", "", ""},
 		{servicesTable, "services.yaml", "a: [X.test]", "X.test", "", ""},
 		{servicesTable, "services.yaml", "a: ['*.x.test']", "*.x.test", "", ""},
@@ -77,20 +77,20 @@ func TestRefuses(t *testing.T) {
 		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', match: [r=h], pass: [a]}", "only, match or pass is missing", "", ""},
 		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, match: [r=b], pass: [a]}", "but runs nothing", "", ""},
 		{settingsTable, "settings.yaml", "- {files: x, setting: 'r=(.*)', only: h, harmless: h, match: [r=hh], pass: [r=hi]}", "but runs hi", "", ""},
-		{sourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h.*)', match: [r=h.x], pass: [a]}", "", "", ""},
-		{sourcesTable, "sources.yaml", "- {files: x, setting: 'r=h', match: [r=h], pass: [a]}", "one group", "", ""},
-		{sourcesTable, "sources.yaml", "- {files: x, setting: '(', match: [r=h], pass: [a]}", "one group", "", ""},
-		{sourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h)', match: [r=h]}", "pass is missing", "", ""},
-		{sourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h)', match: [b], pass: [a]}", "names no address", "", ""},
-		{sourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h.x)', match: [r=h.x], pass: [r=h.x]}", "but names https://h.x", "", ""},
+		{packageSourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h.*)', match: [r=h.x], pass: [a]}", "", "", ""},
+		{packageSourcesTable, "sources.yaml", "- {files: x, setting: 'r=h', match: [r=h], pass: [a]}", "one group", "", ""},
+		{packageSourcesTable, "sources.yaml", "- {files: x, setting: '(', match: [r=h], pass: [a]}", "one group", "", ""},
+		{packageSourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h)', match: [r=h]}", "pass is missing", "", ""},
+		{packageSourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h)', match: [b], pass: [a]}", "names no address", "", ""},
+		{packageSourcesTable, "sources.yaml", "- {files: x, setting: 'r=(h.x)', match: [r=h.x], pass: [r=h.x]}", "but names https://h.x", "", ""},
 		{verbsTable, "verbs.yaml", "a: b Get", "a is not a list of words", "", ""},
 		{verbsTable, "verbs.yaml", "a: [b]", "a is not a list of words", "", ""},
 		{verbsTable, "verbs.yaml", "a: [", "verbs.yaml", "", ""},
 		{verbsTable, "verbs.yaml", "a: b", "", "", ""},
-		{ownersTable, "owners.yaml", "- {names: [A], hosts: [a.test]}", "", "", ""},
-		{ownersTable, "owners.yaml", "- {names: [a], hosts: [a.test]}", "capitals", "", ""},
-		{ownersTable, "owners.yaml", "- {names: [A], hosts: ['*.test']}", "*.test", "", ""},
-		{ownersTable, "owners.yaml", "- {names: [A]}", "A holds no hosts", "", ""},
+		{credentialOwnersTable, "owners.yaml", "- {names: [A], hosts: [a.test]}", "", "", ""},
+		{credentialOwnersTable, "owners.yaml", "- {names: [a], hosts: [a.test]}", "capitals", "", ""},
+		{credentialOwnersTable, "owners.yaml", "- {names: [A], hosts: ['*.test']}", "*.test", "", ""},
+		{credentialOwnersTable, "owners.yaml", "- {names: [A]}", "A holds no hosts", "", ""},
 		{credentialTables, "later.yaml", "classes: [{name: a, paths: ['@b']}]", "@b", "", ""},
 		{credentialTables, "later.yaml", "lists: {a: ['@b'], b: [/x]}", "before it", "", ""},
 		{credentialTables, "later.yaml", "classes: [{paths: [/x]}]", "no name", "", ""},
@@ -105,7 +105,7 @@ func TestRefuses(t *testing.T) {
 			files[c.beside] = c.too
 		}
 		_, err := c.source(gentest.WriteFolder(t, files))
-		gentest.CheckErrorNames(t, c.text, err, c.names)
+		gentest.CheckErrorMentions(t, c.text, err, c.names)
 	}
 }
 
@@ -113,11 +113,11 @@ func TestRefuses(t *testing.T) {
 // that one does.
 func TestListsWithin(t *testing.T) {
 	t.Parallel()
-	file, err := readLaterYAML(gentest.WriteFolder(t, map[string]string{"later.yaml": "lists: {a: [/x], b: ['@a', /y]}\nclasses: [{name: c, paths: [/z, '@b']}]"}))
+	file, err := readLaterExecutedFiles(gentest.WriteFolder(t, map[string]string{"later.yaml": "lists: {a: [/x], b: ['@a', /y]}\nclasses: [{name: c, paths: [/z, '@b']}]"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(file.Classes[0].Paths, " "); got != "/z /x /y" {
+	if got := strings.Join(file.FileClasses[0].Paths, " "); got != "/z /x /y" {
 		t.Errorf("class c holds %s", got)
 	}
 }
@@ -129,7 +129,7 @@ func TestKeepsRefuses(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "keeps.yaml"), []byte(text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := keepsTable(dir); err == nil {
+		if _, err := cachesAndCredentialFilesTable(dir); err == nil {
 			t.Errorf("taken: %s", text)
 		}
 	}

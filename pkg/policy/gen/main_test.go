@@ -24,20 +24,20 @@ func TestGenerateRefuses(t *testing.T) {
 		}
 		return m
 	}
-	if _, err := generate(files("extends: base")); err != nil {
+	if _, err := generatePresetsSource(files("extends: base")); err != nil {
 		t.Fatal(err)
 	}
 	for preset, want := range map[string]string{
 		"extends: default":      "not base",
 		"extends: base\ndenny:": "did you mean",
 	} {
-		_, err := generate(files(preset))
-		gentest.CheckErrorNames(t, preset, err, want)
+		_, err := generatePresetsSource(files(preset))
+		gentest.CheckErrorMentions(t, preset, err, want)
 	}
 	for _, name := range []string{"core", "base", "strict"} {
 		without := files("extends: base")
 		delete(without, name+".yaml")
-		_, err := generate(without)
-		gentest.CheckErrorNames(t, "no "+name, err, name+".yaml")
+		_, err := generatePresetsSource(without)
+		gentest.CheckErrorMentions(t, "no "+name, err, name+".yaml")
 	}
 }

@@ -21,10 +21,10 @@ func TestSources(t *testing.T) {
 		"styles: [{name: anything, pattern: '.*'}]":             "anything",
 		"styles: [{name: coloured, pattern: abc, colour: red}]": "colour",
 	} {
-		_, err := generate(filepath.Join(gentest.WriteFolder(t, map[string]string{"a.yaml": text}), "a.yaml"))
-		gentest.CheckErrorNames(t, text, err, name, "a.yaml")
+		_, err := generateHidingRules(filepath.Join(gentest.WriteFolder(t, map[string]string{"a.yaml": text}), "a.yaml"))
+		gentest.CheckErrorMentions(t, text, err, name, "a.yaml")
 	}
-	if _, err := generate("nowhere.yaml"); err == nil {
+	if _, err := generateHidingRules("nowhere.yaml"); err == nil {
 		t.Error("a file that is missing gave no error")
 	}
 }

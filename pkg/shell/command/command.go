@@ -9,49 +9,49 @@ import "github.com/shieldcli/shield/pkg/effect"
 
 // A Word is one argument, as far as it is known without running anything.
 type Word struct {
-	Text       string      // resolved text; a pattern as in effect.Overlap if Pattern
-	Pattern    bool        // part of Text is unknown or a glob
-	FromSearch bool        // ** in the pattern represents folders that were searched
-	IsJobID    bool        // ID of a background job of the shell
-	Span       effect.Span // position in the command line
+	Text                     string      // resolved text; a pattern as in effect.Overlap if Pattern
+	IsGlobPattern            bool        // part of Text is unknown or a glob
+	DoubleStarExcludesDotDot bool        // ** in the pattern represents folders that were searched
+	IsJobID                  bool        // ID of a background job of the shell
+	Span                     effect.Span // position in the command line
 }
 
 // An Interpretation is the effect of running a program with certain arguments.
 type Interpretation struct {
-	Understood        bool               // the program is listed and its arguments were understood
-	OtherLosses       effect.Loss        // losses besides the effects in OperandEffects
-	Folder            Word               // if OtherLosses is set: the folder that the program works in
-	Class             effect.Class       // class without the effects of Nested; UnknownClass if the program is not listed or runs unknown code
-	OperandEffects    []OperandEffect    // operands with an effect
-	Nested            []Nested           // operands that are commands or code
-	Effects           []effect.Kind      // effects without an operand, such as ChangeSystem
-	OperandFiles      []Word             // files that list further operands
-	Unrecognized      []UnrecognizedWord // option values and operands that the program's entry does not explain; judged by their text
-	FreeTexts         []Word             // option values that are free text for the program, such as a commit message
-	Env               []Word             // NAME=VALUE settings made for the nested command, as by env
-	Stdin             Stream             // how standard input is used
-	StdinKnown        bool               // an entry says how standard input is used; otherwise that is unknown
-	RunsStdinRemotely bool               // standard input is run as commands on another machine or in a container
-	Stdout            Stream             // kind of data on standard output
-	WhyNotUnderstood  string             // why Understood is false
+	Understood                     bool                  // the program is listed and its arguments were understood
+	DataLossesBesideOperandEffects effect.Loss           // losses besides the effects in OperandEffects
+	LossFolder                     Word                  // if DataLossesBesideOperandEffects is set: the folder that the program works in
+	Class                          effect.ProgramClass   // class without the effects of Nested; UnknownClass if the program is not listed or runs unknown code
+	OperandEffects                 []OperandEffect       // operands with an effect
+	NestedCommandsAndCode          []NestedCommandOrCode // operands that are commands or code
+	Effects                        []effect.Kind         // effects without an operand, such as ChangeSystem
+	OperandFiles                   []Word                // files that list further operands
+	Unrecognized                   []UnrecognizedWord    // option values and operands that the program's entry does not explain; judged by their text
+	FreeTexts                      []Word                // option values that are free text for the program, such as a commit message
+	Env                            []Word                // NAME=VALUE settings made for the nested command, as by env
+	Stdin                          StreamContentKind     // how standard input is used
+	StdinKnown                     bool                  // an entry says how standard input is used; otherwise that is unknown
+	RunsStdinRemotely              bool                  // standard input is run as commands on another machine or in a container
+	Stdout                         StreamContentKind     // kind of data on standard output
+	WhyNotUnderstood               string                // why Understood is false
 
-	EffectsDescription string        // description of Effects, after the program's name; may be empty
-	Language           string        // language of code on standard input, as in Nested; "" if only the program itself reads it
-	IsWindowsProgram   bool          // a Windows program: paths may contain globs and backslashes
-	WritesDecoded      bool          // written files contain decoded input
-	RegistryKeys       []RegistryKey // registry keys
-	SendsArguments     bool          // arguments are sent to another machine unchanged, as in DNS queries of dig
-	VariableIsDatabase bool          // database client: an argument that consists of one variable is the address of the database
-	GitRemotes         []GitRemote
-	Packages           []Package // packages that are installed, or whose programs run
-	InstallsByName     bool      // packages are installed or upgraded by name only
-	Servers            []Word    // proxies, and servers that replace the named hosts
-	Signals            []Signal
-	BuiltSources       []Word // source packages or folders that are built, and run or installed
-	Harms              []effect.Harm
-	Remote             RemoteChange // details of the ChangeRemote among Effects
-	RemoteDatabase     string       // remote database that gets statements; "" if it is local, for tests, or unknown
-	targets            []Word       // hosts, databases, clusters and accounts that the command works on
+	EffectsDescription           string        // description of Effects, after the program's name; may be empty
+	Language                     string        // language of code on standard input, as in Nested; "" if only the program itself reads it
+	IsWindowsProgram             bool          // a Windows program: paths may contain globs and backslashes
+	WritesDecoded                bool          // written files contain decoded input
+	RegistryKeys                 []RegistryKey // registry keys
+	SendsArguments               bool          // arguments are sent to another machine unchanged, as in DNS queries of dig
+	VariableArgIsDatabaseAddress bool          // database client: an argument that consists of one variable is the address of the database
+	GitRemotes                   []GitRemote
+	Packages                     []Package // packages that are installed, or whose programs run
+	InstallsByName               bool      // packages are installed or upgraded by name only
+	Servers                      []Word    // proxies, and servers that replace the named hosts
+	Signals                      []Signal
+	BuiltSources                 []Word // source packages or folders that are built, and run or installed
+	Harms                        []effect.Harm
+	RemoteServiceChange          RemoteChange // details of the ChangeRemote among Effects
+	RemoteDatabaseHostOrURL      string       // remote database that gets statements; "" if it is local, for tests, or unknown
+	targetHostsAndDatabases      []Word       // hosts, databases, clusters and accounts that the command works on
 
 	dropsTestDatabase bool // a test database is dropped, which loses no data unless one of targets is in production use
 }
@@ -74,22 +74,22 @@ type Words map[string]bool
 
 // A RemoteChange is a change on another machine.
 type RemoteChange struct {
-	Service  string // kubernetes, aws, database, …; the program's name for other services
-	Verb     string // delete, grant, expose, weaken, redirect, run, or change for all others
-	Target   string // the named host, cluster or database, if any
-	IsTest   bool   // the target's name says that it is for development or tests
-	Destroys bool   // the loss cannot be undone from this machine
+	Service      string // kubernetes, aws, database, …; the program's name for other services
+	Verb         string // delete, grant, expose, weaken, redirect, run, or change for all others
+	Target       string // the named host, cluster or database, if any
+	IsTestTarget bool   // the target's name says that it is for development or tests
+	Destroys     bool   // the loss cannot be undone from this machine
 }
 
 // An OperandEffect is an effect on the object that an operand names.
 type OperandEffect struct {
-	Kind               effect.Kind
-	Word               Word // the path, URL or host, without the option in forms like --file=PATH
-	Recursive          bool
-	Sent               bool // for ReadFile: the content is sent to another machine
-	KeepsContent       bool // for WriteFile: the content is changed only by a repair, or by the program in a container, if at all
-	IsBackupCopy       bool // for WriteFile: a backup copy of another file that is written
-	RefusesUnversioned bool // for DeleteFile: the program refuses if data is not in version control
+	Kind                           effect.Kind
+	Word                           Word // the path, URL or host, without the option in forms like --file=PATH
+	Recursive                      bool
+	Sent                           bool // for ReadFile: the content is sent to another machine
+	KeepsContent                   bool // for WriteFile: the content is changed only by a repair, or by the program in a container, if at all
+	IsBackupCopy                   bool // for WriteFile: a backup copy of another file that is written
+	RefusesDeletingUnversionedData bool // for DeleteFile: the program refuses if data is not in version control
 }
 
 // A Signal names processes that get a signal or a debugger.
@@ -130,27 +130,27 @@ type RegistryKey struct {
 //
 // SQL text and sed scripts are analysed in this package and never appear as Nested, but their commands and files
 // do.
-type Nested struct {
-	Language      string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "ipython" (a cell of a notebook), "code" (text of another language), "file" (Words[0] is a script's path)
-	FileLanguage  string // for "file": its language, named as above; "" if the file's name or first line says it
-	Variable      string // environment variable with the code, "-" for an option; Language then has more values, see [VariableCode]
-	Words         []Word // for "powershell" and "cmd" there may be several, to be joined with spaces
-	Remote        bool   // runs on another machine or in a container
-	ArgsFromStdin bool   // arguments are added from standard input, as by xargs
+type NestedCommandOrCode struct {
+	Language            string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "ipython" (a cell of a notebook), "code" (text of another language), "file" (Words[0] is a script's path)
+	FileLanguage        string // for "file": its language, named as above; "" if the file's name or first line says it
+	VariableHoldingCode string // environment variable with the code, "-" for an option; Language then has more values, see [VariableCode]
+	Words               []Word // for "powershell" and "cmd" there may be several, to be joined with spaces
+	Remote              bool   // runs on another machine or in a container
+	ArgsFromStdin       bool   // arguments are added from standard input, as by xargs
 }
 
 // A Stream says how a program uses its standard input, or what its standard output contains.
-type Stream string
+type StreamContentKind string
 
 // The values of a Stream. The zero value is plain data.
 const (
-	Data     Stream = ""
-	Code     Stream = "code"     // stdin is executed
-	Download Stream = "download" // stdout comes from the network
-	Upload   Stream = "upload"   // stdin goes to the network
-	Decoded  Stream = "decoded"  // stdout is decoded stdin
-	Input    Stream = "input"    // stdout is stdin, possibly changed
-	Secret   Stream = "secret"   // stdout holds credentials
-	Rows     Stream = "rows"     // stdout holds rows of a database on this machine
-	Listed   Stream = "names"    // stdin lists further operands
+	StreamPlainData     StreamContentKind = ""
+	StreamExecutedCode  StreamContentKind = "code"     // stdin is executed
+	StreamDownload      StreamContentKind = "download" // stdout comes from the network
+	StreamUpload        StreamContentKind = "upload"   // stdin goes to the network
+	StreamDecodedStdin  StreamContentKind = "decoded"  // stdout is decoded stdin
+	StreamFilteredStdin StreamContentKind = "input"    // stdout is stdin, possibly changed
+	StreamCredentials   StreamContentKind = "secret"   // stdout holds credentials
+	StreamDatabaseRows  StreamContentKind = "rows"     // stdout holds rows of a database on this machine
+	StreamOperandList   StreamContentKind = "names"    // stdin lists further operands
 )

@@ -14,49 +14,49 @@ const (
 	maxCopyPathBytes = 1024 // bytes
 )
 
-// noteCopies records the writes of a command that copies or moves the operands parsed so far to
+// addCopyWrites records the writes of a command that copies or moves the operands parsed so far to
 // dst. tree means that folders are copied; folder means that dst is a folder. If dst may be a
 // folder, files are written below it: copying authorized_keys to ~/.ssh writes
 // ~/.ssh/authorized_keys.
-func (r *argParser) noteCopies(dst Word, tree, folder bool) {
+func (r *argParser) addCopyWrites(dst Word, isRecursive, isIntoFolder bool) {
 	sources := r.sourceIndexes()
 	if len(sources) != 1 || looksLikeFolder(dst.Text) {
-		folder = true
+		isIntoFolder = true
 	}
 	if len(sources) > maxCopiedFiles || len(dst.Text) > maxCopyPathBytes {
 		r.addOperandEffect(effect.WriteFile, dst, true)
 		return
 	}
-	if !folder {
-		r.addOperandEffect(effect.WriteFile, dst, tree)
+	if !isIntoFolder {
+		r.addOperandEffect(effect.WriteFile, dst, isRecursive)
 	}
 	for _, i := range sources {
 		src := r.args[i]
 		name := lastElement(src.Text)
-		if _, path, remote := splitRemotePath(src); remote && r.operandShape.rest == roleRemoteSrc {
+		if _, path, remote := splitRemotePath(src); remote && r.operandRoles.middleRole == argRoleRemoteCopySource {
 			name = lastElement(path.Text)
 		}
-		if name == "" || src.Pattern || len(name) > maxCopyPathBytes || dst.Pattern {
-			r.addOperandEffect(effect.WriteFile, dst, tree || src.Pattern)
+		if name == "" || src.IsGlobPattern || len(name) > maxCopyPathBytes || dst.IsGlobPattern {
+			r.addOperandEffect(effect.WriteFile, dst, isRecursive || src.IsGlobPattern)
 			continue
 		}
-		r.addOperandEffect(effect.WriteFile, joinPath(dst, name), tree)
+		r.addOperandEffect(effect.WriteFile, joinPath(dst, name), isRecursive)
 	}
 	if len(sources) == 0 {
 		r.addOperandEffect(effect.WriteFile, dst, true)
-		if name := lastElement(dst.Text); name != "" && len(r.operandShape.tail) > 0 { // ln creates the link in the working folder
-			r.addOperandEffect(effect.WriteFile, Word{Text: name, Pattern: dst.Pattern, Span: dst.Span}, false)
+		if name := lastElement(dst.Text); name != "" && len(r.operandRoles.lastRoles) > 0 { // ln creates the link in the working folder
+			r.addOperandEffect(effect.WriteFile, Word{Text: name, IsGlobPattern: dst.IsGlobPattern, Span: dst.Span}, false)
 		}
 	}
 }
 
 // sourceIndexes returns the indices of the operands that are copied or moved.
 func (r *argParser) sourceIndexes() []int {
-	n := len(r.operands) - len(r.operandShape.tail)
-	if n < len(r.operandShape.head) || n < 0 {
+	n := len(r.operandArgIndexes) - len(r.operandRoles.lastRoles)
+	if n < len(r.operandRoles.firstRoles) || n < 0 {
 		return nil
 	}
-	return r.operands[len(r.operandShape.head):n]
+	return r.operandArgIndexes[len(r.operandRoles.firstRoles):n]
 }
 
 // looksLikeFolder reports whether a path has the form of a folder's path.
@@ -94,8 +94,8 @@ func joinPath(dir Word, name string) Word {
 
 // foundFilesPattern returns the files that find finds below a start folder, as a pattern with the name if one is given.
 func (r *argParser) foundFilesPattern(start Word, name string) (w Word, tree bool) {
-	meta := !start.Pattern && strings.ContainsAny(start.Text, `*?[]{}\`)
-	if meta || len(start.Text)+len(name) > maxCopyPathBytes || name == "" && r.flags&widen != 0 {
+	meta := !start.IsGlobPattern && strings.ContainsAny(start.Text, `*?[]{}\`)
+	if meta || len(start.Text)+len(name) > maxCopyPathBytes || name == "" && r.activeActionFlags&actionFlagFindFiltersIneffective != 0 {
 		return start, true
 	}
 	w = start
@@ -104,17 +104,17 @@ func (r *argParser) foundFilesPattern(start Word, name string) (w Word, tree boo
 		w.Text += "/" + name
 	}
 	// Symbolic links may lead anywhere; the option to follow them may come after the folder.
-	w.FromSearch = !w.Pattern && !slices.ContainsFunc(r.args, func(w Word) bool {
-		return w.Pattern || w.Text == "-L" || w.Text == "-H" || w.Text == "-follow"
+	w.DoubleStarExcludesDotDot = !w.IsGlobPattern && !slices.ContainsFunc(r.args, func(w Word) bool {
+		return w.IsGlobPattern || w.Text == "-L" || w.Text == "-H" || w.Text == "-follow"
 	})
-	w.Pattern = true
+	w.IsGlobPattern = true
 	return w, name == ""
 }
 
 // findStartFolders returns the start folders of find.
 func (r *argParser) findStartFolders() []Word {
 	var ws []Word
-	for _, i := range r.operands {
+	for _, i := range r.operandArgIndexes {
 		ws = append(ws, r.args[i])
 		if len(ws) == maxCopiedFiles {
 			break
@@ -134,35 +134,35 @@ func (r *argParser) deleteFoundFiles() {
 			places = append(places, i)
 		}
 	}
-	names := namesReachingArgs(r.args, places...)
+	names := fileNamesReachingFindActions(r.args, places...)
 	for _, start := range r.findStartFolders() {
 		if names == nil {
 			r.addOperandEffect(effect.DeleteFile, start, true)
 		}
 		for _, name := range names {
-			if name == emptyFolders { // deleting empty folders loses nothing
-				r.raiseClass(localWrite)
+			if name == emptyFoldersMarker { // deleting empty folders loses nothing
+				r.raiseClass(localWriteClassRank)
 				continue
 			}
 			w, tree := r.foundFilesPattern(start, name)
 			r.addOperandEffect(effect.DeleteFile, w, tree)
 		}
 	}
-	if len(r.operands) > maxCopiedFiles {
+	if len(r.operandArgIndexes) > maxCopiedFiles {
 		r.setNotUnderstood("too many operands", "")
 	}
 }
 
 // fillPlaceholders replaces {} in the command of find -exec with the files found: one command for each start folder
 // and file name.
-func (r *argParser) fillPlaceholders(role role, words []Word) [][]Word {
-	if role != roleArgvSemi || r.innermostLevel.style&expr == 0 || !slices.ContainsFunc(words, func(w Word) bool { return w.Text == "{}" }) {
+func (r *argParser) fillPlaceholders(role argRole, words []Word) [][]Word {
+	if role != argRoleArgvUntilSemicolon || r.innermostLevel.argStyle&argStyleDashlessOptions == 0 || !slices.ContainsFunc(words, func(w Word) bool { return w.Text == "{}" }) {
 		return [][]Word{words}
 	}
 	names := []string{""}
 	for i := 1; i < len(r.args); i++ {
 		if &r.args[i] == &words[0] {
-			if list := namesReachingArgs(r.args, i-1); len(list) > 0 && !slices.Contains(list, emptyFolders) {
+			if list := fileNamesReachingFindActions(r.args, i-1); len(list) > 0 && !slices.Contains(list, emptyFoldersMarker) {
 				names = list
 			}
 		}
@@ -172,8 +172,8 @@ func (r *argParser) fillPlaceholders(role role, words []Word) [][]Word {
 	for _, start := range starts {
 		for _, name := range names {
 			what, tree := r.foundFilesPattern(start, name)
-			if tree && !what.Pattern || len(starts)*len(names) > maxFoundNames || name == "" && len(starts) > 1 {
-				what = Word{Text: "**", Pattern: true, Span: start.Span}
+			if tree && !what.IsGlobPattern || len(starts)*len(names) > maxFoundNames || name == "" && len(starts) > 1 {
+				what = Word{Text: "**", IsGlobPattern: true, Span: start.Span}
 			}
 			filled := slices.Clone(words)
 			for i, w := range words {
@@ -190,11 +190,11 @@ func (r *argParser) fillPlaceholders(role role, words []Word) [][]Word {
 	return out
 }
 
-// noteCompressedFile records that gzip and the like replace a file by one with or without a suffix.
-func (r *argParser) noteCompressedFile(w Word, tree bool) {
-	r.addOperandEffect(effect.ReadFile, w, tree)
-	r.addOperandEffect(effect.WriteFile, w, tree)
-	if tree || w.Pattern || len(w.Text) > maxCopyPathBytes || strings.ContainsAny(w.Text, `*?[]{}\`) {
+// addCompressedFileEffects records that gzip and the like replace a file by one with or without a suffix.
+func (r *argParser) addCompressedFileEffects(w Word, isRecursive bool) {
+	r.addOperandEffect(effect.ReadFile, w, isRecursive)
+	r.addOperandEffect(effect.WriteFile, w, isRecursive)
+	if isRecursive || w.IsGlobPattern || len(w.Text) > maxCopyPathBytes || strings.ContainsAny(w.Text, `*?[]{}\`) {
 		return
 	}
 	if i := strings.LastIndexByte(w.Text, '.'); i > 0 && w.Text[i-1] != '/' {
@@ -202,36 +202,36 @@ func (r *argParser) noteCompressedFile(w Word, tree bool) {
 		short.Text = w.Text[:i]
 		r.addOperandEffect(effect.WriteFile, short, false)
 	}
-	r.noteSuffixedFile(w)
+	r.addWriteWithAnySuffix(w)
 }
 
-// noteBackupSuffix records the suffix of backup copies of edited files.
-func (r *argParser) noteBackupSuffix(w Word) {
-	if !w.Pattern && !strings.ContainsAny(w.Text, "*/") {
+// setBackupSuffix records the suffix of backup copies of edited files.
+func (r *argParser) setBackupSuffix(w Word) {
+	if !w.IsGlobPattern && !strings.ContainsAny(w.Text, "*/") {
 		r.backupSuffix = w.Text
 	}
 }
 
-// noteEditedFile records a file that is read and written, and its backup copy.
-func (r *argParser) noteEditedFile(w Word, tree bool) {
-	r.addOperandEffect(effect.ReadFile, w, tree)
-	r.addOperandEffect(effect.WriteFile, w, tree)
-	if r.backupSuffix == "" || tree {
+// addEditedFileEffects records a file that is read and written, and its backup copy.
+func (r *argParser) addEditedFileEffects(w Word, isRecursive bool) {
+	r.addOperandEffect(effect.ReadFile, w, isRecursive)
+	r.addOperandEffect(effect.WriteFile, w, isRecursive)
+	if r.backupSuffix == "" || isRecursive {
 		return
 	}
 	w.Text += r.backupSuffix
-	if w.Pattern {
+	if w.IsGlobPattern {
 		w.Text = strings.TrimSuffix(w.Text, r.backupSuffix) + globEscaper.Replace(r.backupSuffix)
 	}
 	r.addOperandEffect(effect.WriteFile, w, false)
 	r.result.OperandEffects[len(r.result.OperandEffects)-1].IsBackupCopy = true
 }
 
-// noteSuffixedFile records a write to a file whose name is a given name followed by an unknown
+// addWriteWithAnySuffix records a write to a file whose name is a given name followed by an unknown
 // suffix, such as a.txt.gz for a.txt.
-func (r *argParser) noteSuffixedFile(w Word) {
-	if !w.Pattern {
-		w.Text, w.Pattern = globEscaper.Replace(w.Text), true
+func (r *argParser) addWriteWithAnySuffix(w Word) {
+	if !w.IsGlobPattern {
+		w.Text, w.IsGlobPattern = globEscaper.Replace(w.Text), true
 	}
 	w.Text += ".*"
 	r.addOperandEffect(effect.WriteFile, w, false)

@@ -12,18 +12,18 @@ func (r *argParser) remoteDatabaseHost() string {
 	if r.remoteService() != "database" {
 		return ""
 	}
-	if r.flags&remote != 0 {
+	if r.activeActionFlags&actionFlagTargetIsRemote != 0 {
 		return r.programName()
 	}
 	r.addTargetOptions()
-	places := r.targets
+	places := r.targetHostsAndDatabases
 	for _, w := range r.args[1:] {
 		if strings.Contains(w.Text, "://") && !strings.ContainsAny(w.Text, " \n") {
 			places = append(places, w)
 		}
 	}
 	for _, w := range places {
-		if w.Pattern || targetKindOf(w.Text) == testTarget {
+		if w.IsGlobPattern || targetKindOf(w.Text) == testTarget {
 			continue
 		}
 		host := w.Text
@@ -31,7 +31,7 @@ func (r *argParser) remoteDatabaseHost() string {
 			host = host[i+2:]
 		}
 		host, _, _ = strings.Cut(host[strings.LastIndexByte(host, '@')+1:], "/")
-		if host = effect.Host(host); strings.Contains(host, ".") && !effect.Loopback(host) {
+		if host = effect.CanonicalHost(host); strings.Contains(host, ".") && !effect.Loopback(host) {
 			return shortenForMessage(w.Text)
 		}
 	}
@@ -58,7 +58,7 @@ func DatabaseHost(args []string) (host string, known bool) {
 			continue
 		}
 		name, _, _ = strings.Cut(name, ":")
-		if name = effect.Host(name); host != "" && name != host || strings.ContainsAny(name, "?,$*") {
+		if name = effect.CanonicalHost(name); host != "" && name != host || strings.ContainsAny(name, "?,$*") {
 			return "", false
 		}
 		host = name

@@ -36,12 +36,12 @@ func TestDropDatabase(t *testing.T) {
 		for i, a := range tt.args {
 			words[i].Text = a
 		}
-		if got := slices.Contains(Interpret(words).Effects, effect.Destroy); got != tt.destroys {
+		if got := slices.Contains(Interpret(words).Effects, effect.DestroyData); got != tt.destroys {
 			t.Errorf("%q: destroys %v, want %v", tt.args, got, tt.destroys)
 		}
 	}
 	use := Interpret([]Word{{Text: "psql"}, {Text: "-c"}, {Text: "DROP DATABASE app_test"}})
-	if use.AddTargets(Word{Text: "db.prod.example.com"}); !slices.Contains(use.Effects, effect.Destroy) || !use.Remote.Destroys {
+	if use.AddTargets(Word{Text: "db.prod.example.com"}); !slices.Contains(use.Effects, effect.DestroyData) || !use.RemoteServiceChange.Destroys {
 		t.Errorf("on a host in use: %+v", use)
 	}
 }

@@ -10,34 +10,34 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// anyServiceEntry is the entry with the verbs and texts that all services share.
-const anyServiceEntry = "any:service"
+// sharedServiceVerbsEntryName is the entry with the verbs and texts that all services share.
+const sharedServiceVerbsEntryName = "any:service"
 
 // verbsBySeverity lists the verbs for remote changes, most severe first.
 var verbsBySeverity = [...]string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
 
-// noteVerb records the verb of a remote change; the most severe one is kept.
-func (r *argParser) noteVerb(verb string) {
+// recordRemoteChangeVerb records the verb of a remote change; the most severe one is kept.
+func (r *argParser) recordRemoteChangeVerb(verb string) {
 	if verb != "" && (r.remoteVerb == "" || slices.Index(verbsBySeverity[:], verb) < slices.Index(verbsBySeverity[:], r.remoteVerb)) {
 		r.remoteVerb = verb
 	}
 }
 
-// addRemoteChange records an effect of kind [effect.ChangeRemote] with a verb, such as delete or
+// addRemoteChange records an effect of kind [effect.ChangeRemoteSystem] with a verb, such as delete or
 // weaken. The verb redirect means that data now comes from, or goes to, another host.
 func (r *argParser) addRemoteChange(verb string) {
-	r.addEffect(effect.ChangeRemote)
-	r.noteVerb(verb)
+	r.addEffect(effect.ChangeRemoteSystem)
+	r.recordRemoteChangeVerb(verb)
 }
 
 // programName returns the program's name, without its folder.
 func (r *argParser) programName() string {
-	_, name := baseName(r.args[0].Text)
+	_, name := splitProgramPath(r.args[0].Text)
 	return name
 }
 
-// localOnlyService marks subcommands that change only this machine.
-const localOnlyService = "here"
+// noRemoteChangeServiceName marks subcommands that change only this machine.
+const noRemoteChangeServiceName = "here"
 
 // remoteService returns the remote service that the program changes, according to its innermost subcommand with one; ""
 // for none.
@@ -45,7 +45,7 @@ func (r *argParser) remoteService() string {
 	for d := r.levelCount - 1; d >= 0; d-- {
 		switch s := r.levels[d].service; s {
 		case "":
-		case localOnlyService:
+		case noRemoteChangeServiceName:
 			return ""
 		default:
 			return s
@@ -54,55 +54,55 @@ func (r *argParser) remoteService() string {
 	return ""
 }
 
-// maxVerbWords is the number of words that are searched for a verb.
-const maxVerbWords = 6
+// maxWordsSearchedForVerb is the number of words that are searched for a verb.
+const maxWordsSearchedForVerb = 6
 
 // setRemoteChange records the kind of a remote change: from the table, or from the verbs and texts that all services
 // share.
 func (r *argParser) setRemoteChange() {
-	r.noteRequestChanges()
+	r.addHTTPRequestChanges()
 	service := r.remoteService()
-	if service != "" && r.class != readOnly && (r.flags&asks == 0 || slices.Contains(r.result.Effects, effect.ChangeRemote)) {
-		lexicon := findEntry(programs[:], anyServiceEntry)
+	if service != "" && r.class != readOnlyClassRank && (r.activeActionFlags&actionFlagHTTPReadByDefault == 0 || slices.Contains(r.result.Effects, effect.ChangeRemoteSystem)) {
+		lexicon := findEntry(programs[:], sharedServiceVerbsEntryName)
 		if verb := firstVerbAction(r.args[1:], lexicon); verb == nil || len(verb.effects) > 0 {
 			if verb != nil && r.remoteVerb == "" {
 				r.applyAction(verb)
 			}
-			r.applyMatchingTexts(lexicon.texts, joinNonProse(r.args[1:]))
+			r.applyTextPatterns(lexicon.argTextPatterns, joinWordsExceptFreeText(r.args[1:]))
 		}
-		r.noteServiceWords()
+		r.addEffectsOfServiceVerbs()
 	}
-	if !slices.Contains(r.result.Effects, effect.ChangeRemote) {
-		if service == "" || !slices.Contains(r.result.Effects, effect.Destroy) {
+	if !slices.Contains(r.result.Effects, effect.ChangeRemoteSystem) {
+		if service == "" || !slices.Contains(r.result.Effects, effect.DestroyData) {
 			return
 		}
-		r.result.Effects = append(r.result.Effects, effect.ChangeRemote)
+		r.result.Effects = append(r.result.Effects, effect.ChangeRemoteSystem)
 	}
-	if slices.Contains(r.result.Effects, effect.Destroy) {
-		r.noteVerb("delete")
+	if slices.Contains(r.result.Effects, effect.DestroyData) {
+		r.recordRemoteChangeVerb("delete")
 	}
-	r.noteVerb("change")
-	r.result.Remote = RemoteChange{Service: service, Verb: r.remoteVerb}
+	r.recordRemoteChangeVerb("change")
+	r.result.RemoteServiceChange = RemoteChange{Service: service, Verb: r.remoteVerb}
 	switch {
 	case r.controlledService != "":
-		r.result.Remote.Service = r.controlledService
+		r.result.RemoteServiceChange.Service = r.controlledService
 	case service == "":
-		r.result.Remote.Service = r.programName()
+		r.result.RemoteServiceChange.Service = r.programName()
 	}
 	r.addTargetOptions()
-	r.result.targets = r.targets
-	r.result.setRemoteTarget(service != "")
+	r.result.targetHostsAndDatabases = r.targetHostsAndDatabases
+	r.result.setRemoteChangeTarget(service != "")
 }
 
-// noteServiceWords searches the arguments of a remote service's program for verbs that delete data
+// addEffectsOfServiceVerbs searches the arguments of a remote service's program for verbs that delete data
 // or show secrets, if the program's entry gives no effects for them.
-func (r *argParser) noteServiceWords() {
+func (r *argParser) addEffectsOfServiceVerbs() {
 	if len(r.result.Effects) > 0 {
 		return
 	}
 	gone, shown := destroysOrShowsSecret(r.programName(), r.args[1:])
 	if shown {
-		r.applyAction(&action{effects: []effect.Kind{effect.ReadSecret}})
+		r.applyAction(&optionOrCommandAction{effects: []effect.Kind{effect.ReadSecret}})
 	}
 	if gone {
 		r.addRemoteChange("delete")
@@ -111,24 +111,24 @@ func (r *argParser) noteServiceWords() {
 
 // AddTargets records places that a program works on but its arguments do not name, such as the value of a variable.
 func (u *Interpretation) AddTargets(places ...Word) {
-	if len(places) > 0 && u.Remote.Service != "" {
-		u.targets = slices.Concat(u.targets, places)
-		u.setRemoteTarget(true)
+	if len(places) > 0 && u.RemoteServiceChange.Service != "" {
+		u.targetHostsAndDatabases = slices.Concat(u.targetHostsAndDatabases, places)
+		u.setRemoteChangeTarget(true)
 	}
 }
 
-// setRemoteTarget sets the target of a remote change, and whether it destroys data, from the known
+// setRemoteChangeTarget sets the target of a remote change, and whether it destroys data, from the known
 // hosts, databases, clusters and accounts. If these are for development or tests, changes of listed
 // services destroy no important data.
-func (u *Interpretation) setRemoteTarget(listed bool) {
-	u.Remote.Target, u.Remote.IsTest = areTestTargets(u.targets)
-	if u.dropsTestDatabase && slices.ContainsFunc(u.targets, func(w Word) bool { return w.Pattern || targetKindOf(w.Text) == productionTarget }) {
-		u.dropsTestDatabase, u.Remote.Verb = false, "delete"
-		u.Effects = append(slices.Clone(u.Effects), effect.Destroy)
+func (u *Interpretation) setRemoteChangeTarget(isServiceListed bool) {
+	u.RemoteServiceChange.Target, u.RemoteServiceChange.IsTestTarget = areTestTargets(u.targetHostsAndDatabases)
+	if u.dropsTestDatabase && slices.ContainsFunc(u.targetHostsAndDatabases, func(w Word) bool { return w.IsGlobPattern || targetKindOf(w.Text) == productionTarget }) {
+		u.dropsTestDatabase, u.RemoteServiceChange.Verb = false, "delete"
+		u.Effects = append(slices.Clone(u.Effects), effect.DestroyData)
 	}
-	u.Remote.Destroys = u.Remote.Verb == "delete" && !u.Remote.IsTest
-	if u.Remote.IsTest && listed {
-		u.Effects = slices.DeleteFunc(slices.Clone(u.Effects), func(k effect.Kind) bool { return k == effect.Destroy })
+	u.RemoteServiceChange.Destroys = u.RemoteServiceChange.Verb == "delete" && !u.RemoteServiceChange.IsTestTarget
+	if u.RemoteServiceChange.IsTestTarget && isServiceListed {
+		u.Effects = slices.DeleteFunc(slices.Clone(u.Effects), func(k effect.Kind) bool { return k == effect.DestroyData })
 	}
 }
 
@@ -141,8 +141,8 @@ func interpretUnlisted(name string, args []Word) Interpretation {
 		use.Effects = append(use.Effects, effect.ReadSecret)
 	}
 	if gone {
-		use.Effects = append(use.Effects, effect.ChangeRemote)
-		use.Remote = RemoteChange{Service: shortenForMessage(name), Verb: "delete", Destroys: true}
+		use.Effects = append(use.Effects, effect.ChangeRemoteSystem)
+		use.RemoteServiceChange = RemoteChange{Service: shortenForMessage(name), Verb: "delete", Destroys: true}
 	}
 	return use
 }
@@ -152,8 +152,8 @@ func interpretUnlisted(name string, args []Word) Interpretation {
 func destroysOrShowsSecret(name string, words []Word) (gone, shown bool) {
 	gone = len(words) > 0 && strings.Count(name, "-") > 1 && isDestroyVerb(name[strings.IndexByte(name, '-')+1:])
 	before := ""
-	for i, w := range words[:min(len(words), maxVerbWords)] {
-		if w.Pattern || w.Text == "" {
+	for i, w := range words[:min(len(words), maxWordsSearchedForVerb)] {
+		if w.IsGlobPattern || w.Text == "" {
 			break
 		}
 		if hasPrefix(w.Text, "-") {
@@ -191,37 +191,37 @@ func isDestroyVerb(word string) bool {
 
 // firstVerbAction returns the action of the first verb among the words, nil if there is none. A word after an option counts,
 // too, although it may be its value.
-func firstVerbAction(words []Word, lexicon *syntax) *action {
-	for _, w := range words[:min(len(words), maxVerbWords)] {
+func firstVerbAction(words []Word, lexicon *syntax) *optionOrCommandAction {
+	for _, w := range words[:min(len(words), maxWordsSearchedForVerb)] {
 		text := strings.ToLower(w.Text)
-		if w.Pattern || text == "" || text[0] == '-' || strings.ContainsAny(text, " \t\n/.=") {
+		if w.IsGlobPattern || text == "" || text[0] == '-' || strings.ContainsAny(text, " \t\n/.=") {
 			continue
 		}
 		for _, part := range [...]string{text, text[strings.LastIndexAny(text, ":_-")+1:]} {
-			if g := findEntry(lexicon.subs, part); g != nil {
-				return g.base
+			if g := findEntry(lexicon.subcommands, part); g != nil {
+				return g.unconditionalAction
 			}
-			if g := findLongestPrefix(lexicon.subs, part, 0); g != nil {
-				return g.base
+			if g := findLongestPrefix(lexicon.subcommands, part, 0); g != nil {
+				return g.unconditionalAction
 			}
 		}
 	}
 	return nil
 }
 
-// settingForm matches the assignment of a value to a variable, NAME=VALUE, also inside an object:
+// environmentAssignmentPattern matches the assignment of a value to a variable, NAME=VALUE, also inside an object:
 // Variables={NAME=VALUE}.
-var settingForm = prefilter.Lazy(`^(?:[A-Z_][A-Z0-9_]*|[A-Z][a-z]+=\{.*)=`)
+var environmentAssignmentPattern = prefilter.Lazy(`^(?:[A-Z_][A-Z0-9_]*|[A-Z][a-z]+=\{.*)=`)
 
-// joinNonProse joins the words that are not prose: titles and messages may contain any word.
-func joinNonProse(words []Word) Word {
+// joinWordsExceptFreeText joins the words that are not prose: titles and messages may contain any word.
+func joinWordsExceptFreeText(words []Word) Word {
 	plain := make([]Word, 1, len(words)+1)
 	size := 0
 	for _, w := range words {
-		if size += len(w.Text); size > maxSearchedBytes {
+		if size += len(w.Text); size > maxJoinedArgsBytes {
 			break
 		}
-		if !strings.ContainsAny(w.Text, " \n") || strings.ContainsAny(w.Text[:1], "{[") || settingForm().MatchString(w.Text) {
+		if !strings.ContainsAny(w.Text, " \n") || strings.ContainsAny(w.Text[:1], "{[") || environmentAssignmentPattern().MatchString(w.Text) {
 			plain = append(plain, w)
 		}
 	}
@@ -238,7 +238,7 @@ func (r *argParser) addTargetOptions() {
 			value = r.args[i+2]
 		}
 		if PlaceOptions[name.Text] && value.Text != "" && !strings.ContainsAny(value.Text, "{= ") { // settings, as in aws lambda, name no place
-			r.targets = append(r.targets, value)
+			r.targetHostsAndDatabases = append(r.targetHostsAndDatabases, value)
 		}
 	}
 }
@@ -251,7 +251,7 @@ func areTestTargets(places []Word) (target string, is bool) {
 		if target == "" || !is {
 			target = w.Text
 		}
-		if w.Pattern {
+		if w.IsGlobPattern {
 			return shortenForMessage(w.Text), false
 		}
 		switch targetKindOf(w.Text) {
@@ -284,7 +284,7 @@ func targetKindOf(s string) targetKind {
 		}
 	}
 	out := ordinaryTarget
-	if host, _, _ := strings.Cut(s, "/"); effect.Loopback(effect.Host(host)) {
+	if host, _, _ := strings.Cut(s, "/"); effect.Loopback(effect.CanonicalHost(host)) {
 		out = testTarget
 	}
 	for part := range strings.FieldsFuncSeq(s, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {
@@ -298,8 +298,8 @@ func targetKindOf(s string) targetKind {
 	return out
 }
 
-// TargetVariables returns the environment variables that name the places on which a program works.
-func TargetVariables(program string) []string { return targetVariables()[program] }
+// EnvVariablesNamingTargets returns the environment variables that name the places on which a program works.
+func EnvVariablesNamingTargets(program string) []string { return targetVariables()[program] }
 
 var targetVariables = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}

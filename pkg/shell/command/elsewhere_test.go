@@ -27,11 +27,11 @@ func TestElsewhere(t *testing.T) {
 		{"aws ec2 describe-instances --filter delete", RemoteChange{}, false},
 		{"gh pr create --title 'delete /hooks'", RemoteChange{Service: "github", Verb: "change"}, true},
 		{"gh api repos/a/b/hooks -f x=y", RemoteChange{Service: "github", Verb: "redirect"}, true},
-		{"psql -h localhost -c 'drop table t'", RemoteChange{Service: "database", Verb: "delete", Target: "localhost", IsTest: true}, true},
+		{"psql -h localhost -c 'drop table t'", RemoteChange{Service: "database", Verb: "delete", Target: "localhost", IsTestTarget: true}, true},
 		{"psql postgres://u:p@db.prod.x/app_test -c 'drop table t'", RemoteChange{Service: "database", Verb: "delete", Target: "postgres://u:p@db.prod.x/app_test", Destroys: true}, true},
 		{"psql %%* -c 'drop table app_test'", RemoteChange{Service: "database", Verb: "delete", Target: "*", Destroys: true}, true},
 		{"kubectl --context prod -n dev delete ns x", RemoteChange{Service: "kubernetes", Verb: "delete", Target: "prod", Destroys: true}, true},
-		{"curl -X DELETE localhost:9200/products-test", RemoteChange{Service: "elasticsearch", Verb: "delete", Target: "products-test", IsTest: true}, true},
+		{"curl -X DELETE localhost:9200/products-test", RemoteChange{Service: "elasticsearch", Verb: "delete", Target: "products-test", IsTestTarget: true}, true},
 		{"curl -X DELETE localhost:9200/_all", RemoteChange{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
 		{"curl -X DELETE localhost:9200/test,users", RemoteChange{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
 		{"curl -X DELETE localhost:9200/prod-test", RemoteChange{Service: "elasticsearch", Verb: "delete", Destroys: true}, true},
@@ -41,8 +41,8 @@ func TestElsewhere(t *testing.T) {
 		{"terraform -chdir=dev destroy", RemoteChange{Service: "infrastructure", Verb: "delete", Destroys: true}, true},
 	} {
 		use := Interpret(split(tt.command))
-		if use.Remote != tt.want {
-			t.Errorf("%s\n got %+v\nwant %+v", tt.command, use.Remote, tt.want)
+		if use.RemoteServiceChange != tt.want {
+			t.Errorf("%s\n got %+v\nwant %+v", tt.command, use.RemoteServiceChange, tt.want)
 		}
 		if got := strings.Contains(summary(use), "change_remote"); got != tt.changing {
 			t.Errorf("%s: changes a remote resource: %v", tt.command, got)
@@ -98,7 +98,7 @@ func TestQuery(t *testing.T) {
 		{"make", "all:\n\t@rm -rf x\n", "local-write, shell[rm -rf x\n]"},
 		{"patch", "--- a/x\n+++ b/.claude/settings.json\n+++ /dev/null\n", "local-write, write_file x, write_file .claude/settings.json"},
 	} {
-		use, ok := InterpretQuery(queryPrefix+tt.program, Word{Text: tt.text})
+		use, ok := InterpretQuery(queryLanguagePrefix+tt.program, Word{Text: tt.text})
 		if got := summary(use); !ok || got != tt.want {
 			t.Errorf("%s: %q\n got %s (%s)\nwant %s", tt.program, tt.text, got, use.WhyNotUnderstood, tt.want)
 		}
@@ -106,7 +106,7 @@ func TestQuery(t *testing.T) {
 	if !RunsCommands("query:make") || RunsCommands("query:psql") || !OnlyWritesFiles("query:patch") || OnlyWritesFiles("query:psql") {
 		t.Error("what unknown text may do is wrong")
 	}
-	if _, ok := InterpretQuery("query:cat", Word{}); ok || IsQuery("shell") {
+	if _, ok := InterpretQuery("query:cat", Word{}); ok || IsQueryLanguage("shell") {
 		t.Error("cat reads a language of its own")
 	}
 }

@@ -13,26 +13,26 @@ import (
 // Four languages occur only here: "place" is files or folders, separated by ":", from which programs load settings
 // or code; "output" is a file that they write; "source" is URLs of package sources; "check" disables a check.
 // setting has the form NAME=VALUE.
-func VariableCode(setting Word) (n Nested, ok bool) {
+func VariableCode(setting Word) (n NestedCommandOrCode, ok bool) {
 	i := strings.IndexByte(setting.Text, '=')
 	if i <= 0 || i == len(setting.Text)-1 {
-		return Nested{}, false
+		return NestedCommandOrCode{}, false
 	}
 	value := skipBytes(setting, i+1)
-	for _, r := range knowledge.RunningGroupsOf(setting.Text[:i]) {
-		if !value.Pattern && (!r.RunsValue(value.Text) || r.Test == "pager" && isPager(value)) {
+	for _, r := range knowledge.CodeLoadingGroupsOfVariable(setting.Text[:i]) {
+		if !value.IsGlobPattern && (!r.RunsValue(value.Text) || r.HarmlessValueCheckName == "pager" && isPager(value)) {
 			continue
 		}
 		if r.Prefix != "" {
 			value.Text = strings.TrimLeft(value.Text, r.Prefix)
 		}
-		language := r.Runs
+		language := r.CodeLanguage
 		if language == "" {
-			language = r.Holds
+			language = r.PathAddressOptionOrSwitchKind
 		}
-		return Nested{Language: language, FileLanguage: r.Of, Variable: setting.Text[:i], Words: []Word{value}}, true
+		return NestedCommandOrCode{Language: language, FileLanguage: r.FileLanguage, VariableHoldingCode: setting.Text[:i], Words: []Word{value}}, true
 	}
-	return Nested{}, false
+	return NestedCommandOrCode{}, false
 }
 
 // IsPublicHost reports whether an address is that of a public machine: neither this machine nor in a private
@@ -42,8 +42,8 @@ func IsPublicHost(address string) bool {
 	return ok
 }
 
-// OptionVariables returns the variables whose values a program adds to its options.
-func OptionVariables(program string) []string {
+// EnvVariablesAddingOptions returns the variables whose values a program adds to its options.
+func EnvVariablesAddingOptions(program string) []string {
 	entry := lookupProgram(program)
 	if entry == nil {
 		return nil
@@ -54,10 +54,10 @@ func OptionVariables(program string) []string {
 var optionVariables = sync.OnceValue(func() map[*syntax][]string {
 	out := map[*syntax][]string{}
 	for _, g := range knowledge.RunningGroups {
-		if g.Holds != "options" {
+		if g.PathAddressOptionOrSwitchKind != "options" {
 			continue
 		}
-		program, _, _ := strings.Cut(g.Of, " ")
+		program, _, _ := strings.Cut(g.FileLanguage, " ")
 		for _, name := range g.Names {
 			if !strings.Contains(name, "*") {
 				out[lookupProgram(program)] = append(out[lookupProgram(program)], name)
@@ -70,8 +70,8 @@ var optionVariables = sync.OnceValue(func() map[*syntax][]string {
 // VariableMayRunCode reports whether an unknown value of a variable may be code, a program or a code file to the programs
 // that read it. Variables for folders and other places do not count.
 func VariableMayRunCode(name string) bool {
-	for _, r := range knowledge.RunningGroupsOf(name) {
-		if r.Runs != "" && !r.HoldsCodeFolders() {
+	for _, r := range knowledge.CodeLoadingGroupsOfVariable(name) {
+		if r.CodeLanguage != "" && !r.HoldsCodeFolders() {
 			return true
 		}
 	}
@@ -81,7 +81,7 @@ func VariableMayRunCode(name string) bool {
 // addVariableCode records the code that NAME=VALUE makes programs run.
 func (r *argParser) addVariableCode(w Word) {
 	if n, ok := VariableCode(w); ok {
-		r.result.Nested = append(r.result.Nested, n)
+		r.result.NestedCommandsAndCode = append(r.result.NestedCommandsAndCode, n)
 	}
 }
 
@@ -89,6 +89,6 @@ func (r *argParser) addVariableCode(w Word) {
 func (r *argParser) addEnvSetting(w Word) {
 	r.result.Env = append(r.result.Env, w)
 	if hasPrefix(w.Text, "SHIELD_") {
-		r.addEffect(effect.ChangeGuard)
+		r.addEffect(effect.TamperWithShield)
 	}
 }

@@ -6,29 +6,29 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// applyExText records the effects of a command line of vi, vim or ex, as far as common commands go.
-func (r *argParser) applyExText(w Word) {
-	if w.Pattern || len(w.Text) > maxScriptBytes {
+// applyExEditorCommands records the effects of a command line of vi, vim or ex, as far as common commands go.
+func (r *argParser) applyExEditorCommands(w Word) {
+	if w.IsGlobPattern || len(w.Text) > maxSedExOrSQLTextBytes {
 		r.setNotUnderstood("unknown editor command %s", w.Text)
 		return
 	}
 	if strings.Contains(w.Text, "\n") {
-		r.setStdinIsData()
+		r.setStdinIsNotCode()
 		for line := range strings.Lines(w.Text) {
 			w.Text = strings.TrimRight(line, "\n")
-			r.applyExText(w)
+			r.applyExEditorCommands(w)
 		}
 		return
 	}
 	rest := w.Text
 	for rest != "" {
 		text := strings.TrimLeft(rest, ": \t%$.,0123456789")
-		if i := strings.IndexByte(text, '!'); i >= 0 && isShellEscape(text[:i]) {
+		if i := strings.IndexByte(text, '!'); i >= 0 && isExShellEscape(text[:i]) {
 			// The rest of the text is one command, including bars.
 			w.Text = strings.TrimLeft(text[i+1:], " ")
-			r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
+			r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{w}})
 			if program, _, _ := strings.Cut(w.Text, " "); hasPrefix(text, "w") && lookupProgram(program) != nil && lookupProgram(program).language != "" {
-				r.addEffect(effect.Dynamic) // ":w !python" runs the edited text, which is unknown, as code
+				r.addEffect(effect.UnknownEffect) // ":w !python" runs the edited text, which is unknown, as code
 			}
 			return
 		}
@@ -38,10 +38,10 @@ func (r *argParser) applyExText(w Word) {
 	}
 }
 
-// isShellEscape reports whether a command that ends in "!" runs a program: :!cmd, :r !cmd, :w !cmd, but not :q! and
+// isExShellEscape reports whether a command that ends in "!" runs a program: :!cmd, :r !cmd, :w !cmd, but not :q! and
 // :wq!.
-func isShellEscape(before string) bool {
-	switch before {
+func isExShellEscape(commandBeforeBang string) bool {
+	switch commandBeforeBang {
 	case "", "e ", "E ", "r ", "read ", "w ", "write ", "r", "read", "silent ", "sil ", "silent! ":
 		return true
 	}
@@ -57,22 +57,22 @@ func (r *argParser) applyExCommand(w Word, text string) {
 			r.setNotUnderstood("editor command %s can run code", text)
 		}
 	case "w", "wq", "wqa", "wa", "x", "xa", "write", "saveas", "sav":
-		r.raiseClass(localWrite)
+		r.raiseClass(localWriteClassRank)
 		r.addOperandEffect(effect.WriteFile, w, false)
 	case "e", "edit", "r", "read", "view", "sp", "split", "vs", "vsplit", "tabe", "tabedit":
 		r.addOperandEffect(effect.ReadFile, w, false)
 	case "so", "source", "luafile", "pyfile", "py3file":
-		r.addNestedCode(Nested{Language: "file", Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "file", Words: []Word{w}})
 	case "py", "py3", "python", "python3", "pythonx", "pyx":
-		r.addNestedCode(Nested{Language: "python", Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "python", Words: []Word{w}})
 	case "lua":
-		r.addNestedCode(Nested{Language: "lua", Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "lua", Words: []Word{w}})
 	case "perl":
-		r.addNestedCode(Nested{Language: "perl", Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "perl", Words: []Word{w}})
 	case "ruby":
-		r.addNestedCode(Nested{Language: "ruby", Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "ruby", Words: []Word{w}})
 	case "term", "terminal", "sh", "shell":
-		r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{w}})
 	default:
 		if !hasPrefix(name, "s/") && !hasPrefix(name, "s#") {
 			r.setNotUnderstood("unknown editor command %s", text)

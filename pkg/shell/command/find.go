@@ -7,19 +7,19 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// namesReachingArgs returns the file names for which find reaches the actions, such as -exec or
+// fileNamesReachingFindActions returns the file names for which find reaches the actions, such as -exec or
 // -delete, at the argument indexes places, according to its -name tests; nil if any name is
 // possible.
 //
-// The constant emptyFolders represents empty folders of any name. Only tests that always apply
+// The constant emptyFoldersMarker represents empty folders of any name. Only tests that always apply
 // count: "-name a -o -name b" gives both names, "! -name a" none.
-func namesReachingArgs(args []Word, places ...int) []string {
+func fileNamesReachingFindActions(args []Word, actionArgIndexes ...int) []string {
 	x, _, ok := parseFindExpression(args)
 	if !ok {
 		return nil
 	}
 	var out []string
-	for _, place := range places {
+	for _, place := range actionArgIndexes {
 		names := x.actionNames[place]
 		if names == nil {
 			return nil
@@ -34,7 +34,7 @@ func namesReachingArgs(args []Word, places ...int) []string {
 // name. ok is false if it cannot be parsed.
 func parseFindExpression(args []Word) (x findExpression, names []string, ok bool) {
 	x = findExpression{args: args, actionNames: map[int][]string{}}
-	for x.next = 1; x.next < len(args) && !args[x.next].Pattern && !beginsFindExpression(args[x.next].Text); x.next++ {
+	for x.next = 1; x.next < len(args) && !args[x.next].IsGlobPattern && !beginsFindExpression(args[x.next].Text); x.next++ {
 	}
 	names = x.parseAlternatives(nil, 0)
 	return x, names, !x.failed && x.next == len(args)
@@ -46,14 +46,14 @@ func FindPrintedNames(args []Word) []string {
 	if i := slices.IndexFunc(args, func(w Word) bool { return w.Text == "-print" || w.Text == "-print0" }); i >= 0 {
 		names = x.actionNames[i]
 	}
-	if !ok || slices.Contains(names, emptyFolders) {
+	if !ok || slices.Contains(names, emptyFoldersMarker) {
 		return nil
 	}
 	return names
 }
 
-// emptyFolders represents empty folders, of any name, in a list of names.
-const emptyFolders = "\x00"
+// emptyFoldersMarker represents empty folders, of any name, in a list of names.
+const emptyFoldersMarker = "\x00"
 
 // findsOnlyFolders reports whether find finds only folders.
 func (x *findExpression) findsOnlyFolders() bool {
@@ -136,7 +136,7 @@ func (x *findExpression) parseConjunction(given []string, depth int) (out []stri
 func (x *findExpression) parseTerm(given []string, depth int) []string {
 	at, w := x.next, x.args[x.next]
 	x.next++
-	x.failed = x.failed || w.Pattern || depth > maxBracketDepth
+	x.failed = x.failed || w.IsGlobPattern || depth > maxBracketDepth
 	switch w.Text {
 	case "(":
 		out := x.parseAlternatives(given, depth+1)
@@ -148,7 +148,7 @@ func (x *findExpression) parseTerm(given []string, depth int) []string {
 			x.parseTerm(given, depth+1)
 		}
 	case "-name":
-		if x.next >= len(x.args) || x.args[x.next].Pattern || beginsFindExpression(x.args[x.next].Text) { // the value may be missing
+		if x.next >= len(x.args) || x.args[x.next].IsGlobPattern || beginsFindExpression(x.args[x.next].Text) { // the value may be missing
 			x.failed = true
 			return nil
 		}
@@ -156,7 +156,7 @@ func (x *findExpression) parseTerm(given []string, depth int) []string {
 		return []string{x.args[x.next-1].Text}
 	case "-empty":
 		if x.findsOnlyFolders() {
-			return []string{emptyFolders}
+			return []string{emptyFoldersMarker}
 		}
 	case "-delete", "-print", "-print0":
 		x.actionNames[at] = given

@@ -52,12 +52,12 @@ func TestFound(t *testing.T) {
 				places = append(places, i)
 			}
 		}
-		if got := strings.Join(namesReachingArgs(args, places...), " "); got != want {
+		if got := strings.Join(fileNamesReachingFindActions(args, places...), " "); got != want {
 			t.Errorf("%s: finds %q, want %q", text, got, want)
 		}
 	}
-	args := []Word{{Text: "find"}, {Text: "."}, {Text: "-name"}, {Text: "a"}, {Text: "*", Pattern: true}, {Text: "-delete"}}
-	if got := namesReachingArgs(args, 5); slices.Contains(got, "a") {
+	args := []Word{{Text: "find"}, {Text: "."}, {Text: "-name"}, {Text: "a"}, {Text: "*", IsGlobPattern: true}, {Text: "-delete"}}
+	if got := fileNamesReachingFindActions(args, 5); slices.Contains(got, "a") {
 		t.Errorf("a word that is not known leaves only %q", got)
 	}
 }
@@ -107,8 +107,8 @@ func TestEmptyFolders(t *testing.T) {
 			args = append(args, Word{Text: w})
 		}
 		use := Interpret(args)
-		got := len(use.Nested) > 0 || slices.ContainsFunc(use.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.DeleteFile })
-		if got != deletes || use.Class == effect.ReadOnly && len(use.Nested) == 0 {
+		got := len(use.NestedCommandsAndCode) > 0 || slices.ContainsFunc(use.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.DeleteFile })
+		if got != deletes || use.Class == effect.ReadOnly && len(use.NestedCommandsAndCode) == 0 {
 			t.Errorf("%s: deletes is %t, want %t; class %s", text, got, deletes, use.Class)
 		}
 	}

@@ -52,14 +52,14 @@ func (l GitLine) Operands() []string {
 // name none.
 func (l GitLine) Pushes() (to string, ok bool) {
 	var words []string
-	level := findEntry(lookupProgram("git").subs, l.Subcommand)
+	level := findEntry(lookupProgram("git").subcommands, l.Subcommand)
 	if level == nil {
 		return "", false
 	}
 	for i := 0; i < len(l.Args); i++ {
 		name, value, joined := strings.Cut(l.Args[i], "=")
 		option := findEntry(level.options, name)
-		switch valued := option != nil && len(option.values) > 0 && !option.attached; {
+		switch valued := option != nil && len(option.valueRoles) > 0 && !option.hasOptionalAttachedValue; {
 		case valued && !joined && i+1 < len(l.Args):
 			i++
 			value = l.Args[i]

@@ -6,21 +6,21 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// harmlessGitSections are the sections of git's configuration in which only runningGitKeys, and the keys that applyGitSetting lists,
+// harmlessGitSections are the sections of git's configuration in which only riskyGitKeys, and the keys that applyGitSetting lists,
 // run or redirect anything.
 const harmlessGitSections = " user author committer color advice init push pull fetch branch log status diff merge rebase commit tag gc pack index feature safe rerere stash format help column i18n apply blame grep checkout versionsort transfer receive maintenance repack submodule lfs "
 
-// harmlessGitKeys are harmless keys in other sections; runningGitKeys are keys in harmless sections that may run a
+// harmlessGitKeys are harmless keys in other sections; riskyGitKeys are keys in harmless sections that may run a
 // program or cannot be judged.
 const (
 	harmlessGitKeys = " core.autocrlf core.eol core.safecrlf core.filemode core.ignorecase core.quotepath core.abbrev core.longpaths core.symlinks core.bare core.compression core.preloadindex core.untrackedcache core.precomposeunicode core.protectntfs core.whitespace core.checkstat core.bigfilethreshold core.commentchar core.logallrefupdates core.sharedrepository core.sparsecheckout core.multipackindex core.excludesfile core.attributesfile http.postbuffer http.version http.lowspeedlimit http.lowspeedtime http.maxrequests http.followredirects protocol.version credential.usehttppath gpg.format interactive.singlekey rebase.autosquash remote.pushdefault "
-	runningGitKeys  = " diff.external commit.template diff.orderfile receive.procreceiverefs fetch.fsckobjects merge.tool diff.tool diff.guitool merge.guitool rebase.instructionformat submodule.recurse "
+	riskyGitKeys    = " diff.external commit.template diff.orderfile receive.procreceiverefs fetch.fsckobjects merge.tool diff.tool diff.guitool merge.guitool rebase.instructionformat submodule.recurse "
 )
 
 // applyGitRole handles the key and value of a git setting.
-func (r *argParser) applyGitRole(role role, w Word) {
+func (r *argParser) applyGitRole(role argRole, w Word) {
 	switch role {
-	case roleGitConfig:
+	case argRoleGitConfigSetting:
 		i := strings.IndexByte(w.Text, '=')
 		if i < 0 {
 			r.applyGitSetting(w, Word{Span: w.Span})
@@ -29,10 +29,10 @@ func (r *argParser) applyGitRole(role role, w Word) {
 		key := w
 		key.Text = w.Text[:i]
 		r.applyGitSetting(key, skipBytes(w, i+1))
-	case roleGitKey:
+	case argRoleGitConfigKey:
 		r.gitSettingKey = w
 	default:
-		r.raiseClass(localWrite)
+		r.raiseClass(localWriteClassRank)
 		r.applyGitSetting(r.gitSettingKey, w)
 	}
 }
@@ -42,15 +42,15 @@ func (r *argParser) applyGitSetting(key, value Word) {
 	k := strings.ToLower(key.Text)
 	section, _, _ := strings.Cut(k, ".")
 	last := k[strings.LastIndexByte(k, '.')+1:]
-	if key.Pattern && strings.ContainsAny(k, "*?[{") {
+	if key.IsGlobPattern && strings.ContainsAny(k, "*?[{") {
 		r.setNotUnderstood("unknown git setting %s", key.Text)
 		return
 	}
-	run := func() { r.addNestedCode(Nested{Language: "shell", Words: []Word{value}}) }
+	run := func() { r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{value}}) }
 	switch {
 	case section == "alias":
 		if hasPrefix(value.Text, "!") {
-			r.addNestedCode(Nested{Language: "shell", Words: []Word{skipBytes(value, 1)}})
+			r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{skipBytes(value, 1)}})
 		} else {
 			// The value is a git command line, which git splits like a shell.
 			value.Text = "git " + value.Text
@@ -66,44 +66,44 @@ func (r *argParser) applyGitSetting(key, value Word) {
 		section == "filter", section == "merge" && last == "driver", last == "cmd", last == "uploadpack", last == "receivepack", last == "vcs":
 		run()
 	case k == "core.fsmonitor":
-		if value.Text != "true" && value.Text != "false" || value.Pattern {
+		if value.Text != "true" && value.Text != "false" || value.IsGlobPattern {
 			run()
 		}
 	case section == "credential" && last == "helper":
 		switch {
 		case value.Text == "", value.Text == "store", hasPrefix(value.Text, "cache"), value.Text == "osxkeychain", value.Text == "manager":
 		default:
-			r.addNestedCode(Nested{Language: "shell", Words: []Word{{Text: strings.TrimPrefix(value.Text, "!"), Pattern: value.Pattern, Span: value.Span}}})
+			r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{{Text: strings.TrimPrefix(value.Text, "!"), IsGlobPattern: value.IsGlobPattern, Span: value.Span}}})
 		}
 	case k == "core.hookspath":
-		r.addNestedCode(Nested{Language: "file", Words: []Word{value}})
+		r.addNestedCode(NestedCommandOrCode{Language: "file", Words: []Word{value}})
 	case section == "remote" && (last == "url" || last == "pushurl"):
 		r.addGitRemote(value)
 		_, name, _ := strings.Cut(key.Text[:strings.LastIndexByte(key.Text, '.')], ".")
 		r.result.GitRemotes = append(r.result.GitRemotes, GitRemote{Name: name, Address: value})
 	case k == "remote.pushdefault", section == "branch" && (last == "pushremote" || last == "remote"):
-		if strings.Contains(value.Text, ":") || strings.Contains(value.Text, "/") || value.Pattern {
+		if strings.Contains(value.Text, ":") || strings.Contains(value.Text, "/") || value.IsGlobPattern {
 			r.addRemoteChange("redirect") // a URL replaces the remote's name
 		}
 	case section == "url" && (last == "insteadof" || last == "pushinsteadof"):
 		to := urlOfGitKey(key)
 		r.result.GitRemotes = append(r.result.GitRemotes, GitRemote{Address: to})
-		if gitHost(to.Text) != gitHost(value.Text) || value.Pattern {
+		if gitHost(to.Text) != gitHost(value.Text) || value.IsGlobPattern {
 			r.addRemoteChange("redirect")
 		}
-	case last == "sslverify" && (value.Text == "false" || value.Text == "0" || value.Text == "no" || value.Text == "off" || value.Pattern),
+	case last == "sslverify" && (value.Text == "false" || value.Text == "0" || value.Text == "no" || value.Text == "off" || value.IsGlobPattern),
 		section == "protocol" && last == "allow" && value.Text == "always", k == "safe.directory" && value.Text == "*":
 		r.addRemoteChange("weaken")
 	case k == "init.templatedir", last == "update" && section == "submodule" && hasPrefix(value.Text, "!"), last == "proxy":
 		r.addRemoteChange("redirect")
 	case section == "include", section == "includeif":
-		if value.Pattern || strings.HasPrefix(value.Text, "/") || strings.HasPrefix(value.Text, "~") {
+		if value.IsGlobPattern || strings.HasPrefix(value.Text, "/") || strings.HasPrefix(value.Text, "~") {
 			r.addRemoteChange("redirect") // a relative path names a file in the repository itself
 		}
 		r.addOperandEffect(effect.ReadFile, value, false)
 		r.setNotUnderstood("git setting %s reads other settings", key.Text)
 	case strings.Contains(harmlessGitKeys, " "+k+" "):
-	case k != "" && strings.Contains(harmlessGitSections, " "+section+" ") && !strings.Contains(runningGitKeys, " "+k+" "):
+	case k != "" && strings.Contains(harmlessGitSections, " "+section+" ") && !strings.Contains(riskyGitKeys, " "+k+" "):
 	default:
 		r.setNotUnderstood("unknown git setting %s", key.Text)
 	}
@@ -111,7 +111,7 @@ func (r *argParser) applyGitSetting(key, value Word) {
 
 // isPager reports whether w is a pager or editor without further commands.
 func isPager(w Word) bool {
-	if w.Pattern {
+	if w.IsGlobPattern {
 		return false
 	}
 	switch w.Text {
@@ -131,7 +131,7 @@ func urlOfGitKey(key Word) Word {
 func gitHost(address string) string {
 	if urlScheme(address) == "" {
 		host, _, _ := splitRemotePath(Word{Text: address})
-		return effect.Host(host.Text)
+		return effect.CanonicalHost(host.Text)
 	}
 	_, host := effect.URL(address)
 	return host

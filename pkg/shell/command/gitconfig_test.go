@@ -58,7 +58,7 @@ func TestGitSettings(t *testing.T) {
 		if c.want != "" && !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, want %s", c.setting, got, c.want)
 		}
-		if c.want == "" && (len(use.Nested) > 0 || changes(use) || use.WhyNotUnderstood != "") {
+		if c.want == "" && (len(use.NestedCommandsAndCode) > 0 || changes(use) || use.WhyNotUnderstood != "") {
 			t.Errorf("%s: %s, which is to be harmless", c.setting, got)
 		}
 	}
@@ -83,7 +83,7 @@ func TestGitRemotes(t *testing.T) {
 		for _, last := range []string{"", ".", ".url", ".insteadOf", ".helper", ".x", "..", ".update", ".allow"} {
 			for _, value := range []string{"", "!", "x", "*", "https://x.test"} {
 				Interpret([]Word{{Text: "git"}, {Text: "config"}, {Text: section + last}, {Text: value}})
-				Interpret([]Word{{Text: "git"}, {Text: "-c"}, {Text: section + last + "=" + value, Pattern: value == "*"}, {Text: "fetch"}})
+				Interpret([]Word{{Text: "git"}, {Text: "-c"}, {Text: section + last + "=" + value, IsGlobPattern: value == "*"}, {Text: "fetch"}})
 			}
 		}
 	}

@@ -19,22 +19,22 @@ func (r *argParser) addHarm(h effect.Harm) {
 func (r *argParser) addPossibleHarms() {
 	r.levelCount, r.innermostLevel = 1, r.levels[0]
 	for _, w := range r.args[1:] {
-		if w.Pattern || w.Text == "" {
+		if w.IsGlobPattern || w.Text == "" {
 			continue
 		}
 		name := w.Text
-		if r.innermostLevel.style&slash != 0 {
+		if r.innermostLevel.argStyle&argStyleWindowsSlashOptions != 0 {
 			name = strings.ToLower(name)
 		}
-		g := findEntry(r.innermostLevel.subs, name)
+		g := findEntry(r.innermostLevel.subcommands, name)
 		if g == nil {
-			g = findLongestPrefix(r.innermostLevel.subs, name, 2)
+			g = findLongestPrefix(r.innermostLevel.subcommands, name, 2)
 		}
-		if g != nil && r.levelCount < maxDepth {
+		if g != nil && r.levelCount < maxSubcommandDepth {
 			r.levels[r.levelCount], r.innermostLevel = g, g
 			r.levelCount++
-			if g.base != nil {
-				r.addHarm(g.base.harm)
+			if g.unconditionalAction != nil {
+				r.addHarm(g.unconditionalAction.harm)
 			}
 			continue
 		}
@@ -49,17 +49,17 @@ func (r *argParser) addPossibleHarms() {
 			}
 			continue
 		}
-		r.addBundledHarms(name)
+		r.addHarmsOfBundledOptions(name)
 	}
 }
 
-// addBundledHarms records the harm of bundled option letters, one of which is unknown.
-func (r *argParser) addBundledHarms(word string) {
-	if len(word) < 3 || word[0] != '-' || word[1] == '-' {
+// addHarmsOfBundledOptions records the harm of bundled option letters, one of which is unknown.
+func (r *argParser) addHarmsOfBundledOptions(optionWord string) {
+	if len(optionWord) < 3 || optionWord[0] != '-' || optionWord[1] == '-' {
 		return
 	}
-	for k := 1; k < len(word); k++ {
-		if a := r.lookupOption("-" + word[k:k+1]); a != nil {
+	for k := 1; k < len(optionWord); k++ {
+		if a := r.lookupOption("-" + optionWord[k:k+1]); a != nil {
 			r.addHarm(a.harm)
 		}
 	}
@@ -67,17 +67,17 @@ func (r *argParser) addBundledHarms(word string) {
 
 // IsSubcommandOrOption reports whether a word is a subcommand or option of a program, at any depth; listed is false for programs
 // without an entry.
-func IsSubcommandOrOption(program, word string) (is, listed bool) {
+func IsSubcommandOrOption(program, word string) (isWordListed, isProgramListed bool) {
 	g := lookupProgram(program)
-	return g != nil && g.hasWord(word, maxDepth), g != nil
+	return g != nil && g.hasWord(word, maxSubcommandDepth), g != nil
 }
 
 func (g *syntax) hasWord(word string, depth int) bool {
 	if depth == 0 {
 		return false
 	}
-	if findEntry(g.subs, word) != nil || findEntry(g.options, word) != nil || g.isSkippableWord(word) {
+	if findEntry(g.subcommands, word) != nil || findEntry(g.options, word) != nil || g.isSkippableWord(word) {
 		return true
 	}
-	return slices.ContainsFunc(g.subs, func(s program) bool { return s.value.hasWord(word, depth-1) })
+	return slices.ContainsFunc(g.subcommands, func(s program) bool { return s.value.hasWord(word, depth-1) })
 }

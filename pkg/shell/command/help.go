@@ -5,27 +5,27 @@ package command
 // are sent unchanged, and programs that run project files may pass the option on: "yarn test --help".
 func onlyPrintsHelp(g *syntax, args []Word) bool {
 	last := len(args) - 1
-	word := last > 0 && g.style&helpful != 0 && args[last].Text == "help"
-	if last < 1 || args[last].Pattern || !word && args[last].Text != "--help" && args[last].Text != "--version" {
+	word := last > 0 && g.argStyle&argStyleTrailingHelpWord != 0 && args[last].Text == "help"
+	if last < 1 || args[last].IsGlobPattern || !word && args[last].Text != "--help" && args[last].Text != "--version" {
 		return false
 	}
-	if last > 1 && g.input != roleNone {
+	if last > 1 && g.stdinRole != argRoleNone {
 		return false
 	}
 	words := make([]string, 0, last)
 	for _, w := range args[1:last] {
 		words = append(words, w.Text)
-		sub := findEntry(g.subs, w.Text)
+		sub := findEntry(g.subcommands, w.Text)
 		if sub == nil && word {
-			sub = findLongestPrefix(g.subs, w.Text, 0)
+			sub = findLongestPrefix(g.subcommands, w.Text, 0)
 		}
-		if w.Pattern || w.Text == "" || w.Text[0] == '-' || sub == nil && !g.isSkippableWord(w.Text) {
+		if w.IsGlobPattern || w.Text == "" || w.Text[0] == '-' || sub == nil && !g.isSkippableWord(w.Text) {
 			return false
 		}
 		if sub != nil {
 			g = sub
 		}
 	}
-	_, name := baseName(args[0].Text)
-	return last == 1 || len(Loaders(name, words)) == 0
+	_, name := splitProgramPath(args[0].Text)
+	return last == 1 || len(CodeFileLoaders(name, words)) == 0
 }

@@ -7,11 +7,11 @@ import (
 
 // An Installer is a program that installs programs into a folder of $PATH; see installers.yaml.
 type Installer struct {
-	Names  string   // how to find the names of the installed programs; "" if they are unknown
-	Bin    []string // default folders: the first whose variables are set is used
-	Remote bool     // operands that do not look like paths are names in a registry
+	ProgramNameLookupMethod  string   // how to find the names of the installed programs; "" if they are unknown
+	DefaultBinFolders        []string // default folders: the first whose variables are set is used
+	OperandsAreRegistryNames bool     // operands that do not look like paths are names in a registry
 
-	words, needs, bins, prefixes, from, as, values []string
+	requiredOperands, requiredOneOfOptions, binFolderOptions, installPrefixOptions, packageSourceOptions, programNameOptions, optionsWithIgnoredValue []string
 }
 
 // An Installation is one installation that a command asks for.
@@ -35,7 +35,7 @@ func FindInstallations(args []Word) []Installation {
 
 func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 	in.Installer = l
-	needed, ended := len(l.needs) == 0, false
+	needed, ended := len(l.requiredOneOfOptions) == 0, false
 	var operands []Word
 	for i := 0; i < len(args); i++ {
 		w := args[i]
@@ -45,11 +45,11 @@ func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 		} else if colon := strings.IndexByte(w.Text, ':'); colon > 0 && strings.HasPrefix(w.Text, "-") { // an option of Nim
 			name, value, attached = w.Text[:colon], skipBytes(w, colon+1), true
 		}
-		if slices.Contains(l.needs, w.Text) || slices.Contains(l.needs, name) {
+		if slices.Contains(l.requiredOneOfOptions, w.Text) || slices.Contains(l.requiredOneOfOptions, name) {
 			needed = true
 		}
-		if attached && (slices.Contains(l.bins, name+"=") || slices.Contains(l.prefixes, name+"=")) {
-			in.addFolder(value, slices.Contains(l.prefixes, name+"="))
+		if attached && (slices.Contains(l.binFolderOptions, name+"=") || slices.Contains(l.installPrefixOptions, name+"=")) {
+			in.addTargetFolder(value, slices.Contains(l.installPrefixOptions, name+"="))
 			continue
 		}
 		if ended || !strings.HasPrefix(w.Text, "-") || w.Text == "-" {
@@ -76,28 +76,28 @@ func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 			value = args[i]
 		}
 		switch {
-		case slices.Contains(l.bins, list[0]):
-			in.addFolder(value, false)
-		case slices.Contains(l.prefixes, list[0]):
-			in.addFolder(value, true)
-		case slices.Contains(l.from, list[0]):
-			if name == "--path" && !value.Pattern && strings.IndexByte("./~", (value.Text + " ")[0]) < 0 {
+		case slices.Contains(l.binFolderOptions, list[0]):
+			in.addTargetFolder(value, false)
+		case slices.Contains(l.installPrefixOptions, list[0]):
+			in.addTargetFolder(value, true)
+		case slices.Contains(l.packageSourceOptions, list[0]):
+			if name == "--path" && !value.IsGlobPattern && strings.IndexByte("./~", (value.Text + " ")[0]) < 0 {
 				value.Text = "./" + value.Text
 			}
 			in.Sources = append(in.Sources, value)
-		case slices.Contains(l.as, list[0]):
+		case slices.Contains(l.programNameOptions, list[0]):
 			in.ProgramNames = append(in.ProgramNames, value)
 		}
 	}
-	for _, word := range l.words {
-		i := slices.IndexFunc(operands, func(w Word) bool { return w.Text == word && !w.Pattern })
+	for _, word := range l.requiredOperands {
+		i := slices.IndexFunc(operands, func(w Word) bool { return w.Text == word && !w.IsGlobPattern })
 		if i < 0 {
 			return in, false
 		}
 		operands = slices.Delete(operands, i, i+1)
 	}
-	if below := slices.Contains(l.prefixes, "@"); (below || slices.Contains(l.bins, "@")) && len(operands) > 0 {
-		in.addFolder(operands[0], below)
+	if below := slices.Contains(l.installPrefixOptions, "@"); (below || slices.Contains(l.binFolderOptions, "@")) && len(operands) > 0 {
+		in.addTargetFolder(operands[0], below)
 		operands = operands[1:]
 	}
 	in.Sources = append(in.Sources, operands...)
@@ -106,7 +106,7 @@ func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 
 // optionList returns the option list that contains an option with a value, from that option on.
 func (l *Installer) optionList(name string) []string {
-	for _, list := range [...][]string{l.bins, l.prefixes, l.from, l.as, l.values} {
+	for _, list := range [...][]string{l.binFolderOptions, l.installPrefixOptions, l.packageSourceOptions, l.programNameOptions, l.optionsWithIgnoredValue} {
 		if i := slices.Index(list, name); i >= 0 {
 			return list[i:]
 		}
@@ -114,9 +114,9 @@ func (l *Installer) optionList(name string) []string {
 	return nil
 }
 
-// addFolder records w as the target folder, or with below its subfolder bin.
-func (in *Installation) addFolder(w Word, below bool) {
-	if below {
+// addTargetFolder records w as the target folder, or with below its subfolder bin.
+func (in *Installation) addTargetFolder(w Word, isInstallPrefix bool) {
+	if isInstallPrefix {
 		w.Text = strings.TrimSuffix(w.Text, "/") + "/bin"
 	}
 	in.Folders = append(in.Folders, w)

@@ -33,7 +33,7 @@ func TestNames(t *testing.T) {
 // ask of all of them.
 func TestVersions(t *testing.T) {
 	for _, command := range []string{"git --version", "node --version", "python3 --version", "docker --version", "terraform --version", "bash --version", "jq --version"} {
-		if u := Interpret(split(command)); !u.Understood || u.Class != effect.ReadOnly || u.Stdin != Data {
+		if u := Interpret(split(command)); !u.Understood || u.Class != effect.ReadOnly || u.Stdin != StreamPlainData {
 			t.Errorf("%s: %s (%s)", command, summary(u), u.WhyNotUnderstood)
 		}
 	}
@@ -70,7 +70,7 @@ func TestVariable(t *testing.T) {
 		n, ok := VariableCode(Word{Text: tt.setting})
 		got := ""
 		if ok {
-			got = strings.TrimPrefix(summary(Interpretation{Understood: true, Class: effect.ReadOnly, Nested: []Nested{n}}), "readonly, ")
+			got = strings.TrimPrefix(summary(Interpretation{Understood: true, Class: effect.ReadOnly, NestedCommandsAndCode: []NestedCommandOrCode{n}}), "readonly, ")
 		}
 		if got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.setting, got, tt.want)
@@ -119,7 +119,7 @@ func TestHostile(t *testing.T) {
 		if n := allocated.Bytes(func() { u = Interpret(words) }); n > 64<<20 {
 			t.Errorf("%s: %d bytes allocated", name, n)
 		}
-		if size := len(u.OperandEffects) + len(u.Nested) + len(u.Effects); size > 2*len(words)+10 {
+		if size := len(u.OperandEffects) + len(u.NestedCommandsAndCode) + len(u.Effects); size > 2*len(words)+10 {
 			t.Errorf("%s: %d results of %d words", name, size, len(words))
 		}
 	}
@@ -174,7 +174,7 @@ func BenchmarkInterpret(b *testing.B) {
 
 func TestOfWindows(t *testing.T) {
 	for name, want := range map[string]string{"find": "cmd:find", "DEL": "cmd:del", "reg": "reg", "psexec64": "psexec64", "git": "", "nosuch": ""} {
-		if got, ok := WindowsEntryName(name); ok != (want != "") || ok && got != want {
+		if got, ok := WindowsProgramEntry(name); ok != (want != "") || ok && got != want {
 			t.Errorf("%s: %q, %t", name, got, ok)
 		}
 	}
@@ -195,7 +195,7 @@ func TestLanguage(t *testing.T) {
 
 // TestSlash reads options as programs of Windows do.
 func TestSlash(t *testing.T) {
-	long := "x " + strings.Repeat("y", maxSearchedBytes)
+	long := "x " + strings.Repeat("y", maxJoinedArgsBytes)
 	for _, tt := range []struct{ command, want string }{
 		{"schtasks -CREATE -TR calc", "privileged, persist, harm registers, cmd[calc]"},
 		{"schtasks /create /tr:calc", "privileged, persist, harm registers, cmd[calc]"},

@@ -4,16 +4,16 @@ import "slices"
 
 // appendListedOperands adds the operands that are listed in files or on standard input.
 func (r *argParser) appendListedOperands() {
-	if len(r.result.OperandFiles) == 0 && r.result.Stdin != Listed {
+	if len(r.result.OperandFiles) == 0 && r.result.Stdin != StreamOperandList {
 		return
 	}
-	if r.listedOperands == nil {
+	if r.operandsFromFileOrStdin == nil {
 		r.setNotUnderstood("%s works on files that a list names", r.args[0].Text)
 		return
 	}
 	n := len(r.args)
-	r.args = append(slices.Clip(r.args), r.listedOperands...)
-	for i := range r.listedOperands {
-		r.operands = append(r.operands, n+i)
+	r.args = append(slices.Clip(r.args), r.operandsFromFileOrStdin...)
+	for i := range r.operandsFromFileOrStdin {
+		r.operandArgIndexes = append(r.operandArgIndexes, n+i)
 	}
 }

@@ -8,26 +8,26 @@ import (
 
 // A Loader describes the files that a program runs because they are in its working folder or its arguments; see
 // loads.yaml.
-type Loader struct {
-	Names  []string // globs of the file names
-	Words  []string // globs of arguments, one of which must be present; empty for none
-	Reads  []string // files that are read from disk
-	Recipe string   // format of the file that names the code to run; "" for none
-	Goals  []string // WORD=GOAL,…: goals of the recipe that run if the first operand is WORD
-	Folder []string // options for the folder
-	File   []string // options for the recipe's path
-	Text   []string // options whose value is a part of the recipe
-	Values []string // other options with a value
-	Given  bool     // files that match a glob with a wildcard are loaded only if an argument names them
-	ends   string   // possible last bytes of names that match Names; "" for any
+type CodeFileLoader struct {
+	FileNameGlobs                 []string // globs of the file names
+	RequiredArgGlobs              []string // globs of arguments, one of which must be present; empty for none
+	AnalyzedFilePaths             []string // files that are read from disk
+	RecipeFormat                  string   // format of the file that names the code to run; "" for none
+	OperandEqualsRecipeGoalsPairs []string // WORD=GOAL,…: goals of the recipe that run if the first operand is WORD
+	FolderOptions                 []string // options for the folder
+	RecipePathOptions             []string // options for the recipe's path
+	RecipeTextOptions             []string // options whose value is a part of the recipe
+	OptionsWithIgnoredValue       []string // other options with a value
+	GlobFilesMustBeInArgs         bool     // files that match a glob with a wildcard are loaded only if an argument names them
+	possibleLastBytes             string   // possible last bytes of names that match Names; "" for any
 }
 
-// Loaders returns the loaders of a program that runs with args. They are entries of the table and must not be
+// CodeFileLoaders returns the loaders of a program that runs with args. They are entries of the table and must not be
 // changed.
-func Loaders(program string, args []string) []*Loader {
-	var out []*Loader
+func CodeFileLoaders(program string, args []string) []*CodeFileLoader {
+	var out []*CodeFileLoader
 	for _, i := range loaderIndexes(program) {
-		if l := &loaders[i]; len(l.Words) == 0 || slices.ContainsFunc(args, func(arg string) bool { return matchesAnyGlob(l.Words, path.Base(arg)) }) {
+		if l := &loaders[i]; len(l.RequiredArgGlobs) == 0 || slices.ContainsFunc(args, func(arg string) bool { return matchesAnyGlob(l.RequiredArgGlobs, path.Base(arg)) }) {
 			out = append(out, l)
 		}
 	}
@@ -35,23 +35,23 @@ func Loaders(program string, args []string) []*Loader {
 }
 
 // Loads reports whether the loader runs a file with this path.
-func (l *Loader) Loads(file string) bool {
+func (l *CodeFileLoader) Loads(file string) bool {
 	name := path.Base(file)
-	return (l.ends == "" || strings.IndexByte(l.ends, name[len(name)-1]) >= 0) && matchesAnyGlob(l.Names, name)
+	return (l.possibleLastBytes == "" || strings.IndexByte(l.possibleLastBytes, name[len(name)-1]) >= 0) && matchesAnyGlob(l.FileNameGlobs, name)
 }
 
-// LoadsUnnamed reports whether the loader runs a file because it exists, even if no argument names it.
-func (l *Loader) LoadsUnnamed(file string) bool {
-	if !l.Given {
+// LoadsFileNotInArgs reports whether the loader runs a file because it exists, even if no argument names it.
+func (l *CodeFileLoader) LoadsFileNotInArgs(file string) bool {
+	if !l.GlobFilesMustBeInArgs {
 		return l.Loads(file)
 	}
-	return slices.Contains(l.Names, path.Base(file))
+	return slices.Contains(l.FileNameGlobs, path.Base(file))
 }
 
 // matchesAnyGlob reports whether a glob matches a name. Comparing the last characters first avoids most of the matching.
 func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
-		if !lastBytesMayMatch(name, glob) {
+		if !matchesLiteralGlobSuffix(name, glob) {
 			return false
 		}
 		ok, _ := path.Match(glob, name)
@@ -60,32 +60,32 @@ func matchesAnyGlob(globs []string, name string) bool {
 }
 
 // A recipe is an entry of recipes.yaml.
-type recipe struct {
-	format       string
-	files        []string
+type recipeFileFormat struct {
+	formatName   string
+	pathGlobs    []string
 	runsRemotely bool // runs in a container or on another machine
 }
 
-// Recipe returns the format of a recipe file by its path: a format of package recipe, or a language; "" if it is
+// RecipeFormat returns the format of a recipe file by its path: a format of package recipe, or a language; "" if it is
 // not a recipe.
-func Recipe(file string) (format string, elsewhere bool) {
+func RecipeFormat(recipePath string) (format string, runsRemotely bool) {
 	for i := range recipes {
 		r := &recipes[i]
-		for _, glob := range r.files {
-			if !lastBytesMayMatch(file, glob) {
+		for _, glob := range r.pathGlobs {
+			if !matchesLiteralGlobSuffix(recipePath, glob) {
 				continue
 			}
-			if ok, _ := path.Match(glob, lastPathElements(file, strings.Count(glob, "/")+1)); ok {
-				return r.format, r.runsRemotely
+			if ok, _ := path.Match(glob, lastPathElements(recipePath, strings.Count(glob, "/")+1)); ok {
+				return r.formatName, r.runsRemotely
 			}
 		}
 	}
-	return FileLanguage(file), false
+	return FileLanguage(recipePath), false
 }
 
-// lastBytesMayMatch reports whether a file can match a glob, judged by the glob's literal end alone: what is behind
+// matchesLiteralGlobSuffix reports whether a file can match a glob, judged by the glob's literal end alone: what is behind
 // its last wildcard, class or escape.
-func lastBytesMayMatch(file, glob string) bool {
+func matchesLiteralGlobSuffix(file, glob string) bool {
 	for i, j := len(file)-1, len(glob)-1; j >= 0 && strings.IndexByte(`*?]\`, glob[j]) < 0; i, j = i-1, j-1 {
 		if i < 0 || file[i] != glob[j] {
 			return false

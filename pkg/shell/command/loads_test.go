@@ -25,7 +25,7 @@ func TestLoaders(t *testing.T) {
 		{"", nil, "Makefile", false},
 	} {
 		loads := false
-		for _, l := range Loaders(c.program, c.args) {
+		for _, l := range CodeFileLoaders(c.program, c.args) {
 			loads = loads || l.Loads(c.file)
 		}
 		if loads != c.loads {
@@ -64,7 +64,7 @@ func TestRecipe(t *testing.T) {
 		"/":                              {"", false},
 		"/Library/LaunchAgents/me.plist": {"plist", false},
 	} {
-		if format, elsewhere := Recipe(file); format != want.format || elsewhere != want.elsewhere {
+		if format, elsewhere := RecipeFormat(file); format != want.format || elsewhere != want.elsewhere {
 			t.Errorf("%s: %q, elsewhere %t; want %q, %t", file, format, elsewhere, want.format, want.elsewhere)
 		}
 	}

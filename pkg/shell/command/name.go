@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// SystemFolder reports whether a folder holds programs installed by the system or its package manager. In other
+// IsSystemProgramFolder reports whether a folder holds programs installed by the system or its package manager. In other
 // folders, a name does not tell which program it is.
-func SystemFolder(dir string) bool {
+func IsSystemProgramFolder(dir string) bool {
 	switch dir {
 	case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin",
 		"/opt/homebrew/bin", "/opt/homebrew/sbin", "/opt/local/bin", "/snap/bin", "/usr/games", "/usr/libexec", "/usr/lib/git-core",
@@ -22,11 +22,11 @@ var projectEnvironmentFolders = [...]string{
 	"node_modules/.bin", "venv/bin", ".venv/bin", "env/bin", "vendor/bin", "venv/Scripts", ".venv/Scripts",
 }
 
-// maxNameBytes is the maximum length of a program's name, in bytes.
-const maxNameBytes = 255
+// maxProgramNameBytes is the maximum length of a program's name, in bytes.
+const maxProgramNameBytes = 255
 
-// baseName splits the path of a program into its folder and its name.
-func baseName(path string) (dir, name string) {
+// splitProgramPath splits the path of a program into its folder and its name.
+func splitProgramPath(path string) (dir, name string) {
 	name = path
 	if i := strings.LastIndexAny(path, `/\`); i >= 0 {
 		dir, name = path[:i], path[i+1:]
@@ -43,7 +43,7 @@ func baseName(path string) (dir, name string) {
 // lookupProgram returns the syntax of a program: by its exact name, in lower case (file systems may ignore case), without
 // a version (python3.12, clang-18), or as a member of a family listed by a prefix (git-credential-*).
 func lookupProgram(name string) *syntax {
-	if name == "" || len(name) > maxNameBytes {
+	if name == "" || len(name) > maxProgramNameBytes {
 		return nil
 	}
 	if g := findEntry(programs[:], name); g != nil {
@@ -90,14 +90,14 @@ func IsCodeInterpreter(name string) bool {
 	case "", "shell", "powershell", "cmd", "awk":
 		return false
 	default:
-		return !IsQuery(language)
+		return !IsQueryLanguage(language)
 	}
 }
 
 // FileLanguage returns the language of a code file by its extension, "" if unknown.
 func FileLanguage(path string) string {
 	i := strings.LastIndexByte(path, '.')
-	if i < 0 || len(path)-i > maxNameBytes {
+	if i < 0 || len(path)-i > maxProgramNameBytes {
 		return ""
 	}
 	return languageOf(strings.ToLower(path[i:]))
@@ -117,7 +117,7 @@ func programFolderKindOf(path, dir string) programFolderKind {
 	if dir == "" && !strings.ContainsAny(path, `/\`) {
 		return inSearchPath
 	}
-	if SystemFolder(dir) {
+	if IsSystemProgramFolder(dir) {
 		return inSystemFolder
 	}
 	for _, s := range projectEnvironmentFolders {
@@ -128,8 +128,8 @@ func programFolderKindOf(path, dir string) programFolderKind {
 	return inOtherFolder
 }
 
-// HasEntry reports whether the tables have an entry for a program.
-func HasEntry(name string) bool {
-	_, base := baseName(name)
+// IsProgramWithKnownSyntax reports whether the tables have an entry for a program.
+func IsProgramWithKnownSyntax(name string) bool {
+	_, base := splitProgramPath(name)
 	return lookupProgram(base) != nil
 }

@@ -11,8 +11,8 @@ func TestNamedAsMatched(t *testing.T) {
 	names := []string{"", "/", ".", "Makefile", "GNUmakefile", "build.gradle.kts", "x.py", "conftest.py", "package.json", "a*", "a]", "x?"}
 	globs := []string{"", "*", "a\\*", "[a-z]", "x[?]", "x\\?", "*.p[xy]"}
 	for _, l := range loaders {
-		globs = append(append(globs, l.Names...), l.Words...)
-		names = append(append(names, l.Names...), l.Words...)
+		globs = append(append(globs, l.FileNameGlobs...), l.RequiredArgGlobs...)
+		names = append(append(names, l.FileNameGlobs...), l.RequiredArgGlobs...)
 	}
 	matched := 0
 	for _, glob := range globs {

@@ -6,11 +6,11 @@ import "strings"
 // next argument.
 func (r *argParser) parseOption(i int) (next int, ok bool) {
 	w := r.args[i].Text
-	style := r.innermostLevel.style
-	if style&slash != 0 {
+	style := r.innermostLevel.argStyle
+	if style&argStyleWindowsSlashOptions != 0 {
 		return r.parseSlashOption(i)
 	}
-	if style&expr != 0 {
+	if style&argStyleDashlessOptions != 0 {
 		if a := r.lookupOption(w); a != nil {
 			return r.parseOptionValues(a, w, i+1), true
 		}
@@ -26,20 +26,20 @@ func (r *argParser) parseOption(i int) (next int, ok bool) {
 	if len(w) > 1 && w[0] == '@' {
 		return r.parsePrefixedOption(i) // @FILE: a file with more arguments
 	}
-	if len(w) < 2 || w[0] != '-' && (w[0] != '+' || style&plus == 0) {
+	if len(w) < 2 || w[0] != '-' && (w[0] != '+' || style&argStylePlusOptions == 0) {
 		return i, false
 	}
-	if w == "--" && style&literal == 0 {
+	if w == "--" && style&argStyleUnlistedDashIsOperand == 0 {
 		r.optionsEnded = true
 		return i + 1, true
 	}
-	if style&numeric != 0 && isNumeric(w) {
+	if style&argStyleNumericOptions != 0 && isNumeric(w) {
 		return i + 1, true
 	}
-	if hasPrefix(w, "--") || style&long != 0 {
+	if hasPrefix(w, "--") || style&argStyleSingleDashLong != 0 {
 		next, ok = r.parseLongOption(i)
-		if ok || style&bundled == 0 || hasPrefix(w, "--") {
-			if !ok && style&literal != 0 {
+		if ok || style&argStyleBundledLetters == 0 || hasPrefix(w, "--") {
+			if !ok && style&argStyleUnlistedDashIsOperand != 0 {
 				return i, false
 			}
 			if !ok {
@@ -48,14 +48,14 @@ func (r *argParser) parseOption(i int) (next int, ok bool) {
 			return next, true
 		}
 	}
-	if style&literal != 0 && r.lookupOption(w[:2]) == nil {
+	if style&argStyleUnlistedDashIsOperand != 0 && r.lookupOption(w[:2]) == nil {
 		return i, false
 	}
 	return r.parseBundledOptions(i, w[1:]), true
 }
 
 // lookupOption returns the action of an option by its full name.
-func (r *argParser) lookupOption(name string) *action {
+func (r *argParser) lookupOption(name string) *optionOrCommandAction {
 	for d := r.levelCount - 1; d >= 0; d-- {
 		if a := findEntry(r.levels[d].options, name); a != nil {
 			return a
@@ -68,7 +68,9 @@ func (r *argParser) lookupOption(name string) *action {
 }
 
 // excludesParentOptions reports whether the options of parent levels are invalid at level d.
-func (r *argParser) excludesParentOptions(d int) bool { return d > 0 && r.levels[d-1].style&own != 0 }
+func (r *argParser) excludesParentOptions(d int) bool {
+	return d > 0 && r.levels[d-1].argStyle&argStyleExcludesParentOptions != 0
+}
 
 // parseLongOption handles --name, --name=value, --name value, abbreviations of GNU options, and the same with one dash.
 func (r *argParser) parseLongOption(i int) (next int, ok bool) {
@@ -78,7 +80,7 @@ func (r *argParser) parseLongOption(i int) (next int, ok bool) {
 		name = w.Text[:eq]
 	}
 	a := r.lookupOption(name)
-	if a == nil && r.innermostLevel.style&long != 0 && hasPrefix(name, "--") {
+	if a == nil && r.innermostLevel.argStyle&argStyleSingleDashLong != 0 && hasPrefix(name, "--") {
 		a = r.lookupOption(name[1:])
 	}
 	if a == nil && len(name) > 2 && hasPrefix(name, "--") {
@@ -91,28 +93,28 @@ func (r *argParser) parseLongOption(i int) (next int, ok bool) {
 		return r.parseOptionValues(a, name, i+1), true
 	}
 	r.applyOption(a, skipBytes(w, eq+1))
-	if a.flags&reject != 0 {
+	if a.actionFlags&actionFlagUnjudgeable != 0 {
 		r.setNotUnderstood("option %s cannot be judged", name)
 	}
-	if len(a.values) > 0 && a.values[0].takesAll() {
+	if len(a.valueRoles) > 0 && a.valueRoles[0].coversRemainingArgs() {
 		r.values = r.values[:len(r.values)-1]
-		r.addNestedWords(a.values[0], []Word{skipBytes(w, eq+1)})
+		r.addNestedWords(a.valueRoles[0], []Word{skipBytes(w, eq+1)})
 	}
 	return i + 1, true
 }
 
 // Actions of options that nearly every program has, and of negated options.
 var (
-	helpOption    = action{streams: streams{setIn: true}}
-	negatedOption = action{}
+	helpOption    = optionOrCommandAction{streams: streamChanges{setsStdin: true}}
+	negatedOption = optionOrCommandAction{}
 )
 
 // lookupAbbreviated returns the action of an option that is abbreviated as GNU programs allow, negated with --no-, or
 // common to nearly all programs.
-func (r *argParser) lookupAbbreviated(name string) *action {
+func (r *argParser) lookupAbbreviated(name string) *optionOrCommandAction {
 	for d := r.levelCount - 1; d >= 0; d-- {
 		g := r.levels[d]
-		if g.style&gnu != 0 {
+		if g.argStyle&argStyleGNUAbbreviations != 0 {
 			if a := findAbbreviated(g.options, name); a != nil {
 				return a
 			}
@@ -125,7 +127,7 @@ func (r *argParser) lookupAbbreviated(name string) *action {
 		return &helpOption
 	}
 	if hasPrefix(name, "--no-") {
-		if a := r.lookupOption("--" + name[len("--no-"):]); a != nil && a.flags&reject == 0 {
+		if a := r.lookupOption("--" + name[len("--no-"):]); a != nil && a.actionFlags&actionFlagUnjudgeable == 0 {
 			return &negatedOption
 		}
 	}
@@ -136,14 +138,14 @@ func (r *argParser) lookupAbbreviated(name string) *action {
 func (r *argParser) parsePrefixedOption(i int) (next int, ok bool) {
 	w := r.args[i]
 	for d := r.levelCount - 1; d >= 0; d-- {
-		for k := range r.levels[d].prefixes {
-			o := &r.levels[d].prefixes[k]
+		for k := range r.levels[d].optionsMatchedByPrefix {
+			o := &r.levels[d].optionsMatchedByPrefix[k]
 			if hasPrefix(w.Text, o.name) {
 				r.applyOption(o.value, skipBytes(w, len(o.name)))
-				if len(o.value.values) == 1 && o.value.values[0] == roleMaybePath && !strings.Contains(w.Text, "=") {
+				if len(o.value.valueRoles) == 1 && o.value.valueRoles[0] == argRoleTextOrPath && !strings.Contains(w.Text, "=") {
 					r.addPossibleValue(i)
 				}
-				if o.value.flags&reject != 0 {
+				if o.value.actionFlags&actionFlagUnjudgeable != 0 {
 					r.setNotUnderstood("option %s cannot be judged", w.Text)
 				}
 				return i + 1, true
@@ -175,35 +177,35 @@ func (r *argParser) parseBundledOptions(i int, letters string) int {
 					return next
 				}
 			}
-			if r.innermostLevel.style&numeric != 0 && letters[k] >= '0' && letters[k] <= '9' {
+			if r.innermostLevel.argStyle&argStyleNumericOptions != 0 && letters[k] >= '0' && letters[k] <= '9' {
 				continue
 			}
 			return r.addUnknownOption(i)
 		}
-		if (start == 0 || r.innermostLevel.style&apart != 0) && len(a.values) > 0 {
+		if (start == 0 || r.innermostLevel.argStyle&argStyleBundledValueIsNextArg != 0) && len(a.valueRoles) > 0 {
 			// Without a dash, as in tar cfz x.tar, the values are the next arguments.
 			after = r.parseOptionValues(a, string(name[:]), after)
 			continue
 		}
 		rest := skipBytes(w, start+k+1)
-		if len(a.values) == 0 {
+		if len(a.valueRoles) == 0 {
 			r.applyAction(a)
-			r.noteRejectedOption(a, name[:])
+			r.setNotUnderstoodIfUnjudgeable(a, name[:])
 			continue
 		}
-		if a.attached {
+		if a.hasOptionalAttachedValue {
 			// An optional value is the rest of the word: sed -i.bak, sed -iE.
 			r.applyAction(a)
 			if rest.Text != "" {
-				r.values = append(r.values, valueWithRole{a.values[0], rest, len(r.operands), a.valueRunsFirst()})
+				r.values = append(r.values, valueWithRole{a.valueRoles[0], rest, len(r.operandArgIndexes), a.valueRunsFirst()})
 			}
 			return i + 1
 		}
 		if rest.Text != "" {
-			r.noteRejectedOption(a, name[:])
-			if a.values[0].takesAll() {
+			r.setNotUnderstoodIfUnjudgeable(a, name[:])
+			if a.valueRoles[0].coversRemainingArgs() {
 				r.applyAction(a)
-				r.addNestedWords(a.values[0], []Word{rest})
+				r.addNestedWords(a.valueRoles[0], []Word{rest})
 				return i + 1
 			}
 			r.applyOption(a, rest)
@@ -214,25 +216,25 @@ func (r *argParser) parseBundledOptions(i int, letters string) int {
 	return after
 }
 
-func (r *argParser) noteRejectedOption(a *action, name []byte) {
-	if a.flags&reject != 0 {
+func (r *argParser) setNotUnderstoodIfUnjudgeable(a *optionOrCommandAction, name []byte) {
+	if a.actionFlags&actionFlagUnjudgeable != 0 {
 		r.setNotUnderstood("option %s cannot be judged", string(name))
 	}
 }
 
 // parseOptionValues applies an option and reads its values from args[i] on.
-func (r *argParser) parseOptionValues(a *action, name string, i int) int {
+func (r *argParser) parseOptionValues(a *optionOrCommandAction, name string, i int) int {
 	r.applyAction(a)
-	if a.flags&reject != 0 {
+	if a.actionFlags&actionFlagUnjudgeable != 0 {
 		r.setNotUnderstood("option %s cannot be judged", name)
 	}
-	if a.attached {
+	if a.hasOptionalAttachedValue {
 		return i
 	}
-	for _, role := range a.values {
-		if role.takesAll() {
+	for _, role := range a.valueRoles {
+		if role.coversRemainingArgs() {
 			end := len(r.args)
-			if role == roleArgvSemi {
+			if role == argRoleArgvUntilSemicolon {
 				end = r.findSemicolon(i)
 			}
 			if i < end {
@@ -244,7 +246,7 @@ func (r *argParser) parseOptionValues(a *action, name string, i int) int {
 			r.setNotUnderstood("option %s has no value", name)
 			return i
 		}
-		r.values = append(r.values, valueWithRole{role, r.args[i], len(r.operands), a.valueRunsFirst()})
+		r.values = append(r.values, valueWithRole{role, r.args[i], len(r.operandArgIndexes), a.valueRunsFirst()})
 		i++
 	}
 	return i
@@ -269,14 +271,14 @@ func (r *argParser) findSemicolon(i int) int {
 // than read. The next word may be its value, and is also treated as an operand.
 func (r *argParser) addUnknownOption(i int) int {
 	w := r.args[i]
-	r.addBundledHarms(w.Text)
-	if !r.allowsUnlistedOptions() || w.Pattern {
+	r.addHarmsOfBundledOptions(w.Text)
+	if !r.allowsUnlistedOptions() || w.IsGlobPattern {
 		r.setNotUnderstood("unknown option %s", w.Text)
 	} else {
-		r.raiseClass(localWrite)
+		r.raiseClass(localWriteClassRank)
 	}
 	if eq := strings.IndexByte(w.Text, '='); eq >= 0 {
-		r.values = append(r.values, valueWithRole{role: roleMaybePath, word: skipBytes(w, eq+1)})
+		r.values = append(r.values, valueWithRole{role: argRoleTextOrPath, word: skipBytes(w, eq+1)})
 		return i + 1
 	}
 	r.addUnrecognized(w, true)
@@ -300,7 +302,7 @@ func (r *argParser) addUnrecognized(w Word, option bool) {
 // allowsUnlistedOptions reports whether unlisted options are allowed at this level; the program may do more than read.
 func (r *argParser) allowsUnlistedOptions() bool {
 	for d := r.levelCount - 1; d >= 0; d-- {
-		if r.levels[d].style&open != 0 {
+		if r.levels[d].argStyle&argStyleAllowsUnlistedOptions != 0 {
 			return true
 		}
 		if r.excludesParentOptions(d) {
@@ -320,9 +322,9 @@ func isNumeric(w string) bool {
 	return true
 }
 
-// isSetting reports whether w has the form NAME=VALUE. NAME may contain characters that shells do not allow, as in
+// isEnvironmentAssignment reports whether w has the form NAME=VALUE. NAME may contain characters that shells do not allow, as in
 // exported bash functions.
-func isSetting(w string) bool {
+func isEnvironmentAssignment(w string) bool {
 	name, _, ok := strings.Cut(w, "=")
 	return ok && name != "" && !strings.ContainsAny(name, "/ \t\n") && (name[0] == '_' || name[0]|0x20 >= 'a' && name[0]|0x20 <= 'z')
 }

@@ -33,7 +33,7 @@ func (r *argParser) addPackage(w Word) {
 		if hasPrefix(s, vcs) {
 			w = skipBytes(w, len(w.Text)-len(s)+len(vcs))
 			r.addGitRemote(w)
-			r.addOperandEffect(effect.ChangeRemote, w, false)
+			r.addOperandEffect(effect.ChangeRemoteSystem, w, false)
 			return
 		}
 	}
@@ -41,7 +41,7 @@ func (r *argParser) addPackage(w Word) {
 		if short, host, _ := strings.Cut(forge, "/"); hasPrefix(s, short) {
 			w.Text = "https://" + host + "/" + s[len(short):]
 			r.addGitRemote(w)
-			r.addOperandEffect(effect.ChangeRemote, w, false)
+			r.addOperandEffect(effect.ChangeRemoteSystem, w, false)
 			return
 		}
 	}
@@ -49,7 +49,7 @@ func (r *argParser) addPackage(w Word) {
 	case urlScheme(s) != "":
 		r.addURL(w)
 		if urlScheme(s) != "file" {
-			r.addOperandEffect(effect.ChangeRemote, w, false)
+			r.addOperandEffect(effect.ChangeRemoteSystem, w, false)
 		}
 	case hasPrefix(s, "/"), hasPrefix(s, "."), hasPrefix(s, "~"):
 		r.addOperandEffect(effect.ReadFile, w, true)
@@ -136,27 +136,27 @@ var githubShorthand = prefilter.Lazy(`^(?:@[\w.-]+/)?(?:[\w.-]+@)?([\w-][\w.-]*/
 // addNPMPackage records a package for a program that accepts npm's package names, in which
 // USER/REPO means a GitHub repository.
 func (r *argParser) addNPMPackage(w Word) {
-	if m := githubShorthand().FindStringSubmatch(w.Text); m != nil && !w.Pattern && (m[1] == w.Text || strings.Contains(w.Text, "@"+m[1])) {
+	if m := githubShorthand().FindStringSubmatch(w.Text); m != nil && !w.IsGlobPattern && (m[1] == w.Text || strings.Contains(w.Text, "@"+m[1])) {
 		w.Text = "github:" + m[1]
 	}
 	r.addPackage(w)
 }
 
-// addProgramPackage records the package in the first word, unless an option names it, and returns the command that the
+// addPackageAndReturnCommand records the package in the first word, unless an option names it, and returns the command that the
 // package provides.
-func (r *argParser) addProgramPackage(words []Word) []Word {
+func (r *argParser) addPackageAndReturnCommand(words []Word) []Word {
 	brought := false // an option names the package
 	for _, v := range r.values {
-		brought = brought || v.role == roleFromPackage
+		brought = brought || v.role == argRolePackageProvidingProgram
 	}
 	if !brought {
 		r.addNPMPackage(words[0])
 	}
-	return packageCommand(words)
+	return stripPackageVersionAndScope(words)
 }
 
-// packageCommand returns the command that a package provides, without version and scope.
-func packageCommand(words []Word) []Word {
+// stripPackageVersionAndScope returns the command that a package provides, without version and scope.
+func stripPackageVersionAndScope(words []Word) []Word {
 	name := words[0].Text
 	if i := strings.LastIndexByte(name, '@'); i > 0 && !strings.ContainsAny(name[i:], ":/") {
 		name = name[:i]
@@ -180,7 +180,7 @@ func (r *argParser) addProjectCreator(w Word) {
 		r.addNPMPackage(w)
 		return
 	case strings.Contains(name, "/") || urlScheme(w.Text) != "" || hasPrefix(w.Text, "."):
-		r.applyPackageRole(roleTemplate, w)
+		r.applyPackageRole(argRoleTemplateRepository, w)
 		return
 	case name != "": // NAME or NAME@VERSION
 		w.Text = "create-" + name
@@ -197,7 +197,7 @@ func (r *argParser) addProjectCreator(w Word) {
 func (r *argParser) addModulePath(w Word) {
 	w = skipBytes(w, strings.LastIndexByte(w.Text, '=')+1)
 	host, _, _ := strings.Cut(w.Text, "/")
-	if w.Pattern || !strings.Contains(host, ".") || strings.Trim(host, ".") == "" {
+	if w.IsGlobPattern || !strings.Contains(host, ".") || strings.Trim(host, ".") == "" {
 		return
 	}
 	r.result.Packages = append(r.result.Packages, Package{w, "go"})
@@ -206,24 +206,24 @@ func (r *argParser) addModulePath(w Word) {
 }
 
 // applyPackageRole handles a word that names a package or module.
-func (r *argParser) applyPackageRole(role role, w Word) {
+func (r *argParser) applyPackageRole(role argRole, w Word) {
 	switch role {
-	case rolePackage:
+	case argRolePackage:
 		for _, one := range r.splitPackageList(w) {
 			r.addPackage(one)
 		}
-	case roleNPMPackage, roleFromPackage:
+	case argRoleNPMPackage, argRolePackageProvidingProgram:
 		r.addNPMPackage(w)
-	case roleCreator:
+	case argRoleNPMCreateTemplate:
 		r.addProjectCreator(w)
-	case roleTemplate:
+	case argRoleTemplateRepository:
 		if r.addPlugin(w); FileLanguage(w.Text) != "" {
 			break
 		}
 		r.result.Packages = append(r.result.Packages, Package{w, "repository"})
-	case roleModulePath:
+	case argRoleGoModulePath:
 		r.addModulePath(w)
-	case roleModuleProgram:
+	case argRoleGoProgram:
 		built := w
 		if strings.IndexByte("./~", (w.Text + " ")[0]) >= 0 || strings.HasSuffix(w.Text, ".go") {
 			built = r.resolveInBaseFolder(w)
@@ -231,7 +231,7 @@ func (r *argParser) applyPackageRole(role role, w Word) {
 		r.result.BuiltSources = append(r.result.BuiltSources, built)
 		if strings.Contains(w.Text, "@") {
 			r.addModulePath(w)
-		} else if host, _, below := strings.Cut(w.Text, "/"); below && strings.Contains(strings.TrimLeft(host, "."), ".") && !w.Pattern {
+		} else if host, _, below := strings.Cut(w.Text, "/"); below && strings.Contains(strings.TrimLeft(host, "."), ".") && !w.IsGlobPattern {
 			r.result.Packages = append(r.result.Packages, Package{w, "go"})
 		} else if hasPrefix(w.Text, ".") || hasPrefix(w.Text, "/") || strings.HasSuffix(w.Text, ".go") {
 			r.addOperandEffect(effect.ReadFile, w, false)

@@ -19,7 +19,7 @@ func ServiceAtURL(url string) (service string, ok bool) {
 	authority, _, _ := strings.Cut(rest, "/")
 	authority = authority[strings.LastIndexByte(authority, '@')+1:]
 	i := strings.LastIndexByte(authority, ':')
-	if i < 0 || !effect.ThisMachine(effect.Host(authority[:i])) {
+	if i < 0 || !effect.ThisMachine(effect.CanonicalHost(authority[:i])) {
 		return "", false
 	}
 	return serviceAtPort(authority[i+1:])
@@ -64,26 +64,26 @@ func (r *argParser) setControlledService(service string, ok bool) {
 	}
 }
 
-// testIndexName returns the path of a request's URL, which names an index or database for a local
+// urlDatabaseName returns the path of a request's URL, which names an index or database for a local
 // service. ok reports whether the path is a single name, and this name says that it is for tests.
-func testIndexName(url Word) (name string, ok bool) {
+func urlDatabaseName(url Word) (name string, isTestDatabase bool) {
 	_, rest, found := strings.Cut(url.Text, "://")
 	if !found {
 		rest = url.Text
 	}
 	_, name, _ = strings.Cut(rest, "/")
-	return name, !url.Pattern && !strings.ContainsAny(name, "/,*?%&#{}[]\\ ") && targetKindOf(name) == testTarget
+	return name, !url.IsGlobPattern && !strings.ContainsAny(name, "/,*?%&#{}[]\\ ") && targetKindOf(name) == testTarget
 }
 
-// noteRequestChanges records the changes by a command's HTTP requests: deletions on another machine, or commands to a local
+// addHTTPRequestChanges records the changes by a command's HTTP requests: deletions on another machine, or commands to a local
 // service.
-func (r *argParser) noteRequestChanges() {
+func (r *argParser) addHTTPRequestChanges() {
 	if r.requestMethod == "" {
 		r.controlledService = ""
 		return
 	}
 	local, trial, index := true, true, ""
-	gone := r.bodyDestroys()
+	gone := r.requestBodyDeletesData()
 	for _, t := range r.result.OperandEffects {
 		if t.Kind != effect.HTTPRequest {
 			continue
@@ -91,42 +91,42 @@ func (r *argParser) noteRequestChanges() {
 		r.setControlledService(ServiceAtURL(t.Word.Text))
 		_, host := effect.URL(t.Word.Text)
 		local = local && effect.Loopback(host)
-		name, ok := testIndexName(t.Word)
+		name, ok := urlDatabaseName(t.Word)
 		index, trial = name, trial && ok && local
 	}
 	switch {
 	case r.controlledService != "" && r.requestMethod != "DELETE":
-		r.noteVerb("run")
+		r.recordRemoteChangeVerb("run")
 	case gone && !local:
-		r.noteVerb("delete")
+		r.recordRemoteChangeVerb("delete")
 	case r.requestMethod == "DELETE" && (r.controlledService != "" || !local && slices.ContainsFunc(r.result.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.HTTPRequest })):
-		r.noteVerb("delete")
+		r.recordRemoteChangeVerb("delete")
 	default:
 		return
 	}
 	if trial && index != "" && r.controlledService != "" && r.requestMethod == "DELETE" {
-		r.targets = append(r.targets, Word{Text: index})
+		r.targetHostsAndDatabases = append(r.targetHostsAndDatabases, Word{Text: index})
 	}
-	r.addEffect(effect.ChangeRemote)
+	r.addEffect(effect.ChangeRemoteSystem)
 }
 
-// bodyDestroys reports whether the body of a request tells the server to delete data.
-func (r *argParser) bodyDestroys() bool {
+// requestBodyDeletesData reports whether the body of a request tells the server to delete data.
+func (r *argParser) requestBodyDeletesData() bool {
 	for _, v := range r.values {
-		if v.role != roleData && v.role != roleBody && v.role != roleForm || hasPrefix(v.word.Text, "@") {
+		if v.role != argRoleRequestData && v.role != argRoleRequestBody && v.role != argRoleRequestFormField || hasPrefix(v.word.Text, "@") {
 			continue
 		}
 		text := v.word.Text
-		if v.word.Pattern {
+		if v.word.IsGlobPattern {
 			text = strings.ReplaceAll(strings.ReplaceAll(text, "\\\\", "\\"), "*", "x")
 		}
-		if apicall.Destroys(text) != "" {
+		if apicall.FindDestructiveWord(text) != "" {
 			return true
 		}
 	}
-	for _, i := range r.operands { // httpie: NAME=VALUE and NAME:=JSON
+	for _, i := range r.operandArgIndexes { // httpie: NAME=VALUE and NAME:=JSON
 		name, value, ok := strings.Cut(r.args[i].Text, "=")
-		if r.operandShape.rest != roleWebItem || !ok || strings.ContainsAny(name, "/ ") {
+		if r.operandRoles.middleRole != argRoleHTTPieItem || !ok || strings.ContainsAny(name, "/ ") {
 			continue
 		}
 		name, isJSON := strings.CutSuffix(name, ":")
@@ -135,7 +135,7 @@ func (r *argParser) bodyDestroys() bool {
 			quoted, _ := json.Marshal(value)
 			value = string(quoted)
 		}
-		if apicall.Destroys("{"+string(field)+":"+value+"}") != "" {
+		if apicall.FindDestructiveWord("{"+string(field)+":"+value+"}") != "" {
 			return true
 		}
 	}

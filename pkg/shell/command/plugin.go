@@ -22,7 +22,7 @@ func (r *argParser) addPlugin(w Word) {
 		}
 		return
 	}
-	if r.flags&adopts != 0 && isUsualManifest(w) {
+	if r.activeActionFlags&actionFlagImportsReposChartsManifests != 0 && isWellKnownKubernetesManifest(w) {
 		return
 	}
 	if r.addPrefixedPackage(w) {
@@ -47,13 +47,13 @@ func (r *argParser) addPlugin(w Word) {
 	}
 	switch sort, rest, _ := strings.Cut(w.Text, "://"); strings.ToLower(sort) {
 	case "file":
-		r.addOperandEffect(effect.ReadFile, Word{Text: rest, Pattern: w.Pattern, Span: w.Span}, true)
+		r.addOperandEffect(effect.ReadFile, Word{Text: rest, IsGlobPattern: w.IsGlobPattern, Span: w.Span}, true)
 		return
 	case "https", "ssh":
 		authority, _, _ := strings.Cut(rest, "/")
-		if !w.Pattern && CodeHosts[effect.Host(authority[strings.LastIndexByte(authority, '@')+1:])] {
+		if !w.IsGlobPattern && CodeHosts[effect.CanonicalHost(authority[strings.LastIndexByte(authority, '@')+1:])] {
 			return
 		}
 	}
-	r.addOperandEffect(effect.ChangeRemote, w, false)
+	r.addOperandEffect(effect.ChangeRemoteSystem, w, false)
 }

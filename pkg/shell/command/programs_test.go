@@ -28,7 +28,7 @@ func load(t testing.TB) []grammar.Program {
 func TestExamples(t *testing.T) {
 	fill, entries := map[string]map[string]string{}, map[string]string{}
 	for _, p := range load(t) {
-		entries[p.Name] = p.Entry
+		entries[p.Name] = p.EntryName
 	}
 	for _, p := range load(t) {
 		for _, e := range p.Examples {
@@ -44,7 +44,7 @@ func TestExamples(t *testing.T) {
 			if got != e.WantedEffects {
 				t.Errorf("%s: %s\n got %s (%s)\nwant %s", p.File, e.Command, got, u.WhyNotUnderstood, e.WantedEffects)
 			}
-			if _, name := baseName(split(e.Command)[0].Text); entries[name] != p.Entry && lookupProgram(name) != lookupProgram(p.Name) {
+			if _, name := splitProgramPath(split(e.Command)[0].Text); entries[name] != p.EntryName && lookupProgram(name) != lookupProgram(p.Name) {
 				t.Errorf("%s: the example %q is not about %s", p.File, e.Command, p.Name)
 			}
 		}
@@ -88,18 +88,18 @@ func TestDynamicSaysWhy(t *testing.T) {
 
 // silent finds what is dynamic in a grammar that no level of it explains.
 func silent(t *testing.T, name string, g *grammar.Grammar, why string) {
-	if g.EffectText != "" {
-		why = g.EffectText
+	if g.EffectsDescription != "" {
+		why = g.EffectsDescription
 	}
 	actions := []grammar.Action{}
 	if g.BaseAction != nil {
 		actions = append(actions, *g.BaseAction)
 	}
-	for _, o := range slices.Concat(g.Options, g.Prefixes, g.KeyOperands, g.SearchedTexts) {
+	for _, o := range slices.Concat(g.Options, g.Prefixes, g.KeyValueOperands, g.ArgTextPatterns) {
 		actions = append(actions, o.Action)
 	}
 	for _, a := range actions {
-		if slices.Contains(a.Effects, "Dynamic") && why == "" {
+		if slices.Contains(a.Effects, "UnknownEffect") && why == "" {
 			t.Errorf("%s: it is dynamic, and no key why says what that means", name)
 		}
 	}
@@ -118,7 +118,7 @@ func TestCoverage(t *testing.T) {
 		programs[p.Name] = true
 		for _, e := range p.Examples {
 			u := Interpret(split(e.Command))
-			if len(u.OperandEffects) > 0 || len(u.Nested) > 0 || changes(u) {
+			if len(u.OperandEffects) > 0 || len(u.NestedCommandsAndCode) > 0 || changes(u) {
 				effective[p.Name] = true
 			}
 		}
@@ -146,7 +146,7 @@ func changes(u Interpretation) bool {
 func hasEffect(g *grammar.Grammar) bool {
 	for _, roles := range [][]string{g.Operands.First, g.Operands.Last, {g.Operands.Middle}} {
 		for _, r := range roles {
-			if r != "" && r != "roleText" && r != "roleWords" {
+			if r != "" && r != "argRoleInertText" && r != "argRoleInertRemainingArgs" {
 				return true
 			}
 		}

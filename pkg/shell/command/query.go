@@ -7,44 +7,46 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// queryPrefix is the prefix of languages that only one program reads; the rest is the program's name.
-const queryPrefix = "query:"
+// queryLanguagePrefix is the prefix of languages that only one program reads; the rest is the program's name.
+const queryLanguagePrefix = "query:"
 
-// IsQuery reports whether only one program reads the language.
-func IsQuery(language string) bool { return hasPrefix(language, queryPrefix) }
+// IsQueryLanguage reports whether only one program reads the language.
+func IsQueryLanguage(language string) bool { return hasPrefix(language, queryLanguagePrefix) }
 
-// inputRole returns the role of code in a language that only one program reads.
-func inputRole(language string) role {
-	name, ok := strings.CutPrefix(language, queryPrefix)
+// queryLanguageStdinRole returns the role of code in a language that only one program reads.
+func queryLanguageStdinRole(language string) argRole {
+	name, ok := strings.CutPrefix(language, queryLanguagePrefix)
 	if g := lookupProgram(name); ok && g != nil {
-		return g.input
+		return g.stdinRole
 	}
-	return roleNone
+	return argRoleNone
 }
 
 // RunsCommands reports whether code of a one-program language contains shell commands, so that unknown code may
 // run anything.
 func RunsCommands(language string) bool {
-	role := inputRole(language)
-	return role == roleRecipes || role == roleEx
+	role := queryLanguageStdinRole(language)
+	return role == argRoleMakeRules || role == argRoleExEditorCommands
 }
 
 // OnlyWritesFiles reports whether code of a one-program language only changes the content of files, as a patch does.
-func OnlyWritesFiles(language string) bool { return inputRole(language) == roleDiff }
+func OnlyWritesFiles(language string) bool {
+	return queryLanguageStdinRole(language) == argRoleDiffText
+}
 
 // InterpretQuery returns the effect of code that a program reads from standard input or a file; language is as in [Interpretation].
 func InterpretQuery(language string, text Word) (Interpretation, bool) {
-	input := inputRole(language)
-	if input == roleNone {
+	input := queryLanguageStdinRole(language)
+	if input == argRoleNone {
 		return Interpretation{}, false
 	}
-	name := language[len(queryPrefix):]
+	name := language[len(queryLanguagePrefix):]
 	g := lookupProgram(name)
 	r := argParserPool.Get().(*argParser)
 	defer r.returnToPool()
 	r.args = []Word{{Text: name, Span: text.Span}}
 	r.enterSyntax(g)
-	r.result.Stdin = Data
+	r.result.Stdin = StreamPlainData
 	r.applyRole(input, text, false)
 	r.setRemoteChange()
 	r.result.Understood = r.result.WhyNotUnderstood == ""
@@ -54,78 +56,78 @@ func InterpretQuery(language string, text Word) (Interpretation, bool) {
 
 // applyInputRole applies the role of an operand that only few programs have: code and files in a
 // language that only one program reads, hosts and databases that the command works on, and plugins.
-func (r *argParser) applyInputRole(role role, w Word) {
+func (r *argParser) applyInputRole(role argRole, w Word) {
 	switch role {
-	case roleLines:
+	case argRoleSubcommandLines:
 		r.applyInputLines(w)
-	case roleTexts:
-		r.setStdinIsData()
-		r.applyMatchingTexts(r.levels[0].texts, w)
-	case roleScriptInput:
-		r.addNestedCode(Nested{Language: "file", FileLanguage: queryPrefix + r.programName(), Words: []Word{w}})
-	case rolePlace:
-		r.targets = append(r.targets, w)
-	case roleMethod:
+	case argRoleTextToSearchForPatterns:
+		r.setStdinIsNotCode()
+		r.applyTextPatterns(r.levels[0].argTextPatterns, w)
+	case argRoleQueryLanguageFile:
+		r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: queryLanguagePrefix + r.programName(), Words: []Word{w}})
+	case argRoleTargetHostOrDatabase:
+		r.targetHostsAndDatabases = append(r.targetHostsAndDatabases, w)
+	case argRoleHTTPMethod:
 		r.setRequestMethod(w.Text)
-	case rolePlugin:
+	case argRolePluginSource:
 		r.addPlugin(w)
-	case roleUnset:
+	case argRoleUnsetVariable:
 		if hasPrefix(w.Text, "SHIELD_") {
-			r.addEffect(effect.ChangeGuard)
+			r.addEffect(effect.TamperWithShield)
 		}
-	case roleReadInput:
+	case argRoleReadFileRunStdin:
 		if isStdinPath(w.Text) {
-			r.result.Stdin, r.stdinIsCode = Code, false
+			r.result.Stdin, r.stdinIsCode = StreamExecutedCode, false
 		} else {
 			r.addOperandEffect(effect.ReadFile, w, false)
 		}
-	case roleDryRun:
+	case argRoleDryRunMode:
 		if w.Text == "client" || w.Text == "server" || w.Text == "true" {
-			r.flags |= dry
+			r.activeActionFlags |= actionFlagDryRun
 		}
-	case roleNames:
+	case argRoleOperandListFile:
 		r.addOperandEffect(effect.ReadFile, w, false)
 		r.result.OperandFiles = append(r.result.OperandFiles, w)
-	case roleRecipes:
+	case argRoleMakeRules:
 		r.addMakeRecipes(w)
-	case rolePatch:
-		if w.Pattern || urlScheme(w.Text) != "" {
+	case argRolePatchFile:
+		if w.IsGlobPattern || urlScheme(w.Text) != "" {
 			r.addOperandEffect(effect.ReadFile, w, false)
 			break
 		}
-		r.addNestedCode(Nested{Language: "file", FileLanguage: queryPrefix + "patch", Words: []Word{w}})
-	case roleSettings:
+		r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: queryLanguagePrefix + "patch", Words: []Word{w}})
+	case argRoleSettingsPath:
 		r.addOperandEffect(effect.ReadFile, w, false)
-		r.result.Nested = append(r.result.Nested, Nested{Language: "place", Variable: "-", Words: []Word{w}})
-	case roleServer:
+		r.result.NestedCommandsAndCode = append(r.result.NestedCommandsAndCode, NestedCommandOrCode{Language: "place", VariableHoldingCode: "-", Words: []Word{w}})
+	case argRoleProxyOrServer:
 		r.addServer(w)
-	case roleBody:
+	case argRoleRequestBody:
 		if r.requestMethod == "" {
 			r.requestMethod = "POST"
 		}
-	case roleDiff:
-		r.setStdinIsData()
+	case argRoleDiffText:
+		r.setStdinIsNotCode()
 		r.addPatchedFiles(w)
-	case roleControl:
+	case argRoleControlSocket:
 		r.addOperandEffect(effect.ReadFile, w, false)
 		r.setControlledService(serviceAtSocket(w.Text))
 	}
 }
 
-// setStdinIsData records that the program's code comes from an argument and not from standard input.
-func (r *argParser) setStdinIsData() {
+// setStdinIsNotCode records that the program's code comes from an argument and not from standard input.
+func (r *argParser) setStdinIsNotCode() {
 	if r.stdinIsCode {
-		r.result.Stdin, r.stdinIsCode = Data, false
+		r.result.Stdin, r.stdinIsCode = StreamPlainData, false
 	}
 }
 
-// maxTextLines is the maximum number of lines of a text that are analysed.
-const maxTextLines = 4096
+// maxQueryInputLines is the maximum number of lines of a text that are analysed.
+const maxQueryInputLines = 4096
 
 // addMakeRecipes records the lines of a makefile that a shell runs: those that are indented.
 func (r *argParser) addMakeRecipes(w Word) {
-	if w.Pattern {
-		r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
+	if w.IsGlobPattern {
+		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{w}})
 		return
 	}
 	var code strings.Builder
@@ -136,28 +138,28 @@ func (r *argParser) addMakeRecipes(w Word) {
 	}
 	if code.Len() > 0 {
 		w.Text = code.String()
-		r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{w}})
 	}
 }
 
 // applyInputLines handles input lines that are subcommands of the program.
 func (r *argParser) applyInputLines(w Word) {
-	r.setStdinIsData()
+	r.setStdinIsNotCode()
 	n := 0
 	for line := range strings.Lines(w.Text) {
-		if n++; n > maxTextLines {
+		if n++; n > maxQueryInputLines {
 			r.setNotUnderstood("the input of %s is too long", r.args[0].Text)
-			r.raiseClass(anything)
+			r.raiseClass(unknownClassRank)
 			return
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-		g := findEntry(r.levels[0].subs, strings.ToLower(first))
+		g := findEntry(r.levels[0].subcommands, strings.ToLower(first))
 		if g == nil && first != "" && first[0] != '#' {
-			g = findEntry(r.levels[0].subs, "*")
+			g = findEntry(r.levels[0].subcommands, "*")
 		}
-		if g != nil && g.base != nil {
-			r.applyAction(g.base)
-			if g.base.flags&reject != 0 {
+		if g != nil && g.unconditionalAction != nil {
+			r.applyAction(g.unconditionalAction)
+			if g.unconditionalAction.actionFlags&actionFlagUnjudgeable != 0 {
 				r.setNotUnderstood("cannot judge what %s does", first)
 			}
 		}
@@ -171,7 +173,7 @@ func (r *argParser) addPatchedFiles(w Word) {
 		if f.Op == patch.Delete {
 			kind = effect.DeleteFile
 		}
-		if i == maxTextLines {
+		if i == maxQueryInputLines {
 			return // the whole folder is already recorded as written
 		}
 		w.Text = f.Path

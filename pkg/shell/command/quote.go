@@ -5,8 +5,8 @@ import "strings"
 // Quote returns a text as one shell word in single quotes.
 func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// QuoteWord returns a text as one shell word, quoted if needed.
-func QuoteWord(s string) string {
+// QuoteWordIfNeeded returns a text as one shell word, quoted if needed.
+func QuoteWordIfNeeded(s string) string {
 	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./=:,@%+") == "" {
 		return s
 	}

@@ -49,7 +49,7 @@ func (r *argParser) addDownloadedFile(w Word) {
 		name = name[i+3:]
 	}
 	i := strings.LastIndexByte(name, '/')
-	if i < 0 || i == len(name)-1 || w.Pattern {
+	if i < 0 || i == len(name)-1 || w.IsGlobPattern {
 		r.addOperandEffect(effect.WriteFile, r.workingFolder(), true)
 		return
 	}
@@ -76,12 +76,12 @@ func (r *argParser) addHost(w Word) {
 }
 
 // addRequestData records files that an option's value names with @, < or file://, as in curl.
-func (r *argParser) addRequestData(role role, w Word) {
-	if role != roleMaybeFile && role != roleMaybePath && r.requestMethod == "" {
+func (r *argParser) addRequestData(role argRole, w Word) {
+	if role != argRoleTextOrFileReference && role != argRoleTextOrPath && r.requestMethod == "" {
 		r.requestMethod = "POST"
 	}
 	switch role {
-	case roleForm:
+	case argRoleRequestFormField:
 		_, v, ok := strings.Cut(w.Text, "=")
 		if !ok {
 			return
@@ -90,17 +90,17 @@ func (r *argParser) addRequestData(role role, w Word) {
 			v, _, _ = strings.Cut(v[1:], ";")
 			r.addUpload(w, v)
 		}
-	case roleMaybeFile, roleMaybePath:
+	case argRoleTextOrFileReference, argRoleTextOrPath:
 		for _, prefix := range [...]string{"file://", "fileb://", "@"} {
 			if hasPrefix(w.Text, prefix) && len(w.Text) > len(prefix) {
 				r.addOperandEffect(effect.ReadFile, skipBytes(w, len(prefix)), false)
-				if role == roleMaybePath {
+				if role == argRoleTextOrPath {
 					r.addUnrecognized(skipBytes(w, len(prefix)), true)
 				}
 				return
 			}
 		}
-		r.addUnrecognized(w, role == roleMaybePath)
+		r.addUnrecognized(w, role == argRoleTextOrPath)
 	default:
 		if hasPrefix(w.Text, "@") {
 			r.addUpload(w, w.Text[1:])
@@ -115,7 +115,7 @@ func (r *argParser) addRequestData(role role, w Word) {
 func (r *argParser) addUpload(w Word, path string) {
 	switch path {
 	case "-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
-		r.result.Stdin = Upload
+		r.result.Stdin = StreamUpload
 	default:
 		w.Text = path
 		r.addSentFile(w, false)
@@ -157,7 +157,7 @@ func (r *argParser) addSocatAddress(w Word) {
 	switch kind = strings.ToUpper(kind); {
 	case kind == "-" || hasPrefix(kind, "STD") || kind == "FD" || hasPrefix(kind, "PTY") || hasPrefix(kind, "READLINE"):
 	case kind == "EXEC" || kind == "SYSTEM" || kind == "SHELL":
-		r.addNestedCode(Nested{Language: "shell", Words: []Word{operand}})
+		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{operand}})
 		r.addEffect(effect.RemoteShell)
 	case strings.Contains(kind, "LISTEN") || strings.Contains(kind, "RECV"):
 		r.addOperandEffect(effect.Listen, operand, false)
@@ -177,18 +177,18 @@ func (r *argParser) addGitRemote(w Word) {
 	if i := strings.Index(w.Text, "::"); i > 0 && !strings.ContainsAny(w.Text[:i], "/:@[") {
 		// ext::COMMAND runs the command; other helpers are programs named git-remote-NAME.
 		if w.Text[:i] == "ext" {
-			r.addNestedCode(Nested{Language: "shell", Words: []Word{skipBytes(w, i+2)}})
+			r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{skipBytes(w, i+2)}})
 		} else {
 			r.setNotUnderstood("unknown remote helper in %s", w.Text)
 		}
-		r.addEffect(effect.Dynamic)
+		r.addEffect(effect.UnknownEffect)
 		return
 	}
 	if _, rest, ok := strings.Cut(w.Text, "://"); ok && hasPrefix(rest, "-") { // an option of ssh in place of a host
-		r.addEffect(effect.Dynamic)
+		r.addEffect(effect.UnknownEffect)
 		return
 	}
-	if r.flags&adopts != 0 {
+	if r.activeActionFlags&actionFlagImportsReposChartsManifests != 0 {
 		r.addPlugin(w)
 	}
 	switch urlScheme(w.Text) {
@@ -209,12 +209,12 @@ func (r *argParser) addGitRemote(w Word) {
 
 // addCloneFolder records the folder into which a repository is cloned if none is named.
 func (r *argParser) addCloneFolder(w Word) {
-	if len(r.operands) > 1 {
+	if len(r.operandArgIndexes) > 1 {
 		return
 	}
 	name := strings.TrimSuffix(strings.TrimRight(w.Text, "/"), "/.git")
 	name = strings.TrimSuffix(strings.TrimSuffix(name[strings.LastIndexAny(name, "/:")+1:], ".git"), ".bundle")
-	if lastElement(name) == "" || w.Pattern {
+	if lastElement(name) == "" || w.IsGlobPattern {
 		r.addOperandEffect(effect.WriteFile, r.workingFolder(), true)
 		return
 	}
@@ -244,44 +244,44 @@ func (r *argParser) addRemotePath(w Word, written bool) {
 	default:
 		if host, _, ok := splitRemotePath(w); ok {
 			r.addOperandEffect(effect.Connect, host, false)
-			r.flags |= wet
+			r.activeActionFlags |= actionFlagCancelsDryRun
 			if written {
-				r.noteRemoteDestination()
+				r.setRemoteDestination()
 			}
 			return
 		}
 		if !written {
 			r.addCopySource(w)
-			if r.flags&takes != 0 {
-				r.addOperandEffect(effect.MoveFile, w, r.flags&recursive != 0)
+			if r.activeActionFlags&actionFlagRemovesSourceFiles != 0 {
+				r.addOperandEffect(effect.MoveFile, w, r.activeActionFlags&actionFlagRecursive != 0)
 			}
 			return
 		}
-		r.noteCopies(w, true, false)
-		if r.flags&mirrors != 0 {
+		r.addCopyWrites(w, true, false)
+		if r.activeActionFlags&actionFlagDeletesExtraneousFiles != 0 {
 			r.addOperandEffect(effect.DeleteFile, w, true)
 		}
 		return
 	}
-	r.flags |= wet
+	r.activeActionFlags |= actionFlagCancelsDryRun
 	if written {
-		r.noteRemoteDestination()
+		r.setRemoteDestination()
 	}
 }
 
 // addCopySource records a file or folder that is sent if the destination is another machine.
 func (r *argParser) addCopySource(w Word) {
 	n := len(r.result.OperandEffects)
-	r.addSentFile(w, r.flags&recursive != 0)
+	r.addSentFile(w, r.activeActionFlags&actionFlagRecursive != 0)
 	if len(r.result.OperandEffects) > n {
 		r.copyEffectIndexes = append(r.copyEffectIndexes, n)
 	}
 }
 
-// noteRemoteDestination records that the destination is another machine.
-func (r *argParser) noteRemoteDestination() {
-	r.addEffect(effect.ChangeRemote)
-	r.flags |= remoteDestination
+// setRemoteDestination records that the destination is another machine.
+func (r *argParser) setRemoteDestination() {
+	r.addEffect(effect.ChangeRemoteSystem)
+	r.activeActionFlags |= actionFlagRemoteDestination
 }
 
 // addCloudObject records a path in a cloud store, or a local path.
@@ -291,12 +291,12 @@ func (r *argParser) addCloudObject(w Word, written bool) {
 		if host, _, ok := splitRemotePath(w); ok && host.Text != "" {
 			// remote:path of rclone, pod:path of kubectl
 			if written {
-				r.noteRemoteDestination()
+				r.setRemoteDestination()
 			}
 			return
 		}
 		if written {
-			r.noteCopies(w, r.flags&recursive != 0, false)
+			r.addCopyWrites(w, r.activeActionFlags&actionFlagRecursive != 0, false)
 		} else {
 			r.addCopySource(w)
 		}
@@ -305,19 +305,19 @@ func (r *argParser) addCloudObject(w Word, written bool) {
 	default:
 		// a bucket: s3://name/key
 		r.addOperandEffect(effect.HTTPRequest, w, false)
-		if r.flags&adopts != 0 {
+		if r.activeActionFlags&actionFlagImportsReposChartsManifests != 0 {
 			r.addPlugin(w)
 		}
 		if written {
-			r.noteRemoteDestination()
+			r.setRemoteDestination()
 		}
 	}
 }
 
-// isUsualManifest reports whether a URL is a usual source of Kubernetes manifests.
-func isUsualManifest(w Word) bool {
+// isWellKnownKubernetesManifest reports whether a URL is a usual source of Kubernetes manifests.
+func isWellKnownKubernetesManifest(w Word) bool {
 	rest, ok := strings.CutPrefix(w.Text, "https://")
-	if !ok || w.Pattern || strings.Contains(rest, "..") {
+	if !ok || w.IsGlobPattern || strings.Contains(rest, "..") {
 		return false
 	}
 	for i := range len(rest) + 1 {
@@ -336,7 +336,7 @@ func isVolumePath(s string) bool {
 // addVolume records the folder that docker -v HOST:CONTAINER[:OPTIONS] mounts.
 func (r *argParser) addVolume(w Word) {
 	src, rest, ok := strings.Cut(w.Text, ":")
-	if !ok || !isVolumePath(src) && !w.Pattern {
+	if !ok || !isVolumePath(src) && !w.IsGlobPattern {
 		return
 	}
 	i := strings.LastIndexByte(rest, ':')
@@ -373,14 +373,14 @@ func (r *argParser) addMountedFolder(w Word, src string, onlyRead bool) {
 	case src == "/":
 		r.addOperandEffect(effect.WriteFile, w, true)
 	default:
-		r.addPossibleWrite(w, true)
+		r.addWriteKeepingFileContent(w, true)
 	}
 }
 
-// addPossibleWrite records a file or folder that the command changes only under some condition: if
+// addWriteKeepingFileContent records a file or folder that the command changes only under some condition: if
 // a file system needs a repair, or if the program in a container writes to it.
-func (r *argParser) addPossibleWrite(w Word, tree bool) {
-	r.addOperandEffect(effect.WriteFile, w, tree)
+func (r *argParser) addWriteKeepingFileContent(w Word, isRecursive bool) {
+	r.addOperandEffect(effect.WriteFile, w, isRecursive)
 	r.result.OperandEffects[len(r.result.OperandEffects)-1].KeepsContent = true
 }
 
@@ -401,7 +401,7 @@ const harmlessSSHOptions = " stricthostkeychecking userknownhostsfile connecttim
 // applySSHOption records what ssh -o NAME=VALUE runs or reads.
 func (r *argParser) applySSHOption(w Word) {
 	i := strings.IndexAny(w.Text, "= ")
-	if i < 0 || w.Pattern && strings.ContainsAny(w.Text[:i], "*?[{") {
+	if i < 0 || w.IsGlobPattern && strings.ContainsAny(w.Text[:i], "*?[{") {
 		r.setNotUnderstood("unknown ssh option %s", w.Text)
 		return
 	}
@@ -410,11 +410,11 @@ func (r *argParser) applySSHOption(w Word) {
 	switch name {
 	case "proxycommand", "localcommand", "knownhostscommand":
 		if value.Text != "none" {
-			r.addNestedCode(Nested{Language: "shell", Words: []Word{value}})
+			r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{value}})
 		}
 	case "permitlocalcommand":
 	case "remotecommand":
-		r.addNestedCode(Nested{Language: "shell", Words: []Word{value}, Remote: true})
+		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{value}, Remote: true})
 	case "identityfile", "certificatefile":
 		r.addOperandEffect(effect.ReadFile, value, false)
 	default:
@@ -436,7 +436,7 @@ func (r *argParser) addImageRegistries(w Word) {
 		field = strings.TrimLeft(strings.TrimPrefix(field, "oci:"), "/")
 		host, _, ok := strings.Cut(field, "/")
 		if ok && strings.ContainsAny(host, ".:") && !hasPrefix(host, ".") {
-			r.addOperandEffect(effect.ChangeRemote, Word{Text: "oci://" + field, Pattern: w.Pattern, Span: w.Span}, false)
+			r.addOperandEffect(effect.ChangeRemoteSystem, Word{Text: "oci://" + field, IsGlobPattern: w.IsGlobPattern, Span: w.Span}, false)
 		}
 	}
 }

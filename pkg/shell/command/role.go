@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// takesAll reports whether a role covers all remaining words.
-func (r role) takesAll() bool { return r >= roleArgv }
+// coversRemainingArgs reports whether a role covers all remaining words.
+func (r argRole) coversRemainingArgs() bool { return r >= argRoleArgv }
 
 // languages are the languages of the code roles, in their order.
 var languages = [...]string{"shell", "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded", "cmd", "ipython", "code"}
@@ -20,45 +20,45 @@ var scriptLanguages = [...]string{"", "shell", "python", "perl", "ruby", "node",
 // applyRoles applies the roles of values and operands after all arguments are parsed.
 func (r *argParser) applyRoles() {
 	for d := range r.levelCount {
-		if len(r.levels[d].texts) > 0 {
-			r.applyTextsInArgs(r.levels[d].texts)
+		if len(r.levels[d].argTextPatterns) > 0 {
+			r.applyArgTextPatterns(r.levels[d].argTextPatterns)
 		}
 	}
-	if r.flags&(urls|runURLs) != 0 {
+	if r.activeActionFlags&(actionFlagContactsURLsInArgs|actionFlagRunsURLResponses) != 0 {
 		r.addURLsInArgs()
 	}
 	for _, v := range r.values {
-		if v.role == roleEnter && !v.word.Pattern {
+		if v.role == argRoleChdirForAllArgs && !v.word.IsGlobPattern {
 			r.baseFolder = r.resolveInBaseFolder(v.word).Text
 		}
 	}
 	for _, v := range r.values {
 		codeRead := r.stdinIsCode
-		r.stdinIsCode = codeRead && !v.runsBeforeMain
+		r.stdinIsCode = codeRead && !v.runsBeforeMainScript
 		r.applyRole(v.role, v.word, false)
-		r.stdinIsCode = codeRead && (v.runsBeforeMain || r.stdinIsCode)
+		r.stdinIsCode = codeRead && (v.runsBeforeMainScript || r.stdinIsCode)
 	}
 	r.appendListedOperands()
-	r.applyOperandRoles()
-	if entry := r.entryPointCommand(); len(entry) > 0 && !slices.ContainsFunc(r.result.Nested, func(n Nested) bool { return n.Remote }) {
-		r.addNestedCode(Nested{Language: "argv", Words: entry, Remote: true})
+	r.applyOperandRolesByPosition()
+	if entry := r.containerEntryPointCommand(); len(entry) > 0 && !slices.ContainsFunc(r.result.NestedCommandsAndCode, func(n NestedCommandOrCode) bool { return n.Remote }) {
+		r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: entry, Remote: true})
 	}
 	if r.workingFolderRole != 0 {
 		r.applyRole(r.workingFolderRole, r.workingFolder(), false)
 	}
-	if r.flags&remove != 0 {
+	if r.activeActionFlags&actionFlagDeletesFoundFiles != 0 {
 		r.deleteFoundFiles()
 	}
-	if r.class > readOnly {
+	if r.class > readOnlyClassRank {
 		r.addOperandEffect(effect.WriteFile, r.databaseFile, false)
 	}
-	if r.flags&(dry|wet) == dry && r.result.WhyNotUnderstood == "" {
+	if r.activeActionFlags&(actionFlagDryRun|actionFlagCancelsDryRun) == actionFlagDryRun && r.result.WhyNotUnderstood == "" {
 		r.reduceToDryRun()
 	}
 	if r.databaseInMemory && !slices.ContainsFunc(r.result.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.WriteFile }) {
-		r.result.Effects = slices.DeleteFunc(r.result.Effects, func(e effect.Kind) bool { return e == effect.Destroy })
+		r.result.Effects = slices.DeleteFunc(r.result.Effects, func(e effect.Kind) bool { return e == effect.DestroyData })
 	}
-	if r.flags&recorded != 0 {
+	if r.activeActionFlags&actionFlagReadsPacketCaptureFile != 0 {
 		r.result.Effects = slices.DeleteFunc(r.result.Effects, func(e effect.Kind) bool { return e == effect.ReadClipboard })
 		r.result.Harms = slices.DeleteFunc(r.result.Harms, func(h effect.Harm) bool { return h == effect.RecordsUser })
 	}
@@ -72,68 +72,68 @@ func (r *argParser) reduceToDryRun() {
 			r.result.OperandEffects[i].Kind = effect.ReadFile
 		}
 	}
-	for _, n := range r.result.Nested {
+	for _, n := range r.result.NestedCommandsAndCode {
 		if n.Language == "file" {
 			r.addOperandEffect(effect.ReadFile, n.Words[0], false)
 		}
 	}
-	r.result.Effects, r.result.Harms, r.result.Nested, r.result.Stdin, r.result.OtherLosses = nil, nil, nil, Data, 0
-	if r.result.Stdout == Secret {
-		r.result.Stdout = Data
+	r.result.Effects, r.result.Harms, r.result.NestedCommandsAndCode, r.result.Stdin, r.result.DataLossesBesideOperandEffects = nil, nil, nil, StreamPlainData, 0
+	if r.result.Stdout == StreamCredentials {
+		r.result.Stdout = StreamPlainData
 	}
-	r.class = readOnly
+	r.class = readOnlyClassRank
 }
 
 // workingFolder returns the working folder, with the span of the program's name.
 func (r *argParser) workingFolder() Word { return Word{Text: ".", Span: r.args[0].Span} }
 
-// applyOperandRoles applies to each operand the role of its position.
-func (r *argParser) applyOperandRoles() {
-	s, n := r.operandShape, len(r.operands)
-	head, tail := len(s.head), len(s.tail)
+// applyOperandRolesByPosition applies to each operand the role of its position.
+func (r *argParser) applyOperandRolesByPosition() {
+	s, n := r.operandRoles, len(r.operandArgIndexes)
+	head, tail := len(s.firstRoles), len(s.lastRoles)
 	if head+tail > n {
 		if tail > n {
 			tail = n
 		}
-		if s.rest == 0 || head+tail > n {
+		if s.middleRole == 0 || head+tail > n {
 			head = n - tail
 		}
 	}
 	middle := n - head - tail
-	if middle > 0 && s.rest == 0 {
+	if middle > 0 && s.middleRole == 0 {
 		if !r.allowsUnlistedOptions() {
-			r.setNotUnderstood("too many operands: %s", r.args[r.operands[head]].Text)
+			r.setNotUnderstood("too many operands: %s", r.args[r.operandArgIndexes[head]].Text)
 		}
-		s = &shape{head: s.head, rest: roleText, tail: s.tail}
+		s = &operandRoles{firstRoles: s.firstRoles, middleRole: argRoleInertText, lastRoles: s.lastRoles}
 	}
-	if (s.rest == roleArgvRemote || s.rest == roleShellRemote) && middle <= 0 && head < 2 && n >= head && (r.result.Stdin == Data || r.result.Stdin == Upload) && !r.hasNestedCommand() {
-		r.result.Stdin, r.result.RunsStdinRemotely = Code, true
+	if (s.middleRole == argRoleArgvOnRemote || s.middleRole == argRoleRemoteShellCodeWords) && middle <= 0 && head < 2 && n >= head && (r.result.Stdin == StreamPlainData || r.result.Stdin == StreamUpload) && !r.hasNestedCommand() {
+		r.result.Stdin, r.result.RunsStdinRemotely = StreamExecutedCode, true
 	}
 	entered := r.baseFolder
-	for k, i := range r.operands {
-		role := s.rest
+	for k, i := range r.operandArgIndexes {
+		role := s.middleRole
 		switch {
 		case k < head:
-			role = s.head[k]
+			role = s.firstRoles[k]
 		case k >= n-tail:
-			role = s.tail[len(s.tail)-(n-k)]
+			role = s.lastRoles[len(s.lastRoles)-(n-k)]
 		}
 		r.enterFoldersBefore(k)
 		r.applyRole(role, r.args[i], true)
 	}
 	r.baseFolder = entered
-	if middle <= 0 && r.noOperandsRole != 0 && !s.rest.takesAll() {
+	if middle <= 0 && r.noOperandsRole != 0 && !s.middleRole.coversRemainingArgs() {
 		r.applyRole(r.noOperandsRole, r.workingFolder(), true)
 	}
 }
 
 // hasNestedCommand reports whether the arguments already hold a command or code for the other machine.
 func (r *argParser) hasNestedCommand() bool {
-	return slices.ContainsFunc(r.result.Nested, func(n Nested) bool { return n.Remote || n.Language == "argv" })
+	return slices.ContainsFunc(r.result.NestedCommandsAndCode, func(n NestedCommandOrCode) bool { return n.Remote || n.Language == "argv" })
 }
 
-// changedRole returns the role to which other options change a role.
-func (r *argParser) changedRole(role role) role {
+// roleAfterOptionChanges returns the role to which other options change a role.
+func (r *argParser) roleAfterOptionChanges(role argRole) argRole {
 	for k := r.roleChangeCount - 1; k >= 0; k-- {
 		if r.roleChanges[k].oldRole == role {
 			return r.roleChanges[k].newRole
@@ -143,37 +143,37 @@ func (r *argParser) changedRole(role role) role {
 }
 
 // addOperandEffect records an effect on w.
-func (r *argParser) addOperandEffect(k effect.Kind, w Word, tree bool) {
+func (r *argParser) addOperandEffect(k effect.Kind, w Word, isRecursive bool) {
 	r.raiseClass(minClassRank(k))
 	if k == effect.Listen {
 		// The effect has an operand, so the effect without one does not apply.
 		r.result.Effects = slices.DeleteFunc(r.result.Effects, func(e effect.Kind) bool { return e == k })
 	}
-	if w.Text == "" && !w.Pattern {
+	if w.Text == "" && !w.IsGlobPattern {
 		return
 	}
 	if r.result.OperandEffects == nil {
-		r.result.OperandEffects = make([]OperandEffect, 0, max(2, min(len(r.operands)+len(r.values), 64)))
+		r.result.OperandEffects = make([]OperandEffect, 0, max(2, min(len(r.operandArgIndexes)+len(r.values), 64)))
 	}
 	switch k {
-	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData, effect.ChangeRemote:
+	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData, effect.ChangeRemoteSystem:
 	default:
 		w = r.resolveInBaseFolder(w)
 	}
-	r.result.OperandEffects = append(r.result.OperandEffects, OperandEffect{Kind: k, Word: w, Recursive: tree})
+	r.result.OperandEffects = append(r.result.OperandEffects, OperandEffect{Kind: k, Word: w, Recursive: isRecursive})
 }
 
 // addSentFile records that a file's content is sent to another machine.
-func (r *argParser) addSentFile(w Word, tree bool) {
+func (r *argParser) addSentFile(w Word, isRecursive bool) {
 	n := len(r.result.OperandEffects)
-	r.addOperandEffect(effect.ReadFile, w, tree)
+	r.addOperandEffect(effect.ReadFile, w, isRecursive)
 	if len(r.result.OperandEffects) > n {
 		r.result.OperandEffects[n].Sent = true
 	}
 }
 
-// keepCopiesLocal records that copied files stay on this machine, because the destination is local.
-func (r *argParser) keepCopiesLocal() {
+// markCopiesNotSent records that copied files stay on this machine, because the destination is local.
+func (r *argParser) markCopiesNotSent() {
 	for _, i := range r.copyEffectIndexes {
 		r.result.OperandEffects[i].Sent = false
 	}
@@ -182,193 +182,193 @@ func (r *argParser) keepCopiesLocal() {
 // addNestedCode records nested code or a script.
 //
 //go:noinline
-func (r *argParser) addNestedCode(n Nested) {
+func (r *argParser) addNestedCode(n NestedCommandOrCode) {
 	if r.stdinIsCode {
-		r.result.Stdin, r.stdinIsCode = Data, false
+		r.result.Stdin, r.stdinIsCode = StreamPlainData, false
 	}
-	r.result.Nested = append(r.result.Nested, n)
+	r.result.NestedCommandsAndCode = append(r.result.NestedCommandsAndCode, n)
 }
 
 // applyRole applies a role to a word. operand is false for values of options.
-func (r *argParser) applyRole(role role, w Word, operand bool) {
-	role = r.changedRole(role)
-	if operand && role == roleText && r.allowsUnlistedOptions() {
+func (r *argParser) applyRole(role argRole, w Word, operand bool) {
+	role = r.roleAfterOptionChanges(role)
+	if operand && role == argRoleInertText && r.allowsUnlistedOptions() {
 		// The word can be the value of an option that the program's entry does not list.
-		role = roleMaybeFile
+		role = argRoleTextOrFileReference
 	}
-	if role == roleWord {
+	if role == argRoleTextOrSensitivePath {
 		r.addUnrecognized(w, false)
 		return
 	}
-	if role == roleNone || role == roleText || role == roleEntry || role == roleFolder || role == roleEnter || role == roleStep || role.takesAll() {
+	if role == argRoleNone || role == argRoleInertText || role == argRoleContainerEntryPoint || role == argRoleWorkingFolder || role == argRoleChdirForAllArgs || role == argRoleChdirForLaterOperands || role.coversRemainingArgs() {
 		return
 	}
-	if w.Text == "-" && role != roleChange {
+	if w.Text == "-" && role != argRoleImpliesLocalWriteClass {
 		r.applyDash(role)
 		return
 	}
-	tree := operand && r.flags&recursive != 0
+	tree := operand && r.activeActionFlags&actionFlagRecursive != 0
 	switch {
-	case role >= roleScript:
-		r.addScript(scriptLanguages[role-roleScript], w)
-	case role >= roleShell:
-		r.addNestedCode(Nested{Language: languages[role-roleShell], Words: []Word{w}})
-	case role >= roleURL:
-		r.applyOtherRole(role, w)
+	case role >= argRoleScriptFile:
+		r.addScript(scriptLanguages[role-argRoleScriptFile], w)
+	case role >= argRoleShellCode:
+		r.addNestedCode(NestedCommandOrCode{Language: languages[role-argRoleShellCode], Words: []Word{w}})
+	case role >= argRoleURL:
+		r.applyNonPathRole(role, w)
 	default:
 		r.applyPathRole(role, w, tree)
 	}
 }
 
 // applyPathRole applies the roles of paths.
-func (r *argParser) applyPathRole(role role, w Word, tree bool) {
+func (r *argParser) applyPathRole(role argRole, w Word, isRecursive bool) {
 	switch role {
-	case roleRead, roleArchive:
-		r.addOperandEffect(effect.ReadFile, w, tree)
-	case roleReadTree:
+	case argRoleReadFile, argRoleArchiveReadOrWritten:
+		r.addOperandEffect(effect.ReadFile, w, isRecursive)
+	case argRoleReadTree:
 		r.addOperandEffect(effect.ReadFile, w, true)
-	case roleSendFile:
-		r.addSentFile(w, tree)
-	case roleSendTree:
+	case argRoleSendFile:
+		r.addSentFile(w, isRecursive)
+	case argRoleSendTree:
 		r.addSentFile(w, true)
-	case roleWrite:
+	case argRoleWriteFile:
 		r.addOperandEffect(effect.WriteFile, w, false)
-	case roleOutput:
+	case argRoleOutputFileOrPipe:
 		if hasPrefix(w.Text, "|") {
-			r.addNestedCode(Nested{Language: "shell", Words: []Word{skipBytes(w, 1)}})
+			r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{skipBytes(w, 1)}})
 		} else {
 			r.addOperandEffect(effect.WriteFile, w, false)
 		}
-	case roleWriteTree:
+	case argRoleWriteTree:
 		r.addOperandEffect(effect.WriteFile, w, true)
-	case roleWriteTo:
-		r.noteCopies(w, tree, false)
-	case roleIntoDir:
-		r.noteCopies(w, r.flags&recursive != 0, true)
-	case roleEdit:
-		r.noteEditedFile(w, tree)
-	case roleCompress:
-		r.noteCompressedFile(w, tree)
-	case roleBeside:
-		r.addOperandEffect(effect.ReadFile, w, tree)
-		r.noteSuffixedFile(w)
-	case roleFormat:
+	case argRoleCopyDestination:
+		r.addCopyWrites(w, isRecursive, false)
+	case argRoleCopyDestinationFolder:
+		r.addCopyWrites(w, r.activeActionFlags&actionFlagRecursive != 0, true)
+	case argRoleEditFile:
+		r.addEditedFileEffects(w, isRecursive)
+	case argRoleCompressFile:
+		r.addCompressedFileEffects(w, isRecursive)
+	case argRoleReadFileWriteSuffixed:
+		r.addOperandEffect(effect.ReadFile, w, isRecursive)
+		r.addWriteWithAnySuffix(w)
+	case argRoleOverwriteDisk:
 		r.addOperandEffect(effect.WriteFile, w, false)
-		if w.Pattern {
-			r.addEffect(effect.Destroy)
+		if w.IsGlobPattern {
+			r.addEffect(effect.DestroyData)
 			r.addEffect(effect.ChangeSystem)
 		}
-	case roleMend:
-		r.addPossibleWrite(w, false)
-	case roleStore:
-		if r.databaseInMemory = w.Text == memoryDatabaseName && !w.Pattern; !r.databaseInMemory {
+	case argRoleRepairDisk:
+		r.addWriteKeepingFileContent(w, false)
+	case argRoleDatabaseFile:
+		if r.databaseInMemory = w.Text == memoryDatabaseName && !w.IsGlobPattern; !r.databaseInMemory {
 			r.addOperandEffect(effect.ReadFile, w, false)
 			r.databaseFile = w
 		}
-	case roleEditTree:
+	case argRoleEditTree:
 		r.addOperandEffect(effect.ReadFile, w, true)
 		r.addOperandEffect(effect.WriteFile, w, true)
-	case roleBind:
+	case argRoleBindMountFolder:
 		r.addOperandEffect(effect.ReadFile, w, true)
-		r.addPossibleWrite(w, true)
-	case roleDelete:
-		r.addOperandEffect(effect.DeleteFile, w, tree)
-	case roleCleanTree:
+		r.addWriteKeepingFileContent(w, true)
+	case argRoleDeleteFile:
+		r.addOperandEffect(effect.DeleteFile, w, isRecursive)
+	case argRoleDeleteVersionedTree:
 		r.addOperandEffect(effect.DeleteFile, w, true)
-		r.result.OperandEffects[len(r.result.OperandEffects)-1].RefusesUnversioned = true
-	case roleDeleteTree:
+		r.result.OperandEffects[len(r.result.OperandEffects)-1].RefusesDeletingUnversionedData = true
+	case argRoleDeleteTree:
 		r.addOperandEffect(effect.DeleteFile, w, true)
-	case roleRmdir:
+	case argRoleDeleteEmptyFolder:
 		r.addOperandEffect(effect.DeleteDirectory, w, false)
-	case roleMove:
+	case argRoleMoveSource:
 		r.addOperandEffect(effect.MoveFile, w, true)
-	case roleList:
-		r.addOperandEffect(effect.ListDirectory, w, tree)
-	case roleListTree, roleStart:
+	case argRoleListFolder:
+		r.addOperandEffect(effect.ListDirectory, w, isRecursive)
+	case argRoleListTree, argRoleFindStartFolder:
 		r.addOperandEffect(effect.ListDirectory, w, true)
-	case roleMkdir:
+	case argRoleCreateFolder:
 		r.addOperandEffect(effect.CreateDirectory, w, false)
-	case roleChmod:
-		r.addOperandEffect(effect.ChangePermissions, w, tree)
-	case roleOver:
+	case argRoleChangePermissions:
+		r.addOperandEffect(effect.ChangePermissions, w, isRecursive)
+	case argRoleMountPoint:
 		r.addOperandEffect(effect.ChangeSystem, w, false)
 	}
 }
 
-// applyOtherRole applies roles that are neither paths nor code.
-func (r *argParser) applyOtherRole(role role, w Word) {
+// applyNonPathRole applies roles that are neither paths nor code.
+func (r *argParser) applyNonPathRole(role argRole, w Word) {
 	switch role {
-	case roleURL:
+	case argRoleURL:
 		r.addURL(w)
-	case roleSource:
-		r.addOperandEffect(effect.ChangeRemote, w, false)
-	case roleImageSource:
+	case argRolePackageSourceURLs:
+		r.addOperandEffect(effect.ChangeRemoteSystem, w, false)
+	case argRoleImageSource:
 		r.addImageRegistries(w)
-	case roleFetch:
+	case argRoleDownloadURL:
 		r.addURL(w)
 		r.addDownloadedFile(w)
-	case roleHost:
+	case argRoleHost:
 		r.addHost(w)
-	case roleListen:
+	case argRoleListenAddress:
 		r.addOperandEffect(effect.Listen, w, false)
-	case roleSend:
+	case argRoleMessageRecipient:
 		r.addOperandEffect(effect.SendMessage, w, false)
-	case roleNamed:
+	case argRoleNameEqualsFile:
 		if i := strings.IndexByte(w.Text, '='); i >= 0 {
 			r.addOperandEffect(effect.ReadFile, skipBytes(w, i+1), false)
 		}
-	case roleData, roleForm, roleMaybeFile, roleMaybePath:
+	case argRoleRequestData, argRoleRequestFormField, argRoleTextOrFileReference, argRoleTextOrPath:
 		r.addRequestData(role, w)
-	case roleWebItem:
+	case argRoleHTTPieItem:
 		r.applyHTTPieOperand(w)
-	case roleSocket:
+	case argRoleSocatAddress:
 		r.addSocatAddress(w)
-	case roleRepo:
+	case argRoleGitRemote:
 		r.addGitRemote(w)
-	case rolePush:
+	case argRoleGitPushRemote:
 		if w.Text != "." { // "." means no operand: git pushes to the configured remote
 			r.addGitRemote(w)
 		}
 		r.addOperandEffect(effect.SendData, w, false)
-	case roleImage:
+	case argRolePushedImage:
 		r.addOperandEffect(effect.SendData, w, false)
-	case roleRemoteName:
+	case argRoleGitRemoteName:
 		r.gitRemoteName = w.Text
-	case roleRemoteURL:
+	case argRoleGitRemoteURL:
 		r.addGitRemote(w)
 		r.result.GitRemotes = append(r.result.GitRemotes, GitRemote{Name: r.gitRemoteName, Address: w})
-	case roleClone:
+	case argRoleGitCloneRemote:
 		r.addGitRemote(w)
 		r.addCloneFolder(w)
-	case roleRemoteSrc, roleRemoteDst:
-		r.addRemotePath(w, role == roleRemoteDst)
-	case roleMaybeURL:
+	case argRoleRemoteCopySource, argRoleRemoteCopyDestination:
+		r.addRemotePath(w, role == argRoleRemoteCopyDestination)
+	case argRoleURLOrFile:
 		if urlScheme(w.Text) != "" {
 			r.addURL(w)
 		} else {
 			r.addOperandEffect(effect.ReadFile, w, false)
 		}
-	case rolePackage, roleNPMPackage, roleFromPackage, roleCreator, roleTemplate, roleModulePath, roleModuleProgram:
+	case argRolePackage, argRoleNPMPackage, argRolePackageProvidingProgram, argRoleNPMCreateTemplate, argRoleTemplateRepository, argRoleGoModulePath, argRoleGoProgram:
 		r.applyPackageRole(role, w)
-	case roleObject, roleObjectDst:
-		r.addCloudObject(w, role == roleObjectDst)
-	case roleVolume:
+	case argRoleCloudObjectSource, argRoleCloudObjectDestination:
+		r.addCloudObject(w, role == argRoleCloudObjectDestination)
+	case argRoleDockerVolume:
 		r.addVolume(w)
-	case roleMount:
+	case argRoleDockerMount:
 		r.addMount(w)
-	case roleSSHOption:
+	case argRoleSSHOption:
 		r.applySSHOption(w)
-	case roleGitConfig, roleGitKey, roleGitValue:
+	case argRoleGitConfigSetting, argRoleGitConfigKey, argRoleGitConfigValue:
 		r.applyGitRole(role, w)
-	case roleSed:
+	case argRoleSedScript:
 		r.applySedScript(w)
-	case roleSQL:
+	case argRoleSQLText:
 		r.applySQL(w)
-	case roleTransfer:
-		r.addTransfers(w)
-	case roleEx:
-		r.applyExText(w)
-	case roleSetting:
+	case argRoleFTPCommands:
+		r.addFTPUploads(w)
+	case argRoleExEditorCommands:
+		r.applyExEditorCommands(w)
+	case argRoleEnvironmentAssignment:
 		r.addEnvSetting(w)
 		r.addVariableCode(w)
 	default:
@@ -377,53 +377,53 @@ func (r *argParser) applyOtherRole(role role, w Word) {
 }
 
 // applyEffectRole applies roles of words that only show that an effect happens.
-func (r *argParser) applyEffectRole(role role, w Word) {
+func (r *argParser) applyEffectRole(role argRole, w Word) {
 	switch role {
-	case roleSuffix:
-		r.noteBackupSuffix(w)
-	case roleDate:
+	case argRoleBackupSuffix:
+		r.setBackupSuffix(w)
+	case argRoleDateFormatOrTime:
 		if !hasPrefix(w.Text, "+") {
 			r.addEffect(effect.ChangeSystem)
 		}
-	case roleSecret:
-		if knowledge.SecretWord(w.Text) || w.Pattern {
+	case argRolePrintedVariable:
+		if knowledge.IsNameOfSecret(w.Text) || w.IsGlobPattern {
 			r.addEffect(effect.ReadSecret)
-			r.result.Stdout = Secret
+			r.result.Stdout = StreamCredentials
 		}
-	case roleSecretAll:
+	case argRolePrintsAllVariables:
 		r.addEffect(effect.ReadSecret)
-		r.result.Stdout = Secret
-	case roleChange:
-		r.raiseClass(localWrite)
-	case roleSystem:
+		r.result.Stdout = StreamCredentials
+	case argRoleImpliesLocalWriteClass:
+		r.raiseClass(localWriteClassRank)
+	case argRoleImpliesChangeSystemEffect:
 		r.addEffect(effect.ChangeSystem)
-	case roleRemote:
-		r.addEffect(effect.ChangeRemote)
-	case roleDestroy:
-		r.addEffect(effect.Destroy)
-	case roleCore:
+	case argRoleImpliesChangeRemoteEffect:
+		r.addEffect(effect.ChangeRemoteSystem)
+	case argRoleDestroyedResource:
+		r.addEffect(effect.DestroyData)
+	case argRoleCoreDumpOrPID:
 		if strings.Trim(w.Text, "0123456789*") != "" {
 			r.addOperandEffect(effect.ReadFile, w, false)
 			break
 		}
 		r.addEffect(effect.ReadClipboard)
 		r.addStoppedProcess(w)
-	case roleProcess:
+	case argRoleStoppedProcess:
 		r.addStoppedProcess(w)
-	case roleProcessName, roleProcessPattern, roleProcessLine, roleProcessExact, roleProcessGroup, roleProcessParent, roleProcessFile:
+	case argRoleProcessName, argRoleProcessNameRegexp, argRoleProcessCommandLineRegexp, argRoleProcessWholeNameRegexp, argRoleProcessGroup, argRoleProcessParent, argRoleProcessOpenFile:
 		r.addEffect(effect.StopProcess)
-		r.result.Signals = append(r.result.Signals, Signal{ProcessByName + ProcessSelection(role-roleProcessName), w})
-	case rolePrivilege:
+		r.result.Signals = append(r.result.Signals, Signal{ProcessByName + ProcessSelection(role-argRoleProcessName), w})
+	case argRoleSwitchUser:
 		r.addEffect(effect.ChangePrivilege)
-	case roleKey, roleSetKey:
-		r.result.RegistryKeys = append(r.result.RegistryKeys, RegistryKey{Word: w, Write: role == roleSetKey})
-	case roleMaybeScript:
+	case argRoleReadRegistryKey, argRoleChangeRegistryKey:
+		r.result.RegistryKeys = append(r.result.RegistryKeys, RegistryKey{Word: w, Write: role == argRoleChangeRegistryKey})
+	case argRoleTextOrScriptFile:
 		if isStdinPath(w.Text) || strings.HasPrefix(w.Text, "/dev/fd/") { // a process substitution
 			r.addScript("", w)
 		} else if language := FileLanguage(w.Text); language != "" {
-			r.addNestedCode(Nested{Language: "file", FileLanguage: language, Words: []Word{w}})
+			r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: language, Words: []Word{w}})
 		}
-	case roleReject:
+	case argRoleUnjudgeable:
 		r.setNotUnderstood("operand %s cannot be judged", w.Text)
 	default:
 		r.applyInputRole(role, w)
@@ -441,15 +441,15 @@ func (r *argParser) addEffect(k effect.Kind) {
 	r.result.Effects = append(r.result.Effects, k)
 }
 
-// entryPointCommand returns the command that replaces a container's entry point; later words are its arguments.
-func (r *argParser) entryPointCommand() (words []Word) {
+// containerEntryPointCommand returns the command that replaces a container's entry point; later words are its arguments.
+func (r *argParser) containerEntryPointCommand() (words []Word) {
 	for _, v := range r.values {
-		if v.role != roleEntry {
+		if v.role != argRoleContainerEntryPoint {
 			continue
 		}
 		words = words[:0]
 		if strings.ContainsAny(v.word.Text, "'\"\\;|&$`") { // compose splits it like a shell
-			r.addNestedCode(Nested{Language: "shell", Words: []Word{v.word}, Remote: true})
+			r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{v.word}, Remote: true})
 		}
 		for part := range strings.FieldsSeq(v.word.Text) {
 			w := v.word
@@ -461,63 +461,63 @@ func (r *argParser) entryPointCommand() (words []Word) {
 }
 
 // addNestedWords records the words of a nested command.
-func (r *argParser) addNestedWords(role role, words []Word) {
+func (r *argParser) addNestedWords(role argRole, words []Word) {
 	switch role {
-	case roleArgv, roleArgvSemi, roleArgvRemote, roleArgvStdin:
-		if role == roleArgvRemote {
-			words = append(r.entryPointCommand(), words...)
+	case argRoleArgv, argRoleArgvUntilSemicolon, argRoleArgvOnRemote, argRoleArgvPlusStdinArgs:
+		if role == argRoleArgvOnRemote {
+			words = append(r.containerEntryPointCommand(), words...)
 		}
 		for _, words := range r.fillPlaceholders(role, words) {
-			r.addNestedCode(Nested{Language: "argv", Words: words, Remote: role == roleArgvRemote, ArgsFromStdin: role == roleArgvStdin})
+			r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: words, Remote: role == argRoleArgvOnRemote, ArgsFromStdin: role == argRoleArgvPlusStdinArgs})
 		}
-	case roleArgvScript:
+	case argRoleArgvOrScriptFile:
 		switch language := FileLanguage(words[0].Text); {
 		case words[0].Text == "-", isStdinPath(words[0].Text):
-			r.result.Stdin, r.stdinIsCode = Code, false
-		case language != "" && !words[0].Pattern:
-			r.addNestedCode(Nested{Language: "file", FileLanguage: language, Words: words})
+			r.result.Stdin, r.stdinIsCode = StreamExecutedCode, false
+		case language != "" && !words[0].IsGlobPattern:
+			r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: language, Words: words})
 		default:
-			r.addNestedCode(Nested{Language: "argv", Words: words})
+			r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: words})
 		}
-	case roleArgvListed:
+	case argRoleArgvIfProgramSyntaxKnown:
 		if words[0].Text == "-" || isStdinPath(words[0].Text) {
-			r.result.Stdin, r.stdinIsCode = Code, false
+			r.result.Stdin, r.stdinIsCode = StreamExecutedCode, false
 		} else if strings.HasPrefix(words[0].Text, "/dev/fd/") {
 			r.addScript("", words[0])
-		} else if _, name := baseName(words[0].Text); !words[0].Pattern && lookupProgram(name) != nil && !scriptNames[name] {
-			r.addNestedCode(Nested{Language: "argv", Words: words})
-		} else if language := FileLanguage(words[0].Text); language != "" && !words[0].Pattern {
-			r.addNestedCode(Nested{Language: "file", FileLanguage: language, Words: words[:1]})
+		} else if _, name := splitProgramPath(words[0].Text); !words[0].IsGlobPattern && lookupProgram(name) != nil && !packageScriptNameSet[name] {
+			r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: words})
+		} else if language := FileLanguage(words[0].Text); language != "" && !words[0].IsGlobPattern {
+			r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: language, Words: words[:1]})
 		} else if r.levelCount == 1 && r.innermostLevel.language == "" {
 			r.setNotUnderstood("unknown subcommand %s", words[0].Text)
 		}
-	case roleArgvPackage:
-		r.addNestedCode(Nested{Language: "argv", Words: r.addProgramPackage(words)})
-	case roleCmdWords:
-		r.addNestedCode(Nested{Language: "cmd", Words: words})
-	case rolePowerShellWords:
+	case argRoleArgvFromPackage:
+		r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: r.addPackageAndReturnCommand(words)})
+	case argRoleCmdCodeWords:
+		r.addNestedCode(NestedCommandOrCode{Language: "cmd", Words: words})
+	case argRolePowerShellCodeWords:
 		if words[0].Text == "-" || isStdinPath(words[0].Text) {
-			r.result.Stdin, r.stdinIsCode = Code, false
+			r.result.Stdin, r.stdinIsCode = StreamExecutedCode, false
 			break
 		}
 		if strings.HasPrefix(words[0].Text, "/dev/fd/") {
 			r.addScript("powershell", words[0])
 			break
 		}
-		r.addNestedCode(Nested{Language: "powershell", Words: words})
-	case roleShellWords, roleShellRemote:
-		r.addNestedCode(Nested{Language: "shell", Words: []Word{joinWords(words)}, Remote: role == roleShellRemote})
-	case roleKeys:
-		r.addNestedCode(Nested{Language: "shell", Words: []Word{typedText(words)}})
-	case roleShellArgs:
+		r.addNestedCode(NestedCommandOrCode{Language: "powershell", Words: words})
+	case argRoleShellCodeWords, argRoleRemoteShellCodeWords:
+		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{joinWords(words)}, Remote: role == argRoleRemoteShellCodeWords})
+	case argRoleKeystrokes:
+		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{keystrokesToText(words)}})
+	case argRoleArgsPassedToShell:
 		argv := []Word{{Text: "sh", Span: words[0].Span}}
 		for _, v := range r.values {
-			if v.role == roleShell {
+			if v.role == argRoleShellCode {
 				argv = append(argv, Word{Text: "-c", Span: v.word.Span}, v.word)
 			}
 		}
-		r.addNestedCode(Nested{Language: "argv", Words: append(argv, words...)})
-	case roleModule:
+		r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: append(argv, words...)})
+	case argRolePythonModuleArgv:
 		// The entry py:NAME describes the Python module of that name. A module without such an
 		// entry is the command of the same name (python -m pytest).
 		m := words[0]
@@ -526,13 +526,13 @@ func (r *argParser) addNestedWords(role role, words []Word) {
 			m.Text = words[0].Text
 		}
 		argv := append([]Word{m}, words[1:]...)
-		r.addNestedCode(Nested{Language: "argv", Words: argv})
+		r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: argv})
 	default:
 	}
 }
 
-// scriptNames are names of listed programs that package scripts also often have.
-var scriptNames = map[string]bool{
+// packageScriptNameSet are names of listed programs that package scripts also often have.
+var packageScriptNameSet = map[string]bool{
 	"format": true, "watch": true, "start": true, "clean": true, "deploy": true, "make": true, "sync": true, "time": true, "sort": true, "which": true, "node-gyp": true,
 	"test": true, "compile": true, "docs": true, "release": true, "wait": true, "lint": true, "install": true, "clear": true, "reset": true, "move": true, "copy": true,
 	"set": true, "tree": true, "help": true, "history": true, "print": true, "replace": true, "dir": true, "type": true, "more": true, "go": true, "screen": true,
@@ -548,7 +548,7 @@ func joinWords(words []Word) Word {
 	n := len(words)
 	for _, v := range words {
 		n += len(v.Text)
-		w.Pattern = w.Pattern || v.Pattern
+		w.IsGlobPattern = w.IsGlobPattern || v.IsGlobPattern
 	}
 	var b strings.Builder
 	b.Grow(n)
@@ -562,10 +562,10 @@ func joinWords(words []Word) Word {
 	return w
 }
 
-// typedText returns the text that words and key names type into a shell; nothing is inserted between them.
-func typedText(words []Word) Word {
+// keystrokesToText returns the text that words and key names type into a shell; nothing is inserted between them.
+func keystrokesToText(words []Word) Word {
 	w := joinWords(words)
-	if w.Pattern {
+	if w.IsGlobPattern {
 		return w
 	}
 	var b strings.Builder
@@ -575,7 +575,7 @@ func typedText(words []Word) Word {
 			b.WriteByte(' ')
 		case key == "tab" || key == "btab":
 			b.WriteByte('\t')
-		case lineEditingKeys[key] || len(key) > 2 && key[1] == '-' && strings.ContainsAny(key[:1], "cms^"):
+		case lineEditingKeystrokeNames[key] || len(key) > 2 && key[1] == '-' && strings.ContainsAny(key[:1], "cms^"):
 			b.WriteByte('\n') // the key ends a line or starts a new one
 		default:
 			b.WriteString(v.Text)
@@ -585,8 +585,8 @@ func typedText(words []Word) Word {
 	return w
 }
 
-// lineEditingKeys are the names of keys that end, cancel or edit a line.
-var lineEditingKeys = map[string]bool{
+// lineEditingKeystrokeNames are the names of keys that end, cancel or edit a line.
+var lineEditingKeystrokeNames = map[string]bool{
 	"enter": true, "kpenter": true, "escape": true, "bspace": true, "dc": true, "ic": true, "up": true, "down": true, "left": true, "right": true,
 	"home": true, "end": true, "npage": true, "pagedown": true, "ppage": true, "pageup": true,
 }

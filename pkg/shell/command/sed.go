@@ -6,13 +6,13 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// maxScriptBytes is the maximum length of an analysed script, in bytes.
-const maxScriptBytes = 64 << 10
+// maxSedExOrSQLTextBytes is the maximum length of an analysed script, in bytes.
+const maxSedExOrSQLTextBytes = 64 << 10
 
 // applySedScript records the effects of a sed script beyond changing text: w writes a file, r reads one, e runs a command,
 // and so do the flags w and e of s.
 func (r *argParser) applySedScript(w Word) {
-	if w.Pattern || len(w.Text) > maxScriptBytes {
+	if w.IsGlobPattern || len(w.Text) > maxSedExOrSQLTextBytes {
 		r.setNotUnderstood("unknown sed script %s", w.Text)
 		return
 	}
@@ -20,28 +20,28 @@ func (r *argParser) applySedScript(w Word) {
 	if !s.parse() {
 		r.setNotUnderstood("cannot read the sed script %s", w.Text)
 	}
-	for _, f := range s.files {
+	for _, f := range s.readOrWrittenFiles {
 		w.Text = f.name
 		r.addOperandEffect(f.kind, w, false)
 	}
 	for _, command := range s.commands {
 		w.Text = command
-		r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{w}})
 	}
-	if s.runsInput {
-		r.result.Stdin, r.stdinIsCode = Code, false
-		r.raiseClass(localWrite)
+	if s.runsInputAsShell {
+		r.result.Stdin, r.stdinIsCode = StreamExecutedCode, false
+		r.raiseClass(localWriteClassRank)
 		r.setNotUnderstood("sed runs the output of the script %s as commands", w.Text)
 	}
 }
 
 // A sedScript is the state of the parser of a sed script; pos is the offset of the next byte.
 type sedScript struct {
-	text      string
-	pos       int
-	files     []sedFile
-	commands  []string
-	runsInput bool
+	text               string
+	pos                int
+	readOrWrittenFiles []sedFile
+	commands           []string
+	runsInputAsShell   bool
 }
 
 // A sedFile is a file that a script reads or writes.
@@ -74,9 +74,9 @@ func (s *sedScript) readLine() string {
 	return rest
 }
 
-// skipDelimited skips text up to an unescaped delimiter, and reports whether there is one. In a bracket expression the
+// skipPastUnescapedDelimiter skips text up to an unescaped delimiter, and reports whether there is one. In a bracket expression the
 // delimiter is plain text.
-func (s *sedScript) skipDelimited(delim byte, regex bool) bool {
+func (s *sedScript) skipPastUnescapedDelimiter(delim byte, isRegexp bool) bool {
 	for bracket := false; s.pos < len(s.text); s.pos++ {
 		c := s.text[s.pos]
 		switch {
@@ -87,7 +87,7 @@ func (s *sedScript) skipDelimited(delim byte, regex bool) bool {
 		case c == delim:
 			s.pos++
 			return true
-		case c == '[' && regex:
+		case c == '[' && isRegexp:
 			end := s.pos + 1
 			if end < len(s.text) && s.text[end] == '^' {
 				end++
@@ -111,13 +111,13 @@ func (s *sedScript) skipAddress() bool {
 	switch c := s.peek(); {
 	case c == '/':
 		s.pos++
-		if !s.skipDelimited('/', true) {
+		if !s.skipPastUnescapedDelimiter('/', true) {
 			return false
 		}
 		s.skip("IM")
 	case c == '\\':
 		s.pos += 2
-		if s.pos > len(s.text) || !s.skipDelimited(s.text[s.pos-1], true) {
+		if s.pos > len(s.text) || !s.skipPastUnescapedDelimiter(s.text[s.pos-1], true) {
 			return false
 		}
 		s.skip("IM")
@@ -189,7 +189,7 @@ func (s *sedScript) parseCommand(c byte) bool {
 	case 'y':
 		delim := s.peek()
 		s.pos++
-		return delim != 0 && s.skipDelimited(delim, false) && s.skipDelimited(delim, false)
+		return delim != 0 && s.skipPastUnescapedDelimiter(delim, false) && s.skipPastUnescapedDelimiter(delim, false)
 	default:
 		return false
 	}
@@ -200,7 +200,7 @@ func (s *sedScript) parseCommand(c byte) bool {
 func (s *sedScript) parseSubstitute() bool {
 	delim := s.peek()
 	s.pos++
-	if delim == 0 || delim == '\n' || delim == '\\' || !s.skipDelimited(delim, true) || !s.skipDelimited(delim, false) {
+	if delim == 0 || delim == '\n' || delim == '\\' || !s.skipPastUnescapedDelimiter(delim, true) || !s.skipPastUnescapedDelimiter(delim, false) {
 		return false
 	}
 	for s.pos < len(s.text) {
@@ -226,14 +226,14 @@ func (s *sedScript) addFile(k effect.Kind) {
 	switch name := s.readLine(); name {
 	case "/dev/stdout", "/dev/stderr", "/dev/stdin":
 	default:
-		s.files = append(s.files, sedFile{k, name})
+		s.readOrWrittenFiles = append(s.readOrWrittenFiles, sedFile{k, name})
 	}
 }
 
 // addCommand records a command that the script runs; "" is one that comes from the input.
 func (s *sedScript) addCommand(command string) {
 	if command == "" {
-		s.runsInput = true
+		s.runsInputAsShell = true
 	} else {
 		s.commands = append(s.commands, command)
 	}

@@ -11,91 +11,91 @@ import (
 // applySQL records the effects of SQL text, or of a command of a database client. Text that only reads is only a
 // request to the database.
 func (r *argParser) applySQL(w Word) {
-	if len(w.Text) > maxScriptBytes {
+	if len(w.Text) > maxSedExOrSQLTextBytes {
 		r.setNotUnderstood("SQL text %s is too long", w.Text)
 		return
 	}
-	if w.Pattern {
-		r.raiseClass(network)
+	if w.IsGlobPattern {
+		r.raiseClass(networkClassRank)
 		r.setNotUnderstood("unknown SQL text %s", w.Text)
 		if strings.Trim(w.Text, "* ") == "" {
-			r.addEffect(effect.Dynamic)
+			r.addEffect(effect.UnknownEffect)
 		}
 	}
-	r.setStdinIsData()
+	r.setStdinIsNotCode()
 	text := w.Text
 	for text != "" {
 		var statement string
 		statement, text = sqltext.NextStatement(text)
-		r.applyStatement(w, statement)
+		r.applySQLStatement(w, statement)
 	}
 }
 
-// applyStatement records the effects of one statement.
-func (r *argParser) applyStatement(w Word, text string) {
-	words := sqltext.ParseWords(text)
+// applySQLStatement records the effects of one statement.
+func (r *argParser) applySQLStatement(w Word, statement string) {
+	words := sqltext.ParseWords(statement)
 	first := words.WordAt(0)
 	if first == "" {
 		return
 	}
 	if first[0] == '\\' || first[0] == '.' {
-		r.applyClientCommand(w, strings.TrimSpace(text))
+		r.applyClientCommand(w, strings.TrimSpace(statement))
 		return
 	}
-	r.addRowPipe(w, text)
-	r.addSQLiteFiles(w, text)
-	r.addStatementURLs(w, text, first)
+	r.addPsqlOutputCommand(w, statement)
+	r.addSQLiteFiles(w, statement)
+	r.addSQLStatementURLs(w, statement, first)
 	switch first {
 	case "select", "with", "show", "describe", "desc", "explain", "values", "table", "pragma", "use", "set", "begin", "start",
 		"commit", "rollback", "end", "analyze", "check", "help", "list", "fetch", "declare", "close", "print":
 		r.applyQueryStatement(words)
 		if first == "pragma" && words.HasWord("writable_schema") {
-			r.addEffect(effect.Destroy)
+			r.addEffect(effect.DestroyData)
 		}
 	case "drop", "truncate", "purge", "flushall", "flushdb":
-		r.applyDropStatement(w, text, words)
+		r.applyDropStatement(w, statement, words)
 	case "delete":
-		r.addEffect(effect.ChangeRemote)
+		r.addEffect(effect.ChangeRemoteSystem)
 		if words.AffectsEveryRow() {
-			r.addEffect(effect.Destroy)
+			r.addEffect(effect.DestroyData)
 		}
 	case "update":
-		r.addEffect(effect.ChangeRemote)
+		r.addEffect(effect.ChangeRemoteSystem)
 		if words.AffectsEveryRow() && r.levels[0].service != "" {
-			r.noteVerb("delete") // a local database file can be backed up
+			r.recordRemoteChangeVerb("delete") // a local database file can be backed up
 		}
 	case "alter":
-		r.addEffect(effect.ChangeRemote)
+		r.addEffect(effect.ChangeRemoteSystem)
 		switch second := words.WordAt(1); {
 		case words.HasWord("drop"), words.HasWord("delete") && second == "table": // ClickHouse: ALTER TABLE … DELETE
-			r.addEffect(effect.Destroy)
+			r.addEffect(effect.DestroyData)
 		case second == "system":
 			r.addEffect(effect.ChangeSystem)
-			r.noteVerb("run")
+			r.recordRemoteChangeVerb("run")
 		case second == "user" || second == "role" || second == "login":
-			r.noteVerb("grant")
+			r.recordRemoteChangeVerb("grant")
 		}
 	case "grant":
-		r.addEffect(effect.ChangeRemote)
-		r.noteVerb("grant")
+		r.addEffect(effect.ChangeRemoteSystem)
+		r.recordRemoteChangeVerb("grant")
 	case "revoke", "shutdown", "kill":
 		r.addEffect(effect.ChangeSystem)
 	case "match", "optional", "foreach", "unwind": // Cypher
 		if words.HasWord("delete") {
-			r.addEffect(effect.Destroy)
+			r.addEffect(effect.DestroyData)
 		}
 	case "create":
 		r.applyCreateStatement(words)
 	case "insert", "replace", "merge", "upsert", "comment", "vacuum", "reindex", "optimize", "lock", "unlock", "call",
 		"refresh", "cluster", "rename", "attach", "detach", "savepoint", "release", "flush", "reset", "discard", "notify", "listen":
-		r.addEffect(effect.ChangeRemote)
+		r.addEffect(effect.ChangeRemoteSystem)
 	case "copy":
-		r.applyCopyStatement(w, text, words)
+		r.applyCopyStatement(w, statement, words)
 	case "do", "exec", "execute":
 		r.applyQueryStatement(words)
 		if first == "do" && words.HasWord("execute") || first != "do" && words.Count == 1 || words.HasWord("sp_executesql") {
-			r.addEffect(effect.ChangeRemote)
-			r.noteVerb("run")
+			r.addEffect(effect.ChangeRemoteSystem)
+			r.recordRemoteChangeVerb("run")
 		}
 		r.setNotUnderstood("SQL statement %s runs text that shield does not read", first)
 	case "load":
@@ -125,51 +125,51 @@ func (r *argParser) addSQLiteFiles(w Word, text string) {
 
 var sqlFile = prefilter.Lazy(`(?i)\b(readfile\s*\(|writefile\s*\(|attach(?:\s+database)?\s|vacuum(?:\s+\w+)?\s+into\s)\s*'([^']+)'`)
 
-// addStatementURLs records the URLs to which a statement sends rows, or from which it reads them. Statements that begin
+// addSQLStatementURLs records the URLs to which a statement sends rows, or from which it reads them. Statements that begin
 // like a query only read.
-func (r *argParser) addStatementURLs(w Word, text, first string) {
-	for _, m := range sqlURL().FindAllStringSubmatch(text, maxCopiedFiles) {
+func (r *argParser) addSQLStatementURLs(w Word, statement, firstKeyword string) {
+	for _, m := range sqlURL().FindAllStringSubmatch(statement, maxCopiedFiles) {
 		w.Text = m[1]
 		r.addOperandEffect(effect.HTTPRequest, w, false)
-		switch first {
+		switch firstKeyword {
 		case "select", "with", "from", "describe", "desc", "explain", "show", "comment", "set", "pragma":
 		case "insert", "update", "merge", "replace", "upsert":
-			if sqlIntoFunction().MatchString(text) {
-				r.addEffect(effect.ChangeRemote)
-				r.noteVerb("redirect")
+			if insertIntoTableFunctionPattern().MatchString(statement) {
+				r.addEffect(effect.ChangeRemoteSystem)
+				r.recordRemoteChangeVerb("redirect")
 			}
 		default:
-			r.addEffect(effect.ChangeRemote)
-			r.noteVerb("redirect")
+			r.addEffect(effect.ChangeRemoteSystem)
+			r.recordRemoteChangeVerb("redirect")
 		}
 	}
 }
 
-// sqlURL matches a value that is a URL. sqlIntoFunction matches an insert into a table function, such as ClickHouse's
+// sqlURL matches a value that is a URL. insertIntoTableFunctionPattern matches an insert into a table function, such as ClickHouse's
 // url.
 var (
-	sqlURL          = prefilter.Lazy(`'((?:https?|s3[an]?|gs|gcs|az|azure|abfss?|wasbs?|adl|oci|hdfs|ftp|sftp|webhdfs|postgres(?:ql)?|mysql)://[^'\s]+)'`)
-	sqlIntoFunction = prefilter.Lazy(`(?i)\binto\s+(?:table\s+)?function\b`)
+	sqlURL                         = prefilter.Lazy(`'((?:https?|s3[an]?|gs|gcs|az|azure|abfss?|wasbs?|adl|oci|hdfs|ftp|sftp|webhdfs|postgres(?:ql)?|mysql)://[^'\s]+)'`)
+	insertIntoTableFunctionPattern = prefilter.Lazy(`(?i)\binto\s+(?:table\s+)?function\b`)
 )
 
 // applyDropStatement records data that a statement deletes. A database whose name says that it is for tests does not count,
 // unless the client is connected to a place in production use.
 func (r *argParser) applyDropStatement(w Word, text string, words sqltext.StatementWords) {
-	if words.WordAt(0) == "drop" && words.WordAt(1) == "database" && !w.Pattern {
+	if words.WordAt(0) == "drop" && words.WordAt(1) == "database" && !w.IsGlobPattern {
 		fields := strings.Fields(text)
 		if len(fields) > 3 && strings.EqualFold(fields[2], "if") && strings.EqualFold(fields[3], "exists") {
 			fields = fields[2:]
 		}
 		if len(fields) == 3 && targetKindOf(fields[2]) == testTarget && !strings.ContainsAny(fields[2], "/-,.") {
-			r.addEffect(effect.ChangeRemote)
+			r.addEffect(effect.ChangeRemoteSystem)
 			r.result.dropsTestDatabase = true
 			return
 		}
 		if targetKindOf(text) == productionTarget {
-			r.targets = append(r.targets, Word{Text: text})
+			r.targetHostsAndDatabases = append(r.targetHostsAndDatabases, Word{Text: text})
 		}
 	}
-	r.addEffect(effect.Destroy)
+	r.addEffect(effect.DestroyData)
 }
 
 // applyQueryStatement records the effects, beyond reading, of a statement that starts like a query.
@@ -178,24 +178,24 @@ func (r *argParser) applyQueryStatement(words sqltext.StatementWords) {
 		switch words.Words[i] {
 		case "insert", "update", "merge":
 			if words.WordAt(0) == "with" {
-				r.addEffect(effect.ChangeRemote)
+				r.addEffect(effect.ChangeRemoteSystem)
 			}
 		case "delete":
 			if words.WordAt(0) == "with" || words.WordAt(0) == "explain" {
-				r.addEffect(effect.Destroy)
+				r.addEffect(effect.DestroyData)
 			}
 		case "outfile", "dumpfile":
-			r.addEffect(effect.ChangeRemote)
-			r.noteVerb("run")
+			r.addEffect(effect.ChangeRemoteSystem)
+			r.recordRemoteChangeVerb("run")
 		case "into":
-			r.addEffect(effect.ChangeRemote)
+			r.addEffect(effect.ChangeRemoteSystem)
 		case "pg_read_file", "pg_read_binary_file", "pg_ls_dir", "load_file", "lo_import", "lo_export", "readfile", "writefile",
 			"load_extension", "edit", "fts3_tokenizer", "dblink", "dblink_exec", "dblink_connect", "dblink_connect_u", "dblink_send_query",
 			"http_get", "http_post", "xp_dirtree", "xp_fileexist", "openrowset", "opendatasource", "httpget", "pg_execute_server_program", "query_to_xml",
 			"xp_cmdshell", "sys_exec", "sys_eval", "pg_terminate_backend", "pg_reload_conf", "set_config":
 			r.setNotUnderstood("SQL function %s reaches beyond the database", words.Words[i])
-			r.addEffect(effect.ChangeRemote)
-			r.noteVerb("run")
+			r.addEffect(effect.ChangeRemoteSystem)
+			r.recordRemoteChangeVerb("run")
 		}
 	}
 	if words.Overflow {
@@ -212,18 +212,18 @@ func (r *argParser) applyCreateStatement(words sqltext.StatementWords) {
 			r.setNotUnderstood("SQL CREATE %s can run code", words.Words[i])
 			return
 		case "user", "role", "login":
-			r.addEffect(effect.ChangeRemote)
-			r.noteVerb("grant")
+			r.addEffect(effect.ChangeRemoteSystem)
+			r.recordRemoteChangeVerb("grant")
 			return
 		}
 	}
-	r.addEffect(effect.ChangeRemote)
+	r.addEffect(effect.ChangeRemoteSystem)
 }
 
 // applyCopyStatement records COPY … PROGRAM 'command', and COPY from or to a 'file' of the server.
 func (r *argParser) applyCopyStatement(w Word, text string, words sqltext.StatementWords) {
 	if words.HasWord("from") || !words.HasWord("stdout") {
-		r.addEffect(effect.ChangeRemote)
+		r.addEffect(effect.ChangeRemoteSystem)
 	}
 	quote := strings.IndexByte(text, '\'')
 	if quote < 0 {
@@ -235,10 +235,10 @@ func (r *argParser) applyCopyStatement(w Word, text string, words sqltext.Statem
 	}
 	w.Text = operand
 	if words.HasWord("program") {
-		r.noteVerb("run")
-		r.addNestedCode(Nested{Language: "shell", Words: []Word{w}, Remote: true})
+		r.recordRemoteChangeVerb("run")
+		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{w}, Remote: true})
 	} else {
-		r.noteVerb("run")
+		r.recordRemoteChangeVerb("run")
 		r.setNotUnderstood("SQL statement %s reads or writes a file of the server", "copy")
 	}
 }
@@ -252,30 +252,30 @@ func (r *argParser) applyClientCommand(w Word, text string) {
 	w.Text = strings.TrimSpace(rest)
 	switch name {
 	case `\!`, ".shell", ".sh", ".system", ".sys", `\sys`, `\system`:
-		r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{w}})
 	case `\i`, `\ir`, ".read", `\.`:
-		if !r.takeFileOrPipe(&w) {
-			r.addNestedCode(Nested{Language: "file", FileLanguage: queryPrefix + r.programName(), Words: []Word{w}})
+		if !r.tryAddPipedCommandElseTrimFileName(&w) {
+			r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: queryLanguagePrefix + r.programName(), Words: []Word{w}})
 		}
 	case ".import":
 		for hasPrefix(w.Text, "-") { // options: --csv, --skip 1
 			_, w.Text, _ = strings.Cut(w.Text, " ")
 			w.Text = strings.TrimLeft(w.Text, " 0123456789")
 		}
-		r.raiseClass(localWrite)
-		if !r.takeFileOrPipe(&w) {
+		r.raiseClass(localWriteClassRank)
+		if !r.tryAddPipedCommandElseTrimFileName(&w) {
 			r.addOperandEffect(effect.ReadFile, w, false)
 		}
 	case ".load":
-		r.takeFileOrPipe(&w)
-		r.addNestedCode(Nested{Language: "file", FileLanguage: "code", Words: []Word{w}})
+		r.tryAddPipedCommandElseTrimFileName(&w)
+		r.addNestedCode(NestedCommandOrCode{Language: "file", FileLanguage: "code", Words: []Word{w}})
 	case `\o`, ".output", ".once", ".backup", ".save", `\w`, ".log", ".clone", ".dump", ".trace":
 		if text := strings.Trim(w.Text, `"'`); hasPrefix(text, "|") {
 			w.Text = text
 		}
 		switch {
 		case hasPrefix(w.Text, "|"):
-			r.addNestedCode(Nested{Language: "shell", Words: []Word{skipBytes(w, 1)}})
+			r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{skipBytes(w, 1)}})
 		case name != ".dump":
 			w.Text, _, _ = strings.Cut(w.Text, " ")
 			r.addOperandEffect(effect.WriteFile, w, false)
@@ -290,9 +290,9 @@ func (r *argParser) applyClientCommand(w Word, text string) {
 	}
 }
 
-// takeFileOrPipe reduces a text to its first word, a file name, and reports whether it is a command after |, whose output
+// tryAddPipedCommandElseTrimFileName reduces a text to its first word, a file name, and reports whether it is a command after |, whose output
 // is read.
-func (r *argParser) takeFileOrPipe(w *Word) bool {
+func (r *argParser) tryAddPipedCommandElseTrimFileName(w *Word) bool {
 	if text := w.Text; text != "" && strings.IndexByte(`"'`, text[0]) >= 0 {
 		w.Text, _, _ = strings.Cut(text[1:], text[:1])
 	} else if !hasPrefix(text, "|") {
@@ -301,26 +301,26 @@ func (r *argParser) takeFileOrPipe(w *Word) bool {
 	if !hasPrefix(w.Text, "|") {
 		return false
 	}
-	r.addNestedCode(Nested{Language: "shell", Words: []Word{skipBytes(*w, 1)}})
+	r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{skipBytes(*w, 1)}})
 	return true
 }
 
-// addRowPipe records the command that reads the rows of a statement: "select 1 \g |command". A file after \g is
+// addPsqlOutputCommand records the command that reads the rows of a statement: "select 1 \g |command". A file after \g is
 // written, and \gexec runs the rows as SQL.
-func (r *argParser) addRowPipe(w Word, text string) {
-	i := strings.LastIndex(text, `\g`)
+func (r *argParser) addPsqlOutputCommand(w Word, statement string) {
+	i := strings.LastIndex(statement, `\g`)
 	if i < 0 || r.programName() != "psql" && r.programName() != "pgcli" {
 		return
 	}
-	name, to, _ := strings.Cut(text[i+1:], " ")
+	name, to, _ := strings.Cut(statement[i+1:], " ")
 	switch to = strings.TrimSpace(to); {
 	case name == "gexec":
-		r.addEffect(effect.ChangeRemote)
-		r.noteVerb("run")
+		r.addEffect(effect.ChangeRemoteSystem)
+		r.recordRemoteChangeVerb("run")
 	case name != "g" && name != "gx" || to == "":
 	case to[0] == '|':
 		w.Text = to[1:]
-		r.addNestedCode(Nested{Language: "shell", Words: []Word{w}})
+		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{w}})
 	default:
 		w.Text = to
 		r.addOperandEffect(effect.WriteFile, w, false)

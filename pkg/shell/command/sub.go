@@ -7,15 +7,15 @@ import "strings"
 func Subcommands(name string, args []string) (words []string) {
 	level := lookupProgram(name)
 	for _, w := range args {
-		if level == nil || len(level.subs) == 0 {
+		if level == nil || len(level.subcommands) == 0 {
 			break
 		}
 		if strings.HasPrefix(w, "-") {
 			continue
 		}
-		next := findEntry(level.subs, w)
+		next := findEntry(level.subcommands, w)
 		if next == nil {
-			next = findLongestPrefix(level.subs, w, 0)
+			next = findLongestPrefix(level.subcommands, w, 0)
 		}
 		switch {
 		case next != nil:

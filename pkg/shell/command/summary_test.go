@@ -29,7 +29,7 @@ func split(command string) []Word {
 			}
 		}
 		text, pattern := strings.CutPrefix(b.String(), "%%")
-		words = append(words, Word{Text: text, Pattern: pattern, Span: effect.Span{Start: start, End: at}})
+		words = append(words, Word{Text: text, IsGlobPattern: pattern, Span: effect.Span{Start: start, End: at}})
 	}
 	return words
 }
@@ -50,10 +50,10 @@ func summary(u Interpretation) string {
 	}
 	for _, k := range u.Effects {
 		s := string(k)
-		if k == effect.ChangeRemote && u.Remote.Verb != "change" {
-			s += " " + u.Remote.Verb
+		if k == effect.ChangeRemoteSystem && u.RemoteServiceChange.Verb != "change" {
+			s += " " + u.RemoteServiceChange.Verb
 		}
-		if k == effect.ChangeRemote && u.Remote.IsTest {
+		if k == effect.ChangeRemoteSystem && u.RemoteServiceChange.IsTestTarget {
 			s += " trial"
 		}
 		items = append(items, s)
@@ -71,7 +71,7 @@ func summary(u Interpretation) string {
 		}
 		items = append(items, s)
 	}
-	for _, n := range u.Nested {
+	for _, n := range u.NestedCommandsAndCode {
 		var texts []string
 		for _, w := range n.Words {
 			texts = append(texts, w.Text)
@@ -98,10 +98,10 @@ func summary(u Interpretation) string {
 	for _, w := range u.Env {
 		items = append(items, "env "+w.Text)
 	}
-	if u.Stdin != Data {
+	if u.Stdin != StreamPlainData {
 		items = append(items, "in "+string(u.Stdin))
 	}
-	if u.Stdout != Data {
+	if u.Stdout != StreamPlainData {
 		items = append(items, "out "+string(u.Stdout))
 	}
 	return strings.Join(items, ", ")

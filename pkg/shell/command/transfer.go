@@ -2,33 +2,33 @@ package command
 
 import "strings"
 
-// maxTransfers is the maximum number of files recorded as sent by transfer commands.
-const maxTransfers = 64
+// maxFTPUploads is the maximum number of files recorded as sent by transfer commands.
+const maxFTPUploads = 64
 
-// addTransfers records the files that commands of ftp, sftp, lftp and smbclient send.
-func (r *argParser) addTransfers(w Word) {
+// addFTPUploads records the files that commands of ftp, sftp, lftp and smbclient send.
+func (r *argParser) addFTPUploads(w Word) {
 	for line := range strings.Lines(w.Text) {
 		if run, ok := strings.CutPrefix(strings.TrimSpace(line), "!"); ok { // a command on this machine
-			r.addNestedCode(Nested{Language: "shell", Words: []Word{{Text: run, Span: w.Span}}})
+			r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{{Text: run, Span: w.Span}}})
 		}
 	}
-	for _, f := range Transfers(w.Text) {
+	for _, f := range ParseFTPUploads(w.Text) {
 		w.Text = f.Path
-		r.addSentFile(w, f.Tree)
+		r.addSentFile(w, f.IsRecursive)
 	}
 }
 
 // A Transfer is a file or folder that is sent.
-type Transfer struct {
-	Path string
-	Tree bool
+type FTPUpload struct {
+	Path        string
+	IsRecursive bool
 }
 
-// Transfers returns the files that a file transfer program's commands send, such as "put a.txt; mirror -R src".
+// ParseFTPUploads returns the files that a file transfer program's commands send, such as "put a.txt; mirror -R src".
 // Commands are separated by newlines or semicolons.
-func Transfers(text string) []Transfer {
-	var out []Transfer
-	for line := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ';' || c == '\n' }) {
+func ParseFTPUploads(commands string) []FTPUpload {
+	var out []FTPUpload
+	for line := range strings.FieldsFuncSeq(commands, func(c rune) bool { return c == ';' || c == '\n' }) {
 		words := strings.Fields(line)
 		if len(words) < 2 || !TransferWords[words[0]] {
 			continue
@@ -53,10 +53,10 @@ func Transfers(text string) []Transfer {
 			names = names[:1] // the second name is the remote one
 		}
 		for _, name := range names {
-			if len(out) == maxTransfers {
+			if len(out) == maxFTPUploads {
 				return out
 			}
-			out = append(out, Transfer{name, tree})
+			out = append(out, FTPUpload{name, tree})
 		}
 	}
 	return out

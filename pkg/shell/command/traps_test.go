@@ -26,7 +26,7 @@ func lines(t testing.TB, name string) []string {
 
 // harmless is what a caller treats as "only reads".
 func harmless(u Interpretation) bool {
-	if !u.Understood || u.Class != effect.ReadOnly || len(u.Nested) > 0 || len(u.Effects) > 0 || u.Stdin != Data {
+	if !u.Understood || u.Class != effect.ReadOnly || len(u.NestedCommandsAndCode) > 0 || len(u.Effects) > 0 || u.Stdin != StreamPlainData {
 		return false
 	}
 	for _, touch := range u.OperandEffects {
@@ -72,10 +72,10 @@ func TestUnknownOptions(t *testing.T) {
 		p := &programs[i]
 		u := Interpret(split(p.name + " --unheard-of-option"))
 		switch {
-		case p.value.style&(open|literal) != 0:
+		case p.value.argStyle&(argStyleAllowsUnlistedOptions|argStyleUnlistedDashIsOperand) != 0:
 			openPrograms++
-		case p.value.operands.rest.takesAll() && p.value.style&first == 0:
-		case u.Understood && u.Class == effect.ReadOnly && len(u.Nested) == 0:
+		case p.value.operandRoles.middleRole.coversRemainingArgs() && p.value.argStyle&argStyleOptionsEndAtOperand == 0:
+		case u.Understood && u.Class == effect.ReadOnly && len(u.NestedCommandsAndCode) == 0:
 			t.Errorf("%s takes an option that is not listed for harmless", p.name)
 		}
 	}

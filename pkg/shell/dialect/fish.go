@@ -13,10 +13,10 @@ import (
 // separate statements, since either may run. It returns false if the two shells could differ: then the text must
 // be reviewed.
 func FromFish(text string) (string, bool) {
-	if parse.ExceededLimit(text) != "" || strings.ContainsAny(text, "\x00\r") {
+	if parse.ExceededLimitReason(text) != "" || strings.ContainsAny(text, "\x00\r") {
 		return "", false
 	}
-	f := &fishParser{text: text, atCommand: true}
+	f := &fishParser{text: text, expectsCommandName: true}
 	if !f.parseList(0) {
 		return "", false
 	}
@@ -33,7 +33,7 @@ type fishParser struct {
 	text                string
 	offset              int
 	out                 strings.Builder
-	atCommand           bool // the next word is a command's name
+	expectsCommandName  bool // the next word is a command's name
 	hasAssignmentPrefix bool // a command has assignments before it
 	blocks              []fishBlock
 }
@@ -42,9 +42,9 @@ type fishParser struct {
 // once it is written), and closeKeyword is the keyword that closes the block.
 type fishBlock struct{ openKeyword, closeKeyword string }
 
-// fishDifferentNames are names with a different meaning in fish than in POSIX shells, or commands that run text as fish
+// untranslatableFishCommands are names with a different meaning in fish than in POSIX shells, or commands that run text as fish
 // code.
-const fishDifferentNames = " function switch case alias abbr argparse bind complete eval source . trap read fish " +
+const untranslatableFishCommands = " function switch case alias abbr argparse bind complete eval source . trap read fish " +
 	"then do done fi elif esac until select coproc [[ declare typeset local readonly let unset shift getopts mapfile readarray print "
 
 // parseList parses to the end of the text, or to the parenthesis that closes it.
@@ -86,13 +86,13 @@ func (f *fishParser) copyBytes(n int) {
 }
 
 // endStatement ends a statement.
-func (f *fishParser) endStatement(outer int) {
+func (f *fishParser) endStatement(outerBlockCount int) {
 	f.out.WriteByte('\n')
-	if n := len(f.blocks); n > outer && f.blocks[n-1].openKeyword != "" {
+	if n := len(f.blocks); n > outerBlockCount && f.blocks[n-1].openKeyword != "" {
 		f.out.WriteString(f.blocks[n-1].openKeyword + "\n")
 		f.blocks[n-1].openKeyword = ""
 	}
-	f.atCommand = true
+	f.expectsCommandName = true
 }
 
 // parseOperator parses one of | || && & and the redirections with the same meaning in all shells.
@@ -111,18 +111,18 @@ func (f *fishParser) parseOperator() bool {
 			if !strings.ContainsRune(" \t\n;)", rune(next)) {
 				return false
 			}
-			f.atCommand = true
+			f.expectsCommandName = true
 		case "|", "||", "&&":
 			if strings.ContainsRune("|&>", rune(next)) {
 				return false
 			}
-			f.atCommand = true
+			f.expectsCommandName = true
 		case ">&", "<&":
 			if next != '-' && (next < '0' || next > '9') {
 				return false
 			}
 		default:
-			if f.atCommand || strings.ContainsRune("|&?!<>", rune(next)) {
+			if f.expectsCommandName || strings.ContainsRune("|&?!<>", rune(next)) {
 				return false
 			}
 		}
@@ -134,11 +134,11 @@ func (f *fishParser) parseOperator() bool {
 
 // writeWord writes a word. A keyword is an unquoted word at the start of a command.
 func (f *fishParser) writeWord(raw, word string, outer int) bool {
-	if !f.atCommand {
+	if !f.expectsCommandName {
 		f.out.WriteString(word)
 		return true
 	}
-	if strings.Contains(fishDifferentNames, " "+raw+" ") {
+	if strings.Contains(untranslatableFishCommands, " "+raw+" ") {
 		return false
 	}
 	n := len(f.blocks)
@@ -194,7 +194,7 @@ func (f *fishParser) writeWord(raw, word string, outer int) bool {
 		}
 		f.out.WriteString(word)
 	}
-	f.atCommand = false
+	f.expectsCommandName = false
 	return true
 }
 
@@ -224,7 +224,7 @@ func (f *fishParser) parseSet() bool {
 		}
 		f.out.WriteString(value)
 	}
-	f.atCommand = false
+	f.expectsCommandName = false
 	rest := strings.TrimLeft(f.text[f.offset:], " \t")
 	return rest == "" || strings.ContainsRune("\n;#", rune(rest[0])) // a list of values cannot be translated
 }
@@ -386,10 +386,10 @@ func (f *fishParser) parseDollar(b *strings.Builder, depth int) bool {
 
 // parseSubstitution parses (…).
 func (f *fishParser) parseSubstitution(b *strings.Builder, depth int) bool {
-	if depth == parse.MaxNesting {
+	if depth == parse.MaxBracketNesting {
 		return false
 	}
-	inner := &fishParser{text: f.text, offset: f.offset + 1, atCommand: true}
+	inner := &fishParser{text: f.text, offset: f.offset + 1, expectsCommandName: true}
 	if !inner.parseList(depth+1) || inner.offset == len(f.text) || strings.HasPrefix(f.text[inner.offset+1:], "[") {
 		return false
 	}

@@ -16,7 +16,7 @@ const maxEscapedHashes = 64
 // false if zsh and bash could interpret the text differently. The command must then be reviewed.
 func FromZsh(text string) (string, bool) {
 	for range maxEscapedHashes {
-		if parse.ExceededLimit(text) != "" {
+		if parse.ExceededLimitReason(text) != "" {
 			return "", false
 		}
 		f, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")

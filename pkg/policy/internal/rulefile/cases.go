@@ -10,13 +10,13 @@ import (
 	"github.com/shieldcli/shield/internal/yamlfile"
 )
 
-// Cases is a table of actions and the decisions that a policy should make.
-type Cases struct {
-	CWD, Home string
-	Roots     []string
-	FoldCase  bool
-	Vars      map[string][]string
-	Cases     []Case
+// DecisionTestCases is a table of actions and the decisions that a policy should make.
+type DecisionTestCases struct {
+	CWD, Home      string
+	WorkspaceRoots []string
+	FoldCase       bool
+	Vars           map[string][]string
+	Cases          []Case
 }
 
 // A Case is one entry of a table.
@@ -29,14 +29,14 @@ type Case struct {
 
 // A Want is the decision that a policy should make.
 type Want struct {
-	Policy   string // name of a preset; "" for the policy under test
-	Decision string
-	Tier     int // with ESCALATE: the next tier; 0 for any tier
+	PresetName string // name of a preset; "" for the policy under test
+	Decision   string
+	Tier       int // with ESCALATE: the next tier; 0 for any tier
 }
 
 // ParseCases reads a table of cases: YAML, or JSON Lines with one case a line.
 // An error is of type [yamlfile.Errors] and contains name.
-func ParseCases(name string, data []byte) (*Cases, error) {
+func ParseCases(name string, data []byte) (*DecisionTestCases, error) {
 	t, err := parseCases(data)
 	if err != nil {
 		return nil, yamlfile.WithFile("policy", name, err)
@@ -44,15 +44,15 @@ func ParseCases(name string, data []byte) (*Cases, error) {
 	return t, nil
 }
 
-func parseCases(data []byte) (*Cases, error) {
+func parseCases(data []byte) (*DecisionTestCases, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return parseLines(data)
+		return parseJSONLinesCases(data)
 	}
 	top, err := yamlfile.Parse(data, "a table of cases")
 	if err != nil {
 		return nil, err
 	}
-	t := new(Cases)
+	t := new(DecisionTestCases)
 	if _, ok := top.(*ast.SequenceNode); ok {
 		t.Cases, err = yamlfile.List(top, parseCase)
 		return t, err
@@ -66,7 +66,7 @@ func parseCases(data []byte) (*Cases, error) {
 	}
 	for _, f := range fs {
 		if f.Key == "place" {
-			err = t.parsePlace(f.Value)
+			err = t.parseWorkspaceSettings(f.Value)
 		} else {
 			t.Cases, err = yamlfile.List(f.Value, parseCase)
 		}
@@ -77,9 +77,9 @@ func parseCases(data []byte) (*Cases, error) {
 	return t, nil
 }
 
-// parseLines reads JSON Lines. It uses the YAML reader, since JSON is also YAML, so that errors are the same.
-func parseLines(data []byte) (*Cases, error) {
-	t := new(Cases)
+// parseJSONLinesCases reads JSON Lines. It uses the YAML reader, since JSON is also YAML, so that errors are the same.
+func parseJSONLinesCases(data []byte) (*DecisionTestCases, error) {
+	t := new(DecisionTestCases)
 	line := 0
 	for text := range bytes.Lines(data) {
 		line++
@@ -109,7 +109,7 @@ func parseLine(text []byte) (Case, error) {
 	return parseCase(n)
 }
 
-func (t *Cases) parsePlace(n ast.Node) error {
+func (t *DecisionTestCases) parseWorkspaceSettings(n ast.Node) error {
 	fs, err := yamlfile.Fields(n, []string{"cwd", "home", "roots", "fold_case", "vars"})
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (t *Cases) parsePlace(n ast.Node) error {
 		case "home":
 			t.Home, err = yamlfile.Text(f.Value)
 		case "roots":
-			t.Roots, err = parseTexts(f, maxGlobBytes, nil)
+			t.WorkspaceRoots, err = parseStringOrStringList(f, maxGlobBytes, nil)
 		case "fold_case":
 			b, ok := f.Value.(*ast.BoolNode)
 			if !ok {
@@ -138,14 +138,14 @@ func (t *Cases) parsePlace(n ast.Node) error {
 	return nil
 }
 
-func (t *Cases) parseVars(n ast.Node) error {
+func (t *DecisionTestCases) parseVars(n ast.Node) error {
 	fs, err := yamlfile.Fields(n, nil)
 	if err != nil {
 		return err
 	}
 	t.Vars = make(map[string][]string, len(fs))
 	for _, f := range fs {
-		if t.Vars[f.Key], err = parseTexts(f, maxGlobBytes, nil); err != nil {
+		if t.Vars[f.Key], err = parseStringOrStringList(f, maxGlobBytes, nil); err != nil {
 			return err
 		}
 	}
@@ -207,9 +207,9 @@ func parseWant(policy string, n ast.Node) (Want, error) {
 		return Want{}, err
 	}
 	if !slices.Contains(decisions, s) {
-		return Want{}, yamlfile.At(n).Errorf("%s is not a decision%s; use ALLOW, BLOCK, ESCALATE or ESCALATE 1 to 3", yamlfile.Quote(s), suggest.Question(s, decisions))
+		return Want{}, yamlfile.At(n).Errorf("%s is not a decision%s; use ALLOW, BLOCK, ESCALATE or ESCALATE 1 to 3", yamlfile.Quote(s), suggest.DidYouMeanSuffix(s, decisions))
 	}
-	w := Want{Policy: policy, Decision: s}
+	w := Want{PresetName: policy, Decision: s}
 	if tier, ok := bytes.CutPrefix([]byte(s), []byte("ESCALATE ")); ok {
 		w.Decision, w.Tier = "ESCALATE", int(tier[0]-'0')
 	}

@@ -32,7 +32,7 @@ cases:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if table.CWD != "/a" || table.Home != "/h" || !slices.Equal(table.Roots, []string{"/a", "/b"}) || !table.FoldCase || !slices.Equal(table.Vars["X"], []string{"1.test", "2.test"}) || !slices.Equal(table.Vars["Y"], []string{"z"}) {
+	if table.CWD != "/a" || table.Home != "/h" || !slices.Equal(table.WorkspaceRoots, []string{"/a", "/b"}) || !table.FoldCase || !slices.Equal(table.Vars["X"], []string{"1.test", "2.test"}) || !slices.Equal(table.Vars["Y"], []string{"z"}) {
 		t.Errorf("place: %+v", table)
 	}
 	for i, want := range []string{
@@ -108,7 +108,7 @@ func TestCasesRefused(t *testing.T) {
 // an exception reaches the rule of that name and no copy of it.
 func TestOver(t *testing.T) {
 	t.Parallel()
-	base := Set{
+	base := PolicyRuleLists{
 		Deny:   []Rule{{Name: "one", Criteria: Criteria{Paths: []string{"/x"}}}, {Name: "two", Except: []Criteria{{Paths: []string{"/old"}}}}},
 		Verify: []Rule{{Name: "three"}},
 		Allow:  []Rule{{Name: "four"}},
@@ -124,7 +124,7 @@ allow: [{name: none, paths: [/w]}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, lost := file.Over(base)
+	got, lost := file.MergeBeforeBase(base)
 	if len(lost) > 0 {
 		t.Fatal(lost)
 	}
@@ -148,8 +148,8 @@ allow: [{name: none, paths: [/w]}]
 		t.Error("another set has the same fingerprint")
 	}
 	for _, name := range []string{"tow", "three", "own"} { // misspelled, of another list, not of the preset
-		wrong := Set{Deny: []Rule{{Name: name, AddsExceptions: true, Pos: yamlfile.Pos{Line: 3, Column: 5}}}}
-		set, lost := wrong.Over(base)
+		wrong := PolicyRuleLists{Deny: []Rule{{Name: name, AddsExceptions: true, Pos: yamlfile.Pos{Line: 3, Column: 5}}}}
+		set, lost := wrong.MergeBeforeBase(base)
 		if len(lost) != 1 || !strings.Contains(lost.Error(), `"`+name+`" only has exceptions`) {
 			t.Errorf("exceptions to %s: %v", name, lost)
 		}
@@ -165,7 +165,7 @@ func TestTrusted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"true": "true", "false": "false"} {
 		f, err := Parse("f.yaml", []byte("deny: [{name: a, trusted: "+text+"}]"), Checks{})
-		if err != nil || f.Deny[0].Trusted != want || f.Deny[0].Empty() {
+		if err != nil || f.Deny[0].TrustedTrueFalseOrAny != want || f.Deny[0].Empty() {
 			t.Errorf("%s: %+v, %v", text, f, err)
 		}
 	}

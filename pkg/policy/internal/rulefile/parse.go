@@ -72,9 +72,9 @@ func (p *fileParser) parseFile(data []byte) *File {
 			p.errs.Add(err)
 			f.ExtendsPos = yamlfile.At(field.Value)
 		case "own_channel":
-			f.RulesAskedByShield, err = yamlfile.List(field.Value, yamlfile.Text)
+			f.RuleNamesPromptingThroughShield, err = yamlfile.List(field.Value, yamlfile.Text)
 			p.errs.Add(err)
-			f.RulesAskedByShieldPos = yamlfile.At(field.Value)
+			f.RuleNamesPromptingThroughShieldPos = yamlfile.At(field.Value)
 		case "deny":
 			f.Deny = p.parseList("deny", field.Value)
 		case "verify":
@@ -221,26 +221,26 @@ func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
 	}
 	switch f.Key {
 	case "action_types":
-		c.Types, err = parseTexts(f, 80, nil)
+		c.ActionTypesAndEffectKinds, err = parseStringOrStringList(f, 80, nil)
 	case "paths":
 		c.Paths, c.Positions[f.Key], err = parsePaths(f, p.checks.Glob)
 	case "hosts":
 		c.Hosts, err = parseHosts(f, p.checks.Host)
 	case "commands":
-		c.Commands, err = parseTexts(f, maxPatternBytes, checkRegexp)
+		c.Commands, err = parseStringOrStringList(f, maxPatternBytes, checkRegexp)
 	case "content":
-		c.Content, err = parseTexts(f, maxPatternBytes, checkRegexp)
+		c.Content, err = parseStringOrStringList(f, maxPatternBytes, checkRegexp)
 	case "trusted":
-		c.Trusted, err = parseBool(f.Value)
+		c.TrustedTrueFalseOrAny, err = parseBool(f.Value)
 	case "restorable":
 		if word, ok := f.Value.(*ast.StringNode); ok && word.Value == "kept" {
-			c.Restorable = word.Value
-		} else if c.Restorable, err = parseBool(f.Value); err != nil {
+			c.RestorableTrueFalseBackedUpOrAny = word.Value
+		} else if c.RestorableTrueFalseBackedUpOrAny, err = parseBool(f.Value); err != nil {
 			err = yamlfile.At(f.Value).Errorf("write true, false or kept")
 		}
 	case "causes", "labels", "classes", "programs", "args", "verbs", "names":
 		var of []string
-		of, err = parseTexts(f, maxPatternBytes, func(entry string) error {
+		of, err = parseStringOrStringList(f, maxPatternBytes, func(entry string) error {
 			if f.Key == "args" {
 				return checkRegexp(entry)
 			}
@@ -249,7 +249,7 @@ func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
 			}
 			return p.checks.Fact(f.Key, strings.TrimPrefix(entry, "!"))
 		})
-		c.Facts = append(c.Facts, Fact{f.Key, of})
+		c.Facts = append(c.Facts, EffectPropertyCriterion{f.Key, of})
 	case "session":
 		c.Session, err = parseSession(f.Value)
 	case "when":
@@ -270,10 +270,10 @@ func parseBool(n ast.Node) (string, error) {
 // parsePaths reads globs. "@NAME" is replaced by the globs of a built-in list; they all get the position of the
 // name.
 func parsePaths(f yamlfile.Field, check func(string) error) (globs []string, at []yamlfile.Pos, err error) {
-	written, err := parseTexts(f, maxGlobBytes, func(s string) error {
+	written, err := parseStringOrStringList(f, maxGlobBytes, func(s string) error {
 		name, listed := strings.CutPrefix(s, "@")
 		if _, known := knowledge.Paths(name); listed && !known {
-			return fmt.Errorf("unknown list %q%s", s, suggest.Question(name, knowledge.PathListNames()))
+			return fmt.Errorf("unknown list %q%s", s, suggest.DidYouMeanSuffix(name, knowledge.PathListNames()))
 		}
 		if listed || check == nil {
 			return nil
@@ -301,10 +301,10 @@ func parsePaths(f yamlfile.Field, check func(string) error) (globs []string, at 
 
 // parseHosts reads hosts. "@NAME" is replaced by the hosts of a built-in list and their subdomains.
 func parseHosts(f yamlfile.Field, check func(string) error) ([]string, error) {
-	written, err := parseTexts(f, maxGlobBytes, func(s string) error {
+	written, err := parseStringOrStringList(f, maxGlobBytes, func(s string) error {
 		name, listed := strings.CutPrefix(s, "@")
 		if _, known := knowledge.Hosts(name); listed && !known {
-			return fmt.Errorf("unknown list of hosts %q%s; name a known list, or write the hosts", s, suggest.Question(name, knowledge.HostListNames()))
+			return fmt.Errorf("unknown list of hosts %q%s; name a known list, or write the hosts", s, suggest.DidYouMeanSuffix(name, knowledge.HostListNames()))
 		}
 		if listed || check == nil {
 			return nil
@@ -348,8 +348,8 @@ func listEntries(f yamlfile.Field) []ast.Node {
 	return []ast.Node{f.Value}
 }
 
-// parseTexts reads a list of strings, or one string.
-func parseTexts(f yamlfile.Field, most int, check func(string) error) ([]string, error) {
+// parseStringOrStringList reads a list of strings, or one string.
+func parseStringOrStringList(f yamlfile.Field, maxBytes int, check func(string) error) ([]string, error) {
 	nodes := listEntries(f)
 	if len(nodes) == 0 {
 		return nil, f.Pos.Errorf("%s is empty; remove it, or list what it should match", f.Key)
@@ -360,7 +360,7 @@ func parseTexts(f yamlfile.Field, most int, check func(string) error) ([]string,
 	var errs yamlfile.Errors
 	out := make([]string, 0, len(nodes))
 	for _, n := range nodes {
-		s, err := parseText(n, most, check)
+		s, err := parseText(n, maxBytes, check)
 		errs.Add(err)
 		out = append(out, s)
 	}
@@ -385,5 +385,5 @@ func parseText(n ast.Node, most int, check func(string) error) (string, error) {
 	return s, nil
 }
 
-// PolicyKeys returns the keys of a policy file.
-func PolicyKeys() []string { return append(append([]string{}, fileKeys...), ruleKeys...) }
+// PolicyYAMLKeys returns the keys of a policy file.
+func PolicyYAMLKeys() []string { return append(append([]string{}, fileKeys...), ruleKeys...) }

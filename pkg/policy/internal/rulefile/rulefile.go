@@ -15,7 +15,7 @@ import (
 )
 
 // A Set holds the three lists of rules of a policy, and its exceptions to heuristic rules.
-type Set struct {
+type PolicyRuleLists struct {
 	Deny, Verify, Allow []Rule
 	Heuristic           []Rule // only exceptions; the name is the ID of the heuristic rule
 }
@@ -23,28 +23,28 @@ type Set struct {
 // A File is one policy file.
 type File struct {
 	Extends string // name of the preset that the file extends; "" if none
-	Set
+	PolicyRuleLists
 	ExtendsPos yamlfile.Pos // position of Extends
 
-	// RulesAskedByShield lists verify and heuristic rules whose questions shield asks itself, even if the agent host
+	// RuleNamesPromptingThroughShield lists verify and heuristic rules whose questions shield asks itself, even if the agent host
 	// could ask.
-	RulesAskedByShield    []string
-	RulesAskedByShieldPos yamlfile.Pos
+	RuleNamesPromptingThroughShield    []string
+	RuleNamesPromptingThroughShieldPos yamlfile.Pos
 }
 
-// heuristicRule matches the ID of a heuristic rule.
-var heuristicRule = prefilter.Lazy(`^[A-Z]{2,4}-[0-9]{3}$`)
+// heuristicRuleIDPattern matches the ID of a heuristic rule.
+var heuristicRuleIDPattern = prefilter.Lazy(`^[A-Z]{2,4}-[0-9]{3}$`)
 
 // IsHeuristicID reports whether a name has the form of the ID of a heuristic rule.
-func IsHeuristicID(name string) bool { return heuristicRule().MatchString(name) }
+func IsHeuristicID(name string) bool { return heuristicRuleIDPattern().MatchString(name) }
 
-// CheckRulesAskedByShield returns an error if [File.RulesAskedByShield] contains a name that is
+// CheckShieldPromptingRulesExist returns an error if [File.RuleNamesPromptingThroughShield] contains a name that is
 // neither the name of one of the given verify rules nor the ID of a heuristic rule.
-func (f *File) CheckRulesAskedByShield(verify []Rule) error {
-	for _, name := range f.RulesAskedByShield {
+func (f *File) CheckShieldPromptingRulesExist(verifyRules []Rule) error {
+	for _, name := range f.RuleNamesPromptingThroughShield {
 		known := func(r Rule) bool { return r.Name == name }
-		if !heuristicRule().MatchString(name) && !slices.ContainsFunc(verify, known) {
-			return f.RulesAskedByShieldPos.Errorf("own_channel names %s, which is no verify rule; correct the name", yamlfile.Quote(name))
+		if !heuristicRuleIDPattern().MatchString(name) && !slices.ContainsFunc(verifyRules, known) {
+			return f.RuleNamesPromptingThroughShieldPos.Errorf("own_channel names %s, which is no verify rule; correct the name", yamlfile.Quote(name))
 		}
 	}
 	return nil
@@ -68,16 +68,16 @@ type Rule struct {
 // Criteria say what a rule matches. Every given criterion must match; one matching entry of a criterion is
 // enough.
 type Criteria struct {
-	Types    []string // action types and kinds of effects
-	Paths    []string // globs
-	Hosts    []string // globs and CIDR prefixes
-	Commands []string // RE2
-	Content  []string // RE2
-	Trusted  string   // required trust of the effect's place: "true", "false", or "" for either
-	Facts    []Fact   // other properties of an effect
-	When     string   // jq expression over {action, effects}
+	ActionTypesAndEffectKinds []string                  // action types and kinds of effects
+	Paths                     []string                  // globs
+	Hosts                     []string                  // globs and CIDR prefixes
+	Commands                  []string                  // RE2
+	Content                   []string                  // RE2
+	TrustedTrueFalseOrAny     string                    // required trust of the effect's place: "true", "false", or "" for either
+	Facts                     []EffectPropertyCriterion // other properties of an effect
+	When                      string                    // jq expression over {action, effects}
 
-	Restorable string // "true" or "false": version control can or cannot restore the removed file; "kept": shield backs it up; "": any
+	RestorableTrueFalseBackedUpOrAny string // "true" or "false": version control can or cannot restore the removed file; "kept": shield backs it up; "": any
 
 	Session Session // earlier actions of the session
 
@@ -87,15 +87,15 @@ type Criteria struct {
 // A Fact is a criterion on one property of an effect: the property must equal one of the entries without "!",
 // if there are any, and none of the entries after "!". The entries of "args" are expressions, one of which must
 // match.
-type Fact struct {
-	Name string // "causes", "labels", "classes", "programs", "args", "verbs" or "names"
-	Of   []string
+type EffectPropertyCriterion struct {
+	Name                     string // "causes", "labels", "classes", "programs", "args", "verbs" or "names"
+	AcceptedOrExcludedValues []string
 }
 
 // Empty reports whether all criteria are missing.
 func (c *Criteria) Empty() bool {
-	return len(c.Types) == 0 && len(c.Paths) == 0 && len(c.Hosts) == 0 &&
-		len(c.Commands) == 0 && len(c.Content) == 0 && c.Trusted == "" && c.Restorable == "" && len(c.Facts) == 0 && c.When == "" && c.Session.Empty()
+	return len(c.ActionTypesAndEffectKinds) == 0 && len(c.Paths) == 0 && len(c.Hosts) == 0 &&
+		len(c.Commands) == 0 && len(c.Content) == 0 && c.TrustedTrueFalseOrAny == "" && c.RestorableTrueFalseBackedUpOrAny == "" && len(c.Facts) == 0 && c.When == "" && c.Session.Empty()
 }
 
 // An Example is an action given with a rule, as JSON. The actions in Before ran earlier in the same session.
@@ -106,7 +106,7 @@ type Example struct {
 }
 
 // Fingerprint returns "sha256:" and the hex digest of the rules without their examples and positions.
-func (s *Set) Fingerprint() string {
+func (s *PolicyRuleLists) Fingerprint() string {
 	var b []byte
 	text := func(t string) { b = strconv.AppendQuote(b, t) }
 	texts := func(key byte, list []string) {
@@ -116,26 +116,26 @@ func (s *Set) Fingerprint() string {
 		}
 	}
 	criteria := func(c *Criteria) {
-		texts('t', c.Types)
+		texts('t', c.ActionTypesAndEffectKinds)
 		texts('p', c.Paths)
 		texts('h', c.Hosts)
 		texts('c', c.Commands)
 		texts('b', c.Content)
 		b = append(b, 'r')
-		text(c.Trusted)
-		text(c.Restorable)
+		text(c.TrustedTrueFalseOrAny)
+		text(c.RestorableTrueFalseBackedUpOrAny)
 		for _, f := range c.Facts {
 			text(f.Name)
-			texts('f', f.Of)
+			texts('f', f.AcceptedOrExcludedValues)
 		}
 		b = append(b, 'w')
 		text(c.When)
 		if s := &c.Session; !s.Empty() {
 			texts('l', s.Labels)
-			texts('a', s.After)
+			texts('a', s.EarlierActionTypesOrKinds)
 			text(s.Within.String())
-			b = strconv.AppendInt(b, int64(s.Actions), 10)
-			text(s.Flow)
+			b = strconv.AppendInt(b, int64(s.MaxActionsAgo), 10)
+			text(s.SendsEarlierReadValueTrueFalseOrAny)
 		}
 	}
 	for i, list := range [][]Rule{s.Deny, s.Verify, s.Allow, s.Heuristic} {
@@ -160,15 +160,15 @@ func (s *Set) Fingerprint() string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Over returns a set in which the rules of s precede those of base in each list. Entries of s that
+// MergeBeforeBase returns a set in which the rules of s precede those of base in each list. Entries of s that
 // amend a rule add their exceptions to that rule in base. lost are errors for entries that amend a
 // rule which base does not contain; these entries have no effect.
-func (s *Set) Over(base Set) (out Set, lost yamlfile.Errors) {
-	out = Set{Deny: over(s.Deny, base.Deny, &lost), Verify: over(s.Verify, base.Verify, &lost), Allow: over(s.Allow, base.Allow, &lost), Heuristic: s.Heuristic}
-	return out, lost
+func (s *PolicyRuleLists) MergeBeforeBase(base PolicyRuleLists) (out PolicyRuleLists, unmatchedExceptions yamlfile.Errors) {
+	out = PolicyRuleLists{Deny: mergeRulesBeforeBase(s.Deny, base.Deny, &unmatchedExceptions), Verify: mergeRulesBeforeBase(s.Verify, base.Verify, &unmatchedExceptions), Allow: mergeRulesBeforeBase(s.Allow, base.Allow, &unmatchedExceptions), Heuristic: s.Heuristic}
+	return out, unmatchedExceptions
 }
 
-func over(own, base []Rule, lost *yamlfile.Errors) []Rule {
+func mergeRulesBeforeBase(own, base []Rule, unmatchedExceptions *yamlfile.Errors) []Rule {
 	merged := slices.Clone(base)
 	out := make([]Rule, 0, len(own)+len(base))
 	for _, r := range own {
@@ -178,8 +178,8 @@ func over(own, base []Rule, lost *yamlfile.Errors) []Rule {
 		}
 		at := slices.IndexFunc(merged, func(o Rule) bool { return o.Name == r.Name })
 		if at < 0 {
-			lost.Add(r.Pos.Errorf("rule %s only has exceptions, but the preset's list has no rule of this name that can have exceptions%s; they have no effect: correct the name",
-				yamlfile.Quote(r.Name), suggest.Question(r.Name, ruleNames(base))))
+			unmatchedExceptions.Add(r.Pos.Errorf("rule %s only has exceptions, but the preset's list has no rule of this name that can have exceptions%s; they have no effect: correct the name",
+				yamlfile.Quote(r.Name), suggest.DidYouMeanSuffix(r.Name, ruleNames(base))))
 			continue
 		}
 		merged[at].Except = append(slices.Clip(merged[at].Except), r.Except...)
@@ -195,11 +195,11 @@ func ruleNames(rules []Rule) []string {
 	return out
 }
 
-// maxRowEntries is the maximum number of entries in a row of [Rule.Rows].
-const maxRowEntries = 12
+// maxShownValuesPerRuleCriterion is the maximum number of entries in a row of [Rule.KeyValuePairs].
+const maxShownValuesPerRuleCriterion = 12
 
-// Rows returns the content of a rule as rows of key and value.
-func (r *Rule) Rows() [][2]string {
+// KeyValuePairs returns the content of a rule as rows of key and value.
+func (r *Rule) KeyValuePairs() [][2]string {
 	var out [][2]string
 	add := func(key string, values ...string) {
 		for _, v := range values {
@@ -209,17 +209,17 @@ func (r *Rule) Rows() [][2]string {
 		}
 	}
 	criteria := func(under string, c *Criteria) {
-		for _, l := range append([]Fact{{"action_types", c.Types}, {"paths", c.Paths}, {"hosts", c.Hosts}}, c.Facts...) {
-			text := strings.Join(l.Of[:min(len(l.Of), maxRowEntries)], ", ")
-			if more := len(l.Of) - maxRowEntries; more > 0 {
+		for _, l := range append([]EffectPropertyCriterion{{"action_types", c.ActionTypesAndEffectKinds}, {"paths", c.Paths}, {"hosts", c.Hosts}}, c.Facts...) {
+			text := strings.Join(l.AcceptedOrExcludedValues[:min(len(l.AcceptedOrExcludedValues), maxShownValuesPerRuleCriterion)], ", ")
+			if more := len(l.AcceptedOrExcludedValues) - maxShownValuesPerRuleCriterion; more > 0 {
 				text += ", and " + strconv.Itoa(more) + " more"
 			}
 			add(under+l.Name, text)
 		}
 		add(under+"commands", c.Commands...)
 		add(under+"content", c.Content...)
-		add(under+"trusted", c.Trusted)
-		add(under+"restorable", c.Restorable)
+		add(under+"trusted", c.TrustedTrueFalseOrAny)
+		add(under+"restorable", c.RestorableTrueFalseBackedUpOrAny)
 		add(under+"when", c.When)
 		add(under+"session", c.Session.String())
 	}

@@ -15,15 +15,17 @@ import (
 
 // A Session is the criterion of a rule on earlier actions of the session. All given parts must hold.
 type Session struct {
-	Labels  []string      // one of these must hold: a label, or several joined by "+"
-	After   []string      // action types or kinds of effects, one of which an earlier action must have
-	Within  time.Duration // of After: maximum age; 0 means any
-	Actions int           // of After: maximum number of actions ago; 0 means any
-	Flow    string        // "true" or "false": an effect carries, or does not carry, a value that the session has seen; "": either
+	Labels                              []string      // one of these must hold: a label, or several joined by "+"
+	EarlierActionTypesOrKinds           []string      // action types or kinds of effects, one of which an earlier action must have
+	Within                              time.Duration // of After: maximum age; 0 means any
+	MaxActionsAgo                       int           // of After: maximum number of actions ago; 0 means any
+	SendsEarlierReadValueTrueFalseOrAny string        // "true" or "false": an effect carries, or does not carry, a value that the session has seen; "": either
 }
 
 // Empty reports whether the criterion is not given.
-func (s *Session) Empty() bool { return len(s.Labels) == 0 && len(s.After) == 0 && s.Flow == "" }
+func (s *Session) Empty() bool {
+	return len(s.Labels) == 0 && len(s.EarlierActionTypesOrKinds) == 0 && s.SendsEarlierReadValueTrueFalseOrAny == ""
+}
 
 // String returns the criterion as policy files write it; "" if it is not given.
 func (s *Session) String() string {
@@ -37,14 +39,14 @@ func (s *Session) String() string {
 		}
 	}
 	add("labels", strings.Join(s.Labels, ", "))
-	add("after", strings.Join(s.After, ", "))
+	add("after", strings.Join(s.EarlierActionTypesOrKinds, ", "))
 	switch {
-	case s.Actions > 0:
-		add("within", fmt.Sprintf("%d actions", s.Actions))
+	case s.MaxActionsAgo > 0:
+		add("within", fmt.Sprintf("%d actions", s.MaxActionsAgo))
 	case s.Within > 0:
 		add("within", s.Within.String())
 	}
-	add("value_flow", s.Flow)
+	add("value_flow", s.SendsEarlierReadValueTrueFalseOrAny)
 	return strings.Join(parts, "; ")
 }
 
@@ -63,14 +65,14 @@ func parseSession(n ast.Node) (s Session, err error) {
 	for i, f := range fs {
 		switch f.Key {
 		case "labels":
-			s.Labels, err = parseTexts(f, maxLabelBytes, checkLabels)
+			s.Labels, err = parseStringOrStringList(f, maxLabelBytes, checkLabels)
 		case "after":
-			s.After, err = parseTexts(f, 80, nil)
+			s.EarlierActionTypesOrKinds, err = parseStringOrStringList(f, 80, nil)
 		case "within":
 			within = &fs[i]
 			err = s.parseWithin(f.Value)
 		case "value_flow":
-			s.Flow, err = parseBool(f.Value)
+			s.SendsEarlierReadValueTrueFalseOrAny, err = parseBool(f.Value)
 		}
 		if err != nil {
 			return s, err
@@ -79,7 +81,7 @@ func parseSession(n ast.Node) (s Session, err error) {
 	switch {
 	case s.Empty() && within == nil:
 		return s, yamlfile.At(n).Errorf("session has no criterion; add labels, after or value_flow")
-	case within != nil && len(s.After) == 0:
+	case within != nil && len(s.EarlierActionTypesOrKinds) == 0:
 		return s, within.Pos.Errorf("within needs after, whose actions it limits in time; add after, or remove within")
 	}
 	return s, nil
@@ -88,13 +90,13 @@ func parseSession(n ast.Node) (s Session, err error) {
 const (
 	maxLabelBytes    = 60 // bytes of an entry
 	maxSessionWindow = 30 * 24 * time.Hour
-	maxActions       = 100_000
+	maxActionsAgo    = 100_000
 )
 
 func checkLabels(entry string) error {
 	for label := range strings.SplitSeq(entry, "+") {
 		if !slices.Contains(sessionLabels, label) {
-			return fmt.Errorf("%q is not a label of a session%s; use one of %s", label, suggest.Question(label, sessionLabels), strings.Join(sessionLabels, ", "))
+			return fmt.Errorf("%q is not a label of a session%s; use one of %s", label, suggest.DidYouMeanSuffix(label, sessionLabels), strings.Join(sessionLabels, ", "))
 		}
 	}
 	return nil
@@ -107,8 +109,8 @@ func (s *Session) parseWithin(n ast.Node) error {
 		return err
 	}
 	if count, ok := strings.CutSuffix(t, " actions"); ok {
-		s.Actions, err = strconv.Atoi(count)
-		if err == nil && s.Actions >= 1 && s.Actions <= maxActions {
+		s.MaxActionsAgo, err = strconv.Atoi(count)
+		if err == nil && s.MaxActionsAgo >= 1 && s.MaxActionsAgo <= maxActionsAgo {
 			return nil
 		}
 	} else if s.Within, err = time.ParseDuration(t); err == nil && s.Within >= time.Second && s.Within <= maxSessionWindow {

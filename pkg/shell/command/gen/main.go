@@ -32,7 +32,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if source, err = grammar.WriteWords(words); err != nil {
+	if source, err = grammar.GenerateWordListSource(words); err != nil {
 		return fmt.Errorf("words.yaml: %w", err)
 	}
 	if err := os.WriteFile("words_gen.go", source, 0o644); err != nil {

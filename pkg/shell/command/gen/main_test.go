@@ -46,7 +46,7 @@ func TestRefuses(t *testing.T) {
 				delete(files, c.file)
 			}
 			t.Chdir(gentest.WriteFolder(t, files))
-			gentest.CheckErrorNames(t, c.file+": "+c.text, run(), c.name)
+			gentest.CheckErrorMentions(t, c.file+": "+c.text, run(), c.name)
 			if _, err := os.Stat("loads_gen.go"); err == nil {
 				t.Error("the last table was written")
 			}

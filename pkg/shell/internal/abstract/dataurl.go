@@ -14,17 +14,17 @@ func (v Value) DataURL() (Value, bool) {
 		return v, false
 	}
 	kind, text, _ := strings.Cut(rest, ",")
-	if v.IsPattern {
+	if v.IsGlobPattern {
 		return v, true
 	}
 	v.Text = decode.Percent(text)
 	if i := strings.LastIndexByte(kind, ';'); i >= 0 && strings.EqualFold(strings.TrimSpace(kind[i+1:]), "base64") {
 		raw, clean := decode.Base64(v.Text)
-		v.Text, v.Taint = raw, v.Taint|Decoded
+		v.Text, v.Taint = raw, v.Taint|TaintDecoded
 		if !clean {
-			from := v.From
+			from := v.SourceSpan
 			v = Unknown("a data: address", v.Taint)
-			v.From = from
+			v.SourceSpan = from
 		}
 	}
 	return v, true

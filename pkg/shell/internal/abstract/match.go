@@ -17,7 +17,7 @@ func Match(glob, text string) bool {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(text[t:])
-		if n, ok := matchOne(glob[min(g, len(glob)):], r); ok {
+		if n, ok := matchFirstElementLen(glob[min(g, len(glob)):], r); ok {
 			g += n
 			t += size
 			continue
@@ -32,8 +32,8 @@ func Match(glob, text string) bool {
 	return strings.Trim(glob[min(g, len(glob)):], "*") == ""
 }
 
-// matchOne matches the first element of a glob with a character and returns the element's length in bytes.
-func matchOne(glob string, r rune) (int, bool) {
+// matchFirstElementLen matches the first element of a glob with a character and returns the element's length in bytes.
+func matchFirstElementLen(glob string, r rune) (int, bool) {
 	if glob == "" {
 		return 0, false
 	}
@@ -109,22 +109,22 @@ func matchSet(set string, r rune) bool {
 			}
 		}
 		var lo, hi rune
-		lo, set = cutSetMember(set)
+		lo, set = cutFirstBracketRune(set)
 		if hi = lo; len(set) > 1 && set[0] == '-' {
-			hi, set = cutSetMember(set[1:])
+			hi, set = cutFirstBracketRune(set[1:])
 		}
 		in = in || lo <= r && r <= hi
 	}
 	return in != not
 }
 
-// cutSetMember splits the first character off a bracket expression.
-func cutSetMember(set string) (r rune, rest string) {
-	if set[0] == '\\' && len(set) > 1 {
-		set = set[1:]
+// cutFirstBracketRune splits the first character off a bracket expression.
+func cutFirstBracketRune(bracketExpr string) (r rune, rest string) {
+	if bracketExpr[0] == '\\' && len(bracketExpr) > 1 {
+		bracketExpr = bracketExpr[1:]
 	}
-	r, size := utf8.DecodeRuneInString(set)
-	return r, set[size:]
+	r, size := utf8.DecodeRuneInString(bracketExpr)
+	return r, bracketExpr[size:]
 }
 
 // GlobPattern converts a shell glob to a pattern as in effect.Overlap.
@@ -135,7 +135,7 @@ func GlobPattern(glob string) string {
 	return strings.ReplaceAll(glob, "[!", "[^")
 }
 
-func JoinValues(vs []Value) Value {
+func JoinWithSpaces(vs []Value) Value {
 	var b Builder
 	for i, v := range vs {
 		if i > 0 {
@@ -149,9 +149,9 @@ func JoinValues(vs []Value) Value {
 // WindowsGlob converts a path with glob characters to a pattern, because Windows programs expand globs themselves.
 func WindowsGlob(v Value) Value {
 	switch {
-	case v.Known() && strings.ContainsAny(v.Text, "*?"):
-		v.IsPattern, v.Display, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")
-	case v.IsPattern && strings.Contains(v.Text, `\`):
+	case v.IsLiteral() && strings.ContainsAny(v.Text, "*?"):
+		v.IsGlobPattern, v.Display, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")
+	case v.IsGlobPattern && strings.Contains(v.Text, `\`):
 		v.Text = windowsPattern(v.Text)
 	}
 	return v

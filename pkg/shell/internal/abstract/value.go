@@ -14,35 +14,35 @@ func (v Value) SecretName() string {
 	switch {
 	case v.SecretDescription != "":
 		return v.SecretDescription
-	case v.Taint&EnvironmentDump != 0:
+	case v.Taint&TaintEnvironmentDump != 0:
 		return "the environment"
 	}
 	return "credentials"
 }
 
-// MaxValue is the maximum length of a value in bytes, so that repeated doubling of a variable stays cheap.
-const MaxValue = 64 << 10
+// MaxValueBytes is the maximum length of a value in bytes, so that repeated doubling of a variable stays cheap.
+const MaxValueBytes = 64 << 10
 
-// UnsetName is a variable name that no real text sets. In code, it marks the unknown parts.
-const UnsetName = "__unknown"
+// UnknownPlaceholderVariable is a variable name that no real text sets. In code, it marks the unknown parts.
+const UnknownPlaceholderVariable = "__unknown"
 
 // A Taint is a set of sources of a value.
 type Taint uint16
 
 const (
-	Network          Taint = 1 << iota // received from the network
-	Decoded                            // output of a decoder
-	Secret                             // credentials from a file or a key store
-	Credential                         // a variable whose name says that it is a credential
-	EnvironmentDump                    // the whole environment
-	UnknownText                        // unknown text from another part of the command
-	ShellOutput                        // output of an interpreter that reads its commands from another source
-	Socket                             // a network connection
-	Private                            // clipboard, screen, keystrokes
-	Local                              // data from a file or command of this machine, secret or not
-	StoredCredential                   // a credential from a key store or service that was not printed
-	Untrusted                          // from a clone or other text that anyone may have written
-	DatabaseRows                       // rows of a database on this machine
+	TaintNetwork                Taint = 1 << iota // received from the network
+	TaintDecoded                                  // output of a decoder
+	TaintReadCredentials                          // credentials from a file or a key store
+	TaintCredentialVariable                       // a variable whose name says that it is a credential
+	TaintEnvironmentDump                          // the whole environment
+	TaintUnknownText                              // unknown text from another part of the command
+	TaintStdinInterpreterOutput                   // output of an interpreter that reads its commands from another source
+	TaintSocket                                   // a network connection
+	TaintClipboardOrScreen                        // clipboard, screen, keystrokes
+	TaintLocalMachineData                         // data from a file or command of this machine, secret or not
+	TaintStoredCredential                         // a credential from a key store or service that was not printed
+	TaintUntrustedText                            // from a clone or other text that anyone may have written
+	TaintDatabaseRows                             // rows of a database on this machine
 )
 
 // An Origin is a set of causes why parts of a value are unknown. An unknown value without an origin
@@ -50,32 +50,32 @@ const (
 type Origin uint8
 
 const (
-	FromVariable          Origin = 1 << iota // a variable or parameter that the command does not set
-	FromCommand                              // output of a command, or result of an expression
-	FromInput                                // standard input
-	FromFile                                 // content of a file
-	FromJob                                  // ID of a background job of the shell
-	FromArithmetic                           // a number computed by arithmetic
-	FromText                                 // result of an operation in the command that shield does not compute
-	FromUnknownAssignment                    // a variable that an unknown assignment may have set
+	OriginUnsetVariable         Origin = 1 << iota // a variable or parameter that the command does not set
+	OriginCommandOutput                            // output of a command, or result of an expression
+	OriginStdin                                    // standard input
+	OriginFileContent                              // content of a file
+	OriginJobID                                    // ID of a background job of the shell
+	OriginArithmetic                               // a number computed by arithmetic
+	OriginUnanalysedComputation                    // result of an operation in the command that shield does not compute
+	OriginUnknownAssignment                        // a variable that an unknown assignment may have set
 )
 
 // A Value is what is known about a word, a variable's content or the data of a stream.
 type Value struct {
-	Text              string // literal; a pattern as in effect.Overlap if pattern
-	Display           string // text for messages if IsPattern, such as "$NAME"; else empty
-	IsPattern         bool
-	Taint             Taint
-	Origin            Origin // origin of all unknown parts
-	FirstOrigin       Origin // origin of the first part, if that is unknown
-	OriginIncomplete  bool   // some unknown part has no origin
-	FullyUnknown      bool   // completely unknown
-	IsSearchedTree    bool   // ** in the pattern represents folders that were searched, see effect.Effect
-	IsPathList        bool   // a list of paths, one per line, each of which matches the pattern
-	IsSingleWord      bool   // built from quoted parts, so it is one word
-	ListedNames       string // for a list: the file names in it, one per line; "" if any
-	From              effect.Span
-	SecretDescription string // name of the secret, for messages
+	Text                     string // literal; a pattern as in effect.Overlap if pattern
+	Display                  string // text for messages if IsGlobPattern, such as "$NAME"; else empty
+	IsGlobPattern            bool
+	Taint                    Taint
+	Origin                   Origin // origin of all unknown parts
+	FirstOrigin              Origin // origin of the first part, if that is unknown
+	OriginIncomplete         bool   // some unknown part has no origin
+	FullyUnknown             bool   // completely unknown
+	DoubleStarExcludesDotDot bool   // ** in the pattern represents folders that were searched, see effect.Effect
+	HasPathPerLine           bool   // a list of paths, one per line, each of which matches the pattern
+	IsSingleWord             bool   // built from quoted parts, so it is one word
+	ListedNames              string // for a list: the file names in it, one per line; "" if any
+	SourceSpan               effect.Span
+	SecretDescription        string // name of the secret, for messages
 }
 
 // Lit returns the value of literal text.
@@ -84,8 +84,8 @@ func Lit(s string) Value { return Value{Text: s} }
 // Unknown returns a completely unknown value.
 //
 //go:noinline
-func Unknown(show string, t Taint) Value {
-	return Value{Text: "**", Display: show, IsPattern: true, FullyUnknown: true, Taint: t}
+func Unknown(displayText string, taint Taint) Value {
+	return Value{Text: "**", Display: displayText, IsGlobPattern: true, FullyUnknown: true, Taint: taint}
 }
 
 // WithOrigin returns the value with origin o for all unknown parts.
@@ -94,91 +94,97 @@ func (v Value) WithOrigin(o Origin) Value {
 	return v
 }
 
-// Variable returns the value of a variable that the command does not set.
-func Variable(name string, t Taint) Value { return Unknown("$"+name, t).WithOrigin(FromVariable) }
-
-// UnknownOutput returns the unknown output of a command or code.
-func UnknownOutput(of string, t Taint) Value {
-	return Unknown("what "+of+" writes", t).WithOrigin(FromCommand)
+// UnsetVariableValue returns the value of a variable that the command does not set.
+func UnsetVariableValue(name string, taint Taint) Value {
+	return Unknown("$"+name, taint).WithOrigin(OriginUnsetVariable)
 }
 
-// UnknownWithoutSlash returns an unknown value that contains no slash.
-func UnknownWithoutSlash(show string, o Origin) Value {
-	return Value{Text: "*", Display: show, IsPattern: true}.WithOrigin(o)
+// UnknownOutput returns the unknown output of a command or code.
+func UnknownOutput(producer string, taint Taint) Value {
+	return Unknown("what "+producer+" writes", taint).WithOrigin(OriginCommandOutput)
+}
+
+// UnknownTextWithoutSlash returns an unknown value that contains no slash.
+func UnknownTextWithoutSlash(displayText string, origin Origin) Value {
+	return Value{Text: "*", Display: displayText, IsGlobPattern: true}.WithOrigin(origin)
 }
 
 // UnknownNumber returns an unknown number, as computed by arithmetic.
-func UnknownNumber(show string) Value { return UnknownWithoutSlash(show, FromCommand|FromArithmetic) }
+func UnknownNumber(displayText string) Value {
+	return UnknownTextWithoutSlash(displayText, OriginCommandOutput|OriginArithmetic)
+}
 
 // IsNumber reports whether a value is an unknown number, as [UnknownNumber] returns.
 func (v Value) IsNumber() bool {
-	return v.IsPattern && v.Text == "*" && !v.OriginIncomplete && v.Origin == FromCommand|FromArithmetic && v.FirstOrigin == v.Origin
+	return v.IsGlobPattern && v.Text == "*" && !v.OriginIncomplete && v.Origin == OriginCommandOutput|OriginArithmetic && v.FirstOrigin == v.Origin
 }
 
 // IsJobID reports whether a value is only the ID of a background job of the shell.
 func (v Value) IsJobID() bool {
-	return v.IsPattern && v.Text == "*" && !v.OriginIncomplete && v.Origin == FromVariable|FromJob && v.FirstOrigin == v.Origin
+	return v.IsGlobPattern && v.Text == "*" && !v.OriginIncomplete && v.Origin == OriginUnsetVariable|OriginJobID && v.FirstOrigin == v.Origin
 }
 
-// Hidden reports whether an unknown part lies between two letters of the file name, as in ba${x}sh: this is only
+// HasUnknownPartWithinFileName reports whether an unknown part lies between two letters of the file name, as in ba${x}sh: this is only
 // written to hide a program's name.
-func (v Value) Hidden() bool {
+func (v Value) HasUnknownPartWithinFileName() bool {
 	name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]
 	first, last := strings.IndexByte(name, '*'), strings.LastIndexByte(name, '*')
-	return v.IsPattern && first > 0 && last+1 < len(name) && isLetter(name[first-1]) && isLetter(name[last+1])
+	return v.IsGlobPattern && first > 0 && last+1 < len(name) && isLetter(name[first-1]) && isLetter(name[last+1])
 }
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// Cause returns why a value is unknown.
-func (v Value) Cause() effect.Cause {
+// UnknownCause returns why a value is unknown.
+func (v Value) UnknownCause() effect.EffectCause {
 	switch {
-	case v.Taint&(Network|Socket) != 0:
+	case v.Taint&(TaintNetwork|TaintSocket) != 0:
 		return effect.CauseDownload
-	case v.Origin&FromCommand != 0:
-		return effect.CauseOutput
-	case v.Origin&FromFile != 0:
-		return effect.CauseFile
-	case v.Origin&FromInput != 0:
-		return effect.CauseInput
-	case v.Origin&(FromText|FromUnknownAssignment) != 0:
-		return effect.CauseUnresolved
-	case v.Origin&FromVariable != 0:
+	case v.Origin&OriginCommandOutput != 0:
+		return effect.CauseCommandOutput
+	case v.Origin&OriginFileContent != 0:
+		return effect.CauseFileContents
+	case v.Origin&OriginStdin != 0:
+		return effect.CauseStandardInput
+	case v.Origin&(OriginUnanalysedComputation|OriginUnknownAssignment) != 0:
+		return effect.CauseUnresolvedText
+	case v.Origin&OriginUnsetVariable != 0:
 		return effect.CauseVariable
 	}
-	return effect.CauseUnresolved
+	return effect.CauseUnresolvedText
 }
 
 // CodeCause returns why a value that is run as code is unknown. If it consists only of variables, no part of the
 // code can be analysed.
-func (v Value) CodeCause() effect.Cause {
-	cause := v.Cause()
+func (v Value) CodeCause() effect.EffectCause {
+	cause := v.UnknownCause()
 	if cause == effect.CauseVariable && strings.Trim(v.Text, "* \t\n;\"'") == "" {
-		return effect.CauseVariableCode
+		return effect.CauseCodeIsVariableValue
 	}
 	return cause
 }
 
 // String returns the value as text for messages.
 func (v Value) String() string {
-	if v.IsPattern {
+	if v.IsGlobPattern {
 		return v.Display
 	}
 	return v.Text
 }
 
-func (v Value) Known() bool { return !v.IsPattern }
+func (v Value) IsLiteral() bool { return !v.IsGlobPattern }
 
 // IsComputed reports whether the text computes an unknown value in a way that is not analysed: it may hide any word.
-func (v Value) IsComputed() bool { return v.IsPattern && v.Origin&FromText != 0 }
+func (v Value) IsComputed() bool { return v.IsGlobPattern && v.Origin&OriginUnanalysedComputation != 0 }
 
 // HasHarmlessTaint reports whether a value is harmless to run as far as its taint tells: it has no
-// taint other than Local and StoredCredential, which matter only when data leaves the machine.
-func (v Value) HasHarmlessTaint() bool { return v.Taint&^(Local|StoredCredential) == 0 }
+// taint other than Local and TaintStoredCredential, which matter only when data leaves the machine.
+func (v Value) HasHarmlessTaint() bool {
+	return v.Taint&^(TaintLocalMachineData|TaintStoredCredential) == 0
+}
 
 // AsPattern returns the text as a pattern, with literal text escaped.
 func (v Value) AsPattern() string {
-	if v.IsPattern {
+	if v.IsGlobPattern {
 		return v.Text
 	}
 	return effect.Quote(v.Text)
@@ -195,35 +201,35 @@ func Concat(vs ...Value) Value {
 
 // A Builder concatenates parts of a word. The zero Builder is an empty value.
 type Builder struct {
-	Text              strings.Builder // text, literal or pattern
-	display           strings.Builder
-	isPattern         bool
-	fullyUnknown      bool // only unknown parts so far
-	HasParts          bool // a part was added
-	Taint             Taint
-	origin            Origin
-	firstOrigin       Origin
-	originIncomplete  bool
-	secretDescription string
-	isPathList        bool // the only part so far is a list
-	isSearchedTree    bool // the only part so far represents the paths below a searched folder
-	hasDoubleStar     bool // the text itself contains "**", which matches folders
-	mayLeaveTree      bool // another part may lead out of the folders that "**" matches
+	Text                     strings.Builder // text, literal or pattern
+	display                  strings.Builder
+	isGlobPattern            bool
+	fullyUnknown             bool // only unknown parts so far
+	HasReceivedParts         bool // a part was added
+	Taint                    Taint
+	origin                   Origin
+	firstOrigin              Origin
+	originIncomplete         bool
+	secretDescription        string
+	hasPathPerLine           bool // the only part so far is a list
+	doubleStarExcludesDotDot bool // the only part so far represents the paths below a searched folder
+	hasDoubleStar            bool // the text itself contains "**", which matches folders
+	mayContainDotDot         bool // another part may lead out of the folders that "**" matches
 }
 
 func (b *Builder) AddLiteral(s string) {
 	if s == "" {
-		b.HasParts = true
+		b.HasReceivedParts = true
 		return
 	}
-	if b.Text.Len()+len(s) > MaxValue {
+	if b.Text.Len()+len(s) > MaxValueBytes {
 		b.becomeUnknown()
 		return
 	}
-	b.HasParts, b.fullyUnknown, b.isPathList = true, false, false
-	b.isSearchedTree = b.isSearchedTree && !strings.Contains(s, "/") && strings.Trim(s, ".") != "" // text that only extends a file name stays in the same folder
-	b.mayLeaveTree = b.mayLeaveTree || strings.Contains(s, "..")
-	if b.isPattern {
+	b.HasReceivedParts, b.fullyUnknown, b.hasPathPerLine = true, false, false
+	b.doubleStarExcludesDotDot = b.doubleStarExcludesDotDot && !strings.Contains(s, "/") && strings.Trim(s, ".") != "" // text that only extends a file name stays in the same folder
+	b.mayContainDotDot = b.mayContainDotDot || strings.Contains(s, "..")
+	if b.isGlobPattern {
 		b.Text.WriteString(effect.Quote(s))
 		if b.display.Len() < 4<<10 {
 			b.display.WriteString(s)
@@ -235,7 +241,7 @@ func (b *Builder) AddLiteral(s string) {
 
 // addGlob adds pattern text that is shown unchanged.
 func (b *Builder) addGlob(pattern, show string) {
-	b.Add(Value{Text: pattern, Display: show, IsPattern: true})
+	b.Add(Value{Text: pattern, Display: show, IsGlobPattern: true})
 }
 
 func (b *Builder) Add(v Value) {
@@ -243,17 +249,17 @@ func (b *Builder) Add(v Value) {
 	if v.SecretDescription != "" {
 		b.secretDescription = v.SecretDescription
 	}
-	if !v.IsPattern {
+	if !v.IsGlobPattern {
 		b.AddLiteral(v.Text)
 		return
 	}
 	b.origin |= v.Origin
 	b.originIncomplete = b.originIncomplete || v.OriginIncomplete || v.Origin == 0
-	b.mayLeaveTree = b.mayLeaveTree || strings.Contains(v.Text, "**")
+	b.mayContainDotDot = b.mayContainDotDot || strings.Contains(v.Text, "**")
 	alone := b.Text.Len() == 0
-	b.isPathList, b.isSearchedTree = alone && v.IsPathList, alone && v.IsSearchedTree
-	if !b.isPattern {
-		b.isPattern = true
+	b.hasPathPerLine, b.doubleStarExcludesDotDot = alone && v.HasPathPerLine, alone && v.DoubleStarExcludesDotDot
+	if !b.isGlobPattern {
+		b.isGlobPattern = true
 		b.fullyUnknown = b.Text.Len() == 0
 		if b.fullyUnknown {
 			b.firstOrigin = v.FirstOrigin
@@ -263,9 +269,9 @@ func (b *Builder) Add(v Value) {
 		b.Text.Reset()
 		b.Text.WriteString(effect.Quote(plain))
 	}
-	b.HasParts = true
+	b.HasReceivedParts = true
 	b.fullyUnknown = b.fullyUnknown && v.FullyUnknown
-	if b.Text.Len()+len(v.Text) > MaxValue {
+	if b.Text.Len()+len(v.Text) > MaxValueBytes {
 		b.becomeUnknown()
 		return
 	}
@@ -283,16 +289,16 @@ func (b *Builder) becomeUnknown() {
 	b.display.Reset()
 	b.Text.WriteString("**")
 	b.display.WriteString("…")
-	b.isPattern, b.fullyUnknown, b.HasParts, b.isPathList, b.isSearchedTree = true, true, true, false, false
+	b.isGlobPattern, b.fullyUnknown, b.HasReceivedParts, b.hasPathPerLine, b.doubleStarExcludesDotDot = true, true, true, false, false
 	b.origin, b.firstOrigin = 0, 0
-	b.Taint |= UnknownText
+	b.Taint |= TaintUnknownText
 }
 
 func (b *Builder) Value() Value {
-	if !b.isPattern {
+	if !b.isGlobPattern {
 		return Value{Text: b.Text.String(), Taint: b.Taint, SecretDescription: b.secretDescription}
 	}
-	return Value{Text: b.Text.String(), Display: b.display.String(), IsPattern: true, FullyUnknown: b.fullyUnknown, Taint: b.Taint, Origin: b.origin, FirstOrigin: b.firstOrigin, OriginIncomplete: b.originIncomplete, SecretDescription: b.secretDescription, IsPathList: b.isPathList, IsSearchedTree: b.isSearchedTree || b.hasDoubleStar && !b.mayLeaveTree}
+	return Value{Text: b.Text.String(), Display: b.display.String(), IsGlobPattern: true, FullyUnknown: b.fullyUnknown, Taint: b.Taint, Origin: b.origin, FirstOrigin: b.firstOrigin, OriginIncomplete: b.originIncomplete, SecretDescription: b.secretDescription, HasPathPerLine: b.hasPathPerLine, DoubleStarExcludesDotDot: b.doubleStarExcludesDotDot || b.hasDoubleStar && !b.mayContainDotDot}
 }
 
 // AddUnquotedText adds unquoted text of the command, with escapes and globs.
@@ -322,7 +328,7 @@ func (b *Builder) AddUnquotedText(text string) {
 			for end < len(text) && text[end] == '*' {
 				end++
 			}
-			b.addStars(text[i:end], i == 0 || text[i-1] == '/', end == len(text) || text[end] == '/')
+			b.addStarRun(text[i:end], i == 0 || text[i-1] == '/', end == len(text) || text[end] == '/')
 			i, start = end-1, end
 		case '?':
 			flush(i)
@@ -343,24 +349,24 @@ func (b *Builder) AddUnquotedText(text string) {
 	flush(len(text))
 }
 
-// addStars adds a run of stars. Two stars that are a whole path element match folders below the folder at the start
+// addStarRun adds a run of stars. Two stars that are a whole path element match folders below the folder at the start
 // of the word.
-func (b *Builder) addStars(run string, begins, ends bool) {
-	begins = begins && (b.Text.Len() == 0 || strings.HasSuffix(b.Text.String(), "/"))
-	climbs := b.mayLeaveTree
-	if len(run) != 2 || !begins || !ends {
-		b.addGlob(run[:min(len(run), 2)], run)
+func (b *Builder) addStarRun(stars string, startsPathElement, endsPathElement bool) {
+	startsPathElement = startsPathElement && (b.Text.Len() == 0 || strings.HasSuffix(b.Text.String(), "/"))
+	climbs := b.mayContainDotDot
+	if len(stars) != 2 || !startsPathElement || !endsPathElement {
+		b.addGlob(stars[:min(len(stars), 2)], stars)
 		return
 	}
 	if b.Text.Len() == 0 {
 		b.addGlob("./", "")
 	}
-	b.addGlob(run, run)
-	b.hasDoubleStar, b.mayLeaveTree = true, climbs
+	b.addGlob(stars, stars)
+	b.hasDoubleStar, b.mayContainDotDot = true, climbs
 }
 
-// Clip shortens text for a message to 80 characters.
-func Clip(s string) string { return brief.Text(s, 80) }
+// ClipForMessage shortens text for a message to 80 characters.
+func ClipForMessage(s string) string { return brief.TruncateWithEllipsis(s, 80) }
 
-// MaxFields is the maximum number of words to which one word may expand.
-const MaxFields = 1024
+// MaxExpandedWords is the maximum number of words to which one word may expand.
+const MaxExpandedWords = 1024

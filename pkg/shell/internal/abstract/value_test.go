@@ -10,7 +10,7 @@ import (
 // TestConcat holds what is known of a word that is joined from parts.
 func TestConcat(t *testing.T) {
 	t.Parallel()
-	star := Value{Text: "*", Display: "*", IsPattern: true}
+	star := Value{Text: "*", Display: "*", IsGlobPattern: true}
 	for _, c := range [...]struct {
 		parts       []Value
 		text, shown string
@@ -19,16 +19,16 @@ func TestConcat(t *testing.T) {
 		{nil, "", "", true, false},
 		{[]Value{Lit("a"), Lit("*b")}, "a*b", "a*b", true, false},
 		{[]Value{Lit("a*"), star}, `a\**`, "a**", false, false},
-		{[]Value{Variable("X", 0)}, "**", "$X", false, true},
-		{[]Value{Variable("X", 0), Variable("Y", 0)}, "**", "$X$Y", false, true},
-		{[]Value{Variable("X", 0), Lit("")}, "**", "$X", false, true},
-		{[]Value{Variable("X", 0), Lit("/[a]")}, `**/\[a]`, "$X/[a]", false, false},
-		{[]Value{Lit("/"), Variable("X", 0)}, "/**", "/$X", false, false},
-		{[]Value{Lit(strings.Repeat("x", MaxValue)), Lit("y")}, "**", "…", false, true},
+		{[]Value{UnsetVariableValue("X", 0)}, "**", "$X", false, true},
+		{[]Value{UnsetVariableValue("X", 0), UnsetVariableValue("Y", 0)}, "**", "$X$Y", false, true},
+		{[]Value{UnsetVariableValue("X", 0), Lit("")}, "**", "$X", false, true},
+		{[]Value{UnsetVariableValue("X", 0), Lit("/[a]")}, `**/\[a]`, "$X/[a]", false, false},
+		{[]Value{Lit("/"), UnsetVariableValue("X", 0)}, "/**", "/$X", false, false},
+		{[]Value{Lit(strings.Repeat("x", MaxValueBytes)), Lit("y")}, "**", "…", false, true},
 	} {
 		v := Concat(c.parts...)
-		if v.Text != c.text || v.String() != c.shown || v.Known() != c.known || v.FullyUnknown != c.bare {
-			t.Errorf("%.40v: %q, shown %q, known %t, bare %t", c.parts, v.Text, v.String(), v.Known(), v.FullyUnknown)
+		if v.Text != c.text || v.String() != c.shown || v.IsLiteral() != c.known || v.FullyUnknown != c.bare {
+			t.Errorf("%.40v: %q, shown %q, known %t, bare %t", c.parts, v.Text, v.String(), v.IsLiteral(), v.FullyUnknown)
 		}
 	}
 }
@@ -37,7 +37,7 @@ func TestConcat(t *testing.T) {
 // which secret it holds.
 func TestText(t *testing.T) {
 	t.Parallel()
-	env, key := Unknown("env", EnvironmentDump), Lit("k")
+	env, key := Unknown("env", TaintEnvironmentDump), Lit("k")
 	key.SecretDescription = "~/.ssh/id_rsa"
 	for _, c := range [...]struct {
 		v                      Value
@@ -45,12 +45,12 @@ func TestText(t *testing.T) {
 		plain                  bool
 	}{
 		{Lit("a*[b"), "a*[b", `a\*\[b`, "credentials", true},
-		{Variable("X", 0), "$X", "**", "credentials", true},
+		{UnsetVariableValue("X", 0), "$X", "**", "credentials", true},
 		{env, "env", "**", "the environment", false},
 		{key, "k", "k", "~/.ssh/id_rsa", true},
-		{UnknownOutput("cat", Local|StoredCredential), "what cat writes", "**", "credentials", true},
-		{UnknownOutput("cat", Local|Private), "what cat writes", "**", "credentials", false},
-		{UnknownWithoutSlash("$$", FromVariable), "$$", "*", "credentials", true},
+		{UnknownOutput("cat", TaintLocalMachineData|TaintStoredCredential), "what cat writes", "**", "credentials", true},
+		{UnknownOutput("cat", TaintLocalMachineData|TaintClipboardOrScreen), "what cat writes", "**", "credentials", false},
+		{UnknownTextWithoutSlash("$$", OriginUnsetVariable), "$$", "*", "credentials", true},
 	} {
 		if c.v.String() != c.shown || c.v.AsPattern() != c.pattern || c.v.SecretName() != c.secret || c.v.HasHarmlessTaint() != c.plain {
 			t.Errorf("%+v: %q, %q, %q, plain %t", c.v, c.v.String(), c.v.AsPattern(), c.v.SecretName(), c.v.HasHarmlessTaint())
@@ -62,20 +62,20 @@ func TestText(t *testing.T) {
 // that one which is not known makes the text a pattern.
 func TestJoinValues(t *testing.T) {
 	t.Parallel()
-	if v := JoinValues([]Value{Lit("rm"), Lit("*"), Variable("X", Network)}); v.Text != `rm \* **` || v.Known() || v.Taint != Network {
+	if v := JoinWithSpaces([]Value{Lit("rm"), Lit("*"), UnsetVariableValue("X", TaintNetwork)}); v.Text != `rm \* **` || v.IsLiteral() || v.Taint != TaintNetwork {
 		t.Errorf("%+v", v)
 	}
-	if v := JoinValues(nil); v.Text != "" || !v.Known() {
+	if v := JoinWithSpaces(nil); v.Text != "" || !v.IsLiteral() {
 		t.Errorf("no words: %+v", v)
 	}
 	long := make([]Value, 3)
 	for i := range long {
-		long[i] = Lit(strings.Repeat("x", MaxValue/2))
+		long[i] = Lit(strings.Repeat("x", MaxValueBytes/2))
 	}
-	if v := JoinValues(long); v.Known() || v.Taint != UnknownText || len(v.Text) > MaxValue || !strings.HasPrefix(v.Text, "**") {
-		t.Errorf("a text over the bound: %.40q, known %t, taint %b", v.Text, v.Known(), v.Taint)
+	if v := JoinWithSpaces(long); v.IsLiteral() || v.Taint != TaintUnknownText || len(v.Text) > MaxValueBytes || !strings.HasPrefix(v.Text, "**") {
+		t.Errorf("a text over the bound: %.40q, known %t, taint %b", v.Text, v.IsLiteral(), v.Taint)
 	}
-	if got := Clip(strings.Repeat("ü", 81)); got != strings.Repeat("ü", 79)+"…" {
+	if got := ClipForMessage(strings.Repeat("ü", 81)); got != strings.Repeat("ü", 79)+"…" {
 		t.Errorf("clipped to %s", got)
 	}
 }
@@ -85,18 +85,18 @@ func TestJoinValues(t *testing.T) {
 func TestTaintsStay(t *testing.T) {
 	t.Parallel()
 	secret := Lit("k")
-	secret.Taint, secret.SecretDescription = Secret, "~/.ssh/id_rsa"
-	v := Concat(secret, UnknownOutput("curl", Network), Variable("X", Credential))
-	if v.Taint != Secret|Network|Credential || v.SecretDescription != "~/.ssh/id_rsa" {
+	secret.Taint, secret.SecretDescription = TaintReadCredentials, "~/.ssh/id_rsa"
+	v := Concat(secret, UnknownOutput("curl", TaintNetwork), UnsetVariableValue("X", TaintCredentialVariable))
+	if v.Taint != TaintReadCredentials|TaintNetwork|TaintCredentialVariable || v.SecretDescription != "~/.ssh/id_rsa" {
 		t.Errorf("taint %b, secret %q", v.Taint, v.SecretDescription)
 	}
-	if v.Origin != FromCommand|FromVariable || v.FirstOrigin != 0 {
+	if v.Origin != OriginCommandOutput|OriginUnsetVariable || v.FirstOrigin != 0 {
 		t.Errorf("origin %b, lead %b", v.Origin, v.FirstOrigin)
 	}
-	if v := Concat(UnknownOutput("x", 0), Lit("y")); v.FirstOrigin != FromCommand {
+	if v := Concat(UnknownOutput("x", 0), Lit("y")); v.FirstOrigin != OriginCommandOutput {
 		t.Errorf("lead %b of what starts with output", v.FirstOrigin)
 	}
-	if v := Concat(Lit(strings.Repeat("x", MaxValue)), secret); v.Taint&(Secret|UnknownText) != Secret|UnknownText {
+	if v := Concat(Lit(strings.Repeat("x", MaxValueBytes)), secret); v.Taint&(TaintReadCredentials|TaintUnknownText) != TaintReadCredentials|TaintUnknownText {
 		t.Errorf("a value that became too long has taint %b", v.Taint)
 	}
 }
@@ -105,17 +105,17 @@ func TestCause(t *testing.T) {
 	t.Parallel()
 	for _, c := range [...]struct {
 		v    Value
-		want effect.Cause
+		want effect.EffectCause
 	}{
-		{Variable("X", 0), effect.CauseVariable},
-		{UnknownOutput("x", 0), effect.CauseOutput},
-		{UnknownOutput("x", Network), effect.CauseDownload},
-		{Variable("X", Socket), effect.CauseDownload},
-		{UnknownWithoutSlash("$(date)", FromFile), effect.CauseFile},
-		{Unknown("x", 0).WithOrigin(FromInput | FromVariable), effect.CauseInput},
-		{Unknown("x", 0), effect.CauseUnresolved},
+		{UnsetVariableValue("X", 0), effect.CauseVariable},
+		{UnknownOutput("x", 0), effect.CauseCommandOutput},
+		{UnknownOutput("x", TaintNetwork), effect.CauseDownload},
+		{UnsetVariableValue("X", TaintSocket), effect.CauseDownload},
+		{UnknownTextWithoutSlash("$(date)", OriginFileContent), effect.CauseFileContents},
+		{Unknown("x", 0).WithOrigin(OriginStdin | OriginUnsetVariable), effect.CauseStandardInput},
+		{Unknown("x", 0), effect.CauseUnresolvedText},
 	} {
-		if got := c.v.Cause(); got != c.want {
+		if got := c.v.UnknownCause(); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.v, got, c.want)
 		}
 	}
@@ -144,7 +144,7 @@ func TestUnescaped(t *testing.T) {
 		b.AddUnquotedText(text)
 		v := b.Value()
 		got := "literal " + v.Text
-		if v.IsPattern {
+		if v.IsGlobPattern {
 			got = "pattern " + v.Text
 		}
 		if got != want {
@@ -155,10 +155,10 @@ func TestUnescaped(t *testing.T) {
 
 func TestWindowsGlob(t *testing.T) {
 	t.Parallel()
-	if v := WindowsGlob(Lit(`c:\a\*.txt`)); !v.IsPattern || v.Text != "c:/a/*.txt" || v.String() != `c:\a\*.txt` {
+	if v := WindowsGlob(Lit(`c:\a\*.txt`)); !v.IsGlobPattern || v.Text != "c:/a/*.txt" || v.String() != `c:\a\*.txt` {
 		t.Errorf("%+v", v)
 	}
-	if v := WindowsGlob(Lit(`c:\a\b.txt`)); v.IsPattern || v.Text != `c:\a\b.txt` {
+	if v := WindowsGlob(Lit(`c:\a\b.txt`)); v.IsGlobPattern || v.Text != `c:\a\b.txt` {
 		t.Errorf("%+v", v)
 	}
 }
@@ -171,7 +171,7 @@ func TestClip(t *testing.T) {
 		strings.Repeat("é", 81):  strings.Repeat("é", 79) + "…",
 		strings.Repeat("ab", 99): strings.Repeat("ab", 39) + "a…",
 	} {
-		if got := Clip(text); got != want {
+		if got := ClipForMessage(text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

@@ -12,21 +12,21 @@ import (
 )
 
 // A reader analyses one text for cmd.exe.
-type reader struct {
-	w    abstract.World
-	text string
-	span func(start, end int) effect.Span
+type analyzer struct {
+	w             abstract.AnalysisContext
+	text          string
+	spanInCommand func(start, end int) effect.Span
 }
 
-// Read reports the effects of a command line for cmd.exe, and returns its output. The command line
+// Interpret reports the effects of a command line for cmd.exe, and returns its output. The command line
 // is split at operators, and each command at spaces as Windows programs do. span converts byte
 // offsets in text to a span in the whole command.
-func Read(w abstract.World, text string, span func(start, end int) effect.Span) abstract.Value {
-	if len(text) > parse.MaxText {
-		w.Dynamic(effect.CauseLimit, "the command is longer than 64 KiB", span(0, len(text)))
-		return abstract.Unknown("…", abstract.UnknownText)
+func Interpret(w abstract.AnalysisContext, text string, spanInCommand func(start, end int) effect.Span) abstract.Value {
+	if len(text) > parse.MaxCommandBytes {
+		w.ReportUnknown(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB", spanInCommand(0, len(text)))
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
-	r := &reader{w: w, text: text, span: span}
+	r := &analyzer{w: w, text: text, spanInCommand: spanInCommand}
 	out := abstract.Value{}
 	piped := false
 	list := false
@@ -45,14 +45,14 @@ func Read(w abstract.World, text string, span func(start, end int) effect.Span) 
 		list = endsBeforeForList(p.text)
 		io := abstract.Streams{}
 		if piped {
-			io.In = out
+			io.Stdin = out
 		}
 		piped = p.pipesToNext
-		words := r.redirects(r.words(p.text, span(p.start, p.end)), &io)
+		words := r.applyAndCutRedirections(r.words(p.text, spanInCommand(p.start, p.end)), &io)
 		if len(words) == 0 {
 			continue
 		}
-		out = w.DeliverOutput(io, r.command(words, io))
+		out = w.DeliverOutput(io, r.walkCommand(words, io))
 	}
 	return out
 }
@@ -114,14 +114,14 @@ func splitCommands(text string) []commandPart {
 // words splits a command into words at spaces and commas: quotes group, ^ escapes, and %NAME% is
 // replaced by the variable's value, which may be unknown. A redirection operator becomes a word
 // with IsSingleWord set.
-func (r *reader) words(text string, at effect.Span) []abstract.Value {
+func (r *analyzer) words(text string, at effect.Span) []abstract.Value {
 	var out []abstract.Value
 	var b abstract.Builder
 	started, quoted := false, false
 	end := func() {
 		if started {
 			v := b.Value()
-			v.From = at
+			v.SourceSpan = at
 			out = append(out, v)
 		}
 		b, started = abstract.Builder{}, false
@@ -149,10 +149,10 @@ func (r *reader) words(text string, at effect.Span) []abstract.Value {
 			if started && len(digits) == 1 && digits[0] >= '0' && digits[0] <= '9' {
 				b = abstract.Builder{}
 				started = false
-				out = append(out, abstract.Value{Text: digits + text[i:i+n], From: at, IsSingleWord: true})
+				out = append(out, abstract.Value{Text: digits + text[i:i+n], SourceSpan: at, IsSingleWord: true})
 			} else {
 				end()
-				out = append(out, abstract.Value{Text: text[i : i+n], From: at, IsSingleWord: true})
+				out = append(out, abstract.Value{Text: text[i : i+n], SourceSpan: at, IsSingleWord: true})
 			}
 			i += n - 1
 		case c == '%':
@@ -162,15 +162,15 @@ func (r *reader) words(text string, at effect.Span) []abstract.Value {
 				started = true
 				break
 			}
-			b.Add(r.variable(text[i+1 : i+1+j]))
+			b.Add(r.variableValue(text[i+1 : i+1+j]))
 			started = true
 			i += j + 1
 		default:
 			b.AddLiteral(text[i : i+1])
 			started = true
 		}
-		if len(out) > abstract.MaxFields {
-			r.w.GiveUp("the command has too many words")
+		if len(out) > abstract.MaxExpandedWords {
+			r.w.AbortAnalysis("the command has too many words")
 			return out
 		}
 	}
@@ -178,11 +178,11 @@ func (r *reader) words(text string, at effect.Span) []abstract.Value {
 	return out
 }
 
-// variable returns the value of %NAME% and %NAME:~from,count%.
-func (r *reader) variable(name string) abstract.Value {
+// variableValue returns the value of %NAME% and %NAME:~from,count%.
+func (r *analyzer) variableValue(name string) abstract.Value {
 	base, _, sliced := strings.Cut(name, ":")
 	lower := strings.ToLower(base)
-	if v, ok := r.w.Get(lower); ok && !sliced {
+	if v, ok := r.w.LookupVariable(lower); ok && !sliced {
 		return v
 	}
 	switch lower {
@@ -197,15 +197,15 @@ func (r *reader) variable(name string) abstract.Value {
 			return abstract.Lit("%" + strings.ToUpper(base) + "%")
 		}
 	}
-	v := abstract.Unknown("%"+name+"%", 0).WithOrigin(abstract.FromVariable)
+	v := abstract.Unknown("%"+name+"%", 0).WithOrigin(abstract.OriginUnsetVariable)
 	if knowledge.SecretVariable(base) {
-		v.Taint, v.SecretDescription = abstract.Credential, "%"+base+"%"
+		v.Taint, v.SecretDescription = abstract.TaintCredentialVariable, "%"+base+"%"
 	}
 	return v
 }
 
-// redirects opens the targets after < and >, and returns the other words.
-func (r *reader) redirects(words []abstract.Value, io *abstract.Streams) []abstract.Value {
+// applyAndCutRedirections opens the targets after < and >, and returns the other words.
+func (r *analyzer) applyAndCutRedirections(words []abstract.Value, io *abstract.Streams) []abstract.Value {
 	var rest []abstract.Value
 	for i := 0; i < len(words); i++ {
 		w := words[i]
@@ -220,17 +220,17 @@ func (r *reader) redirects(words []abstract.Value, io *abstract.Streams) []abstr
 		i++
 		n := strings.TrimRight(w.Text, "<>")
 		if strings.Contains(w.Text, "<") {
-			io.In, io.InputRedirected = r.w.Read(words[i]), true
+			io.Stdin, io.InputRedirected = r.w.Read(words[i]), true
 		} else {
-			r.w.Redirect(io, n, words[i], strings.HasSuffix(w.Text, ">>"))
+			r.w.RedirectOutput(io, n, words[i], strings.HasSuffix(w.Text, ">>"))
 		}
 	}
 	return rest
 }
 
-// command walks one command of cmd.exe.
-func (r *reader) command(words []abstract.Value, io abstract.Streams) abstract.Value {
-	for len(words) > 0 && words[0].Known() {
+// walkCommand walks one command of cmd.exe.
+func (r *analyzer) walkCommand(words []abstract.Value, io abstract.Streams) abstract.Value {
+	for len(words) > 0 && words[0].IsLiteral() {
 		name := strings.ToLower(strings.TrimLeft(words[0].Text, "@("))
 		words[0].Text = strings.TrimLeft(words[0].Text, "@(")
 		switch name {
@@ -238,7 +238,7 @@ func (r *reader) command(words []abstract.Value, io abstract.Streams) abstract.V
 			words = words[1:]
 			continue
 		case "if":
-			words = dropCondition(words[1:])
+			words = dropIfCondition(words[1:])
 			continue
 		case "for":
 			words = words[1:]
@@ -247,14 +247,14 @@ func (r *reader) command(words []abstract.Value, io abstract.Streams) abstract.V
 			}
 			continue
 		case "set":
-			return r.set(words)
+			return r.walkSetCommand(words)
 		case "rem", "::", "exit", "goto", "setlocal", "endlocal", "cls", "pause", "title", "color", "ver", "shift":
 			r.w.Execute(words, name, effect.ReadOnly)
 			return abstract.Value{}
 		case "echo":
 			r.w.Execute(words, name, effect.ReadOnly)
-			v := abstract.JoinValues(words[1:])
-			if v.Known() {
+			v := abstract.JoinWithSpaces(words[1:])
+			if v.IsLiteral() {
 				v.Text += "\n"
 			}
 			return v
@@ -287,8 +287,8 @@ func (r *reader) command(words []abstract.Value, io abstract.Streams) abstract.V
 	return r.w.CallWindows(words, io)
 }
 
-// dropCondition drops the condition of an if command.
-func dropCondition(words []abstract.Value) []abstract.Value {
+// dropIfCondition drops the condition of an if command.
+func dropIfCondition(words []abstract.Value) []abstract.Value {
 	drop := 1
 	for len(words) > 0 {
 		switch t := strings.ToLower(words[0].Text); {
@@ -306,21 +306,21 @@ func dropCondition(words []abstract.Value) []abstract.Value {
 	return words[min(drop, len(words)):]
 }
 
-// set handles set NAME=VALUE.
-func (r *reader) set(words []abstract.Value) abstract.Value {
+// walkSetCommand handles set NAME=VALUE.
+func (r *analyzer) walkSetCommand(words []abstract.Value) abstract.Value {
 	r.w.Execute(words, "set", effect.ReadOnly)
 	if len(words) == 1 {
-		return abstract.Unknown("the environment", abstract.EnvironmentDump)
+		return abstract.Unknown("the environment", abstract.TaintEnvironmentDump)
 	}
-	v := abstract.JoinValues(words[1:])
+	v := abstract.JoinWithSpaces(words[1:])
 	name, text, ok := strings.Cut(v.Text, "=")
-	if !ok || !v.Known() {
+	if !ok || !v.IsLiteral() {
 		return abstract.Value{}
 	}
 	if i := strings.LastIndexByte(name, ' '); i >= 0 { // an option such as set /a or set /p
 		name = name[i+1:]
 	}
-	r.w.SetEnvironment(strings.ToUpper(name), abstract.Lit(text), words[0].From)
-	r.w.Set(strings.ToLower(name), abstract.Lit(text))
+	r.w.SetEnvironment(strings.ToUpper(name), abstract.Lit(text), words[0].SourceSpan)
+	r.w.SetVariable(strings.ToLower(name), abstract.Lit(text))
 	return abstract.Value{}
 }

@@ -14,8 +14,8 @@ var update = flag.Bool("update", false, "rewrite the expected lines; read the di
 func whole(int, int) effect.Span { return effect.Span{} }
 
 func TestRead(t *testing.T) {
-	worldtest.Check(t, "testdata/cases.txt", *update, func(w *worldtest.World, _, text string) {
-		Read(w, text, whole)
+	worldtest.CheckGoldenCases(t, "testdata/cases.txt", *update, func(w *worldtest.RecordingContext, _, text string) {
+		Interpret(w, text, whole)
 	})
 }
 
@@ -28,16 +28,16 @@ func TestReadGivesUp(t *testing.T) {
 		"too wide": "dir " + strings.Repeat("a ", 5000),
 	} {
 		w := worldtest.New()
-		Read(w, text, whole)
-		if got := strings.Join(w.Reports, "\n"); !strings.Contains(got, "dynamic") && !strings.Contains(got, "gives up") {
+		Interpret(w, text, whole)
+		if got := strings.Join(w.RecordedCalls, "\n"); !strings.Contains(got, "dynamic") && !strings.Contains(got, "gives up") {
 			t.Errorf("%s: reports %.200q", name, got)
 		}
 	}
 	w := worldtest.New()
 	w.RemainingSteps = 1
-	Read(w, "dir a & dir b & dir c", whole)
+	Interpret(w, "dir a & dir b & dir c", whole)
 	if !w.Ended() {
-		t.Errorf("goes on without a budget: %q", w.Reports)
+		t.Errorf("goes on without a budget: %q", w.RecordedCalls)
 	}
 }
 
@@ -46,7 +46,7 @@ func TestSpans(t *testing.T) {
 	t.Parallel()
 	const text = "dir a && del b | more"
 	var got []string
-	Read(worldtest.New(), text, func(start, end int) effect.Span {
+	Interpret(worldtest.New(), text, func(start, end int) effect.Span {
 		got = append(got, strings.TrimSpace(text[start:end]))
 		return effect.Span{Start: start, End: end}
 	})

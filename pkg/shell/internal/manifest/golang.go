@@ -16,11 +16,11 @@ func GoModule(text string) string {
 	return ""
 }
 
-// GoName returns the name of the program built from a Go package.
-func GoName(pkg string) string {
-	name := path.Base(pkg)
+// GoProgramName returns the name of the program built from a Go package.
+func GoProgramName(packagePath string) string {
+	name := path.Base(packagePath)
 	if digits, ok := strings.CutPrefix(name, "v"); ok && digits != "" && strings.Trim(digits, "0123456789") == "" {
-		name = path.Base(path.Dir(pkg)) // the last element is a major version
+		name = path.Base(path.Dir(packagePath)) // the last element is a major version
 	}
 	return name
 }

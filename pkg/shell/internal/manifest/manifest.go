@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// NPM returns the names of the programs that a package.json declares.
-func NPM(text string) (names []string, known bool) {
+// NPMProgramNames returns the names of the programs that a package.json declares.
+func NPMProgramNames(packageJSON string) (names []string, isComplete bool) {
 	var p struct {
 		Name        string          `json:"name"`
 		Bin         json.RawMessage `json:"bin"`
@@ -19,7 +19,7 @@ func NPM(text string) (names []string, known bool) {
 			Bin string `json:"bin"`
 		} `json:"directories"`
 	}
-	if json.Unmarshal([]byte(text), &p) != nil || p.Directories.Bin != "" {
+	if json.Unmarshal([]byte(packageJSON), &p) != nil || p.Directories.Bin != "" {
 		return nil, false
 	}
 	var one string
@@ -38,11 +38,11 @@ func NPM(text string) (names []string, known bool) {
 	return nil, false
 }
 
-// Python returns the names of the programs that a pyproject.toml and a setup.cfg declare. known is false if the
+// PythonProgramNames returns the names of the programs that a pyproject.toml and a setup.cfg declare. known is false if the
 // build decides them.
-func Python(project, setup string) (names []string, known bool) {
-	known = project != "" || setup != ""
-	eachKey(project, func(table, key, value string) {
+func PythonProgramNames(pyprojectTOML, setupCFG string) (names []string, isComplete bool) {
+	isComplete = pyprojectTOML != "" || setupCFG != ""
+	eachKey(pyprojectTOML, func(table, key, value string) {
 		whole := strings.Trim(table+"."+key, ".")
 		for _, scripts := range [...]string{"project.scripts", "project.gui-scripts", "tool.poetry.scripts", "project.entry-points.console_scripts", "tool.flit.scripts", "tool.pdm.scripts"} {
 			switch {
@@ -57,34 +57,34 @@ func Python(project, setup string) (names []string, known bool) {
 		switch {
 		case whole == "build-system.backend-path", strings.Contains(whole, "script-files"), strings.Contains(whole, "shared-scripts"),
 			strings.HasSuffix(whole, "dynamic") && (strings.Contains(value, "scripts") || strings.Contains(value, "entry-points")):
-			known = false
+			isComplete = false
 		}
 	})
 	section := false
-	for line := range strings.Lines(setup) {
+	for line := range strings.Lines(setupCFG) {
 		trimmed := strings.TrimSpace(line)
 		switch name, _, ok := strings.Cut(trimmed, "="); {
 		case strings.HasPrefix(trimmed, "console_scripts"), strings.HasPrefix(trimmed, "gui_scripts"):
 			section = true
 		case strings.HasPrefix(trimmed, "scripts"):
-			known = false
+			isComplete = false
 		case section && ok && line != strings.TrimLeft(line, " \t"):
 			names = append(names, strings.TrimSpace(name))
 		case trimmed != "" && line == strings.TrimLeft(line, " \t"):
 			section = false
 		}
 	}
-	return names, known
+	return names, isComplete
 }
 
-// Cargo returns the names of the programs that a Cargo.toml declares; files in src/bin add more.
-func Cargo(text string) (names []string, known bool) {
-	eachKey(text, func(table, key, value string) {
+// CargoProgramNames returns the names of the programs that a Cargo.toml declares; files in src/bin add more.
+func CargoProgramNames(cargoTOML string) (names []string, isDeclared bool) {
+	eachKey(cargoTOML, func(table, key, value string) {
 		if key == "name" && (table == "package" || table == "bin") {
-			names, known = append(names, strings.Trim(value, `"'`)), true
+			names, isDeclared = append(names, strings.Trim(value, `"'`)), true
 		}
 	})
-	return names, known
+	return names, isDeclared
 }
 
 // eachKey calls a function for each key of a TOML text that is on its own line.

@@ -8,8 +8,8 @@ import (
 
 func TestManifests(t *testing.T) {
 	t.Parallel()
-	python := func(text string) ([]string, bool) { return Python(text, "") }
-	setup := func(text string) ([]string, bool) { return Python("", text) }
+	python := func(text string) ([]string, bool) { return PythonProgramNames(text, "") }
+	setup := func(text string) ([]string, bool) { return PythonProgramNames("", text) }
 	for _, c := range []struct {
 		name  string
 		read  func(string) ([]string, bool)
@@ -17,12 +17,12 @@ func TestManifests(t *testing.T) {
 		want  string
 		known bool
 	}{
-		{"npm", NPM, `{"name":"@a/x","bin":"x.js"}`, "x", true},
-		{"npm", NPM, `{"bin":{"a":"x","b":"y"}}`, "a b", true},
-		{"npm", NPM, `{"name":"x"}`, "", true},
-		{"npm", NPM, `{"directories":{"bin":"b"}}`, "", false},
-		{"npm", NPM, `{"bin":5}`, "", false},
-		{"npm", NPM, `not`, "", false},
+		{"npm", NPMProgramNames, `{"name":"@a/x","bin":"x.js"}`, "x", true},
+		{"npm", NPMProgramNames, `{"bin":{"a":"x","b":"y"}}`, "a b", true},
+		{"npm", NPMProgramNames, `{"name":"x"}`, "", true},
+		{"npm", NPMProgramNames, `{"directories":{"bin":"b"}}`, "", false},
+		{"npm", NPMProgramNames, `{"bin":5}`, "", false},
+		{"npm", NPMProgramNames, `not`, "", false},
 		{"python", python, "[project.scripts]\na = \"x:m\"\n'b' = \"y:m\"\n[tool.x]\nc = 1\n", "a b", true},
 		{"python", python, "[project]\nscripts = { a = \"x\", b = \"y\" }\n", "a b", true},
 		{"python", python, "project.scripts.a = \"x\"\n", "a", true},
@@ -34,8 +34,8 @@ func TestManifests(t *testing.T) {
 		{"python", python, "", "", false},
 		{"setup.cfg", setup, "[options.entry_points]\nconsole_scripts =\n    a = x:m\n    b=y:m\n[x]\nc = 1\n", "a b", true},
 		{"setup.cfg", setup, "[options]\nscripts = bin/x\n", "", false},
-		{"cargo", Cargo, "[package]\nname = \"a\"\n[[bin]]\nname = 'b'\n[lib]\nname = \"c\"\n", "a b", true},
-		{"cargo", Cargo, "[workspace]\n", "", false},
+		{"cargo", CargoProgramNames, "[package]\nname = \"a\"\n[[bin]]\nname = 'b'\n[lib]\nname = \"c\"\n", "a b", true},
+		{"cargo", CargoProgramNames, "[workspace]\n", "", false},
 	} {
 		names, known := c.read(c.text)
 		slices.Sort(names)
@@ -49,7 +49,7 @@ func TestManifests(t *testing.T) {
 		}
 	}
 	for pkg, want := range map[string]string{"a.b/c": "c", "a.b/c/v2": "c", "a/vx": "vx", "c": "c"} {
-		if got := GoName(pkg); got != want {
+		if got := GoProgramName(pkg); got != want {
 			t.Errorf("%q: %q", pkg, got)
 		}
 	}
@@ -59,9 +59,9 @@ func TestManifests(t *testing.T) {
 func FuzzManifests(f *testing.F) {
 	f.Add("[project]\nscripts = {a = 1}\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		NPM(text)
-		Python(text, text)
-		Cargo(text)
-		GoName(GoModule(text))
+		NPMProgramNames(text)
+		PythonProgramNames(text, text)
+		CargoProgramNames(text)
+		GoProgramName(GoModule(text))
 	})
 }

@@ -13,14 +13,14 @@ import (
 // Limits of the parsed text. They are checked before the parser runs: it is recursive, and a stack overflow cannot
 // be recovered.
 const (
-	MaxText       = 64 << 10 // bytes of a command
-	MaxNesting    = 200      // depth of nested brackets; brackets in quotes count too
-	maxConstructs = 4096     // total of constructs that nest in the parser or the analysis
+	MaxCommandBytes                 = 64 << 10 // bytes of a command
+	MaxBracketNesting               = 200      // depth of nested brackets; brackets in quotes count too
+	maxNestableConstructsPerCommand = 4096     // total of constructs that nest in the parser or the analysis
 )
 
-// ExceededLimit returns why text must not be parsed, or "".
-func ExceededLimit(text string) string {
-	if len(text) > MaxText {
+// ExceededLimitReason returns why text must not be parsed, or "".
+func ExceededLimitReason(text string) string {
+	if len(text) > MaxCommandBytes {
 		return "the command is longer than 64 KiB"
 	}
 	depth, deepest, total := 0, 0, 0
@@ -45,7 +45,7 @@ func ExceededLimit(text string) string {
 			}
 		}
 	}
-	if deepest > MaxNesting || total > maxConstructs {
+	if deepest > MaxBracketNesting || total > maxNestableConstructsPerCommand {
 		return "the command is nested too deeply"
 	}
 	return ""
@@ -93,9 +93,9 @@ func Shell(text string) (*syntax.File, error) {
 	return nil, err
 }
 
-// WithoutPlaceholders replaces each placeholder <name>, as in manuals, by an unset variable of the same length, so
+// ReplaceAnglePlaceholders replaces each placeholder <name>, as in manuals, by an unset variable of the same length, so
 // that spans stay valid.
-func WithoutPlaceholders(text string) string {
+func ReplaceAnglePlaceholders(text string) string {
 	b := []byte(text)
 	for i := 0; i < len(b); i++ {
 		if b[i] != '<' {
@@ -118,9 +118,9 @@ func WithoutPlaceholders(text string) string {
 	return string(b)
 }
 
-// WithoutTemplates replaces each ${{ … }} of a workflow file by an unset variable of the same length, so that
+// ReplaceWorkflowTemplates replaces each ${{ … }} of a workflow file by an unset variable of the same length, so that
 // spans stay valid.
-func WithoutTemplates(text string) string {
+func ReplaceWorkflowTemplates(text string) string {
 	var b strings.Builder
 	for {
 		i := strings.Index(text, "${{")

@@ -14,20 +14,20 @@ func TestTooDeep(t *testing.T) {
 		deep bool
 	}{
 		"everyday":         {strings.Repeat("echo $(date) && ", 500) + "true", false},
-		"long":             {strings.Repeat("x", MaxText), false},
-		"too long":         {strings.Repeat("x", MaxText+1), true},
-		"nested":           {strings.Repeat("$(", MaxNesting+1), true},
-		"closed":           {strings.Repeat("(a)", MaxNesting+1), false},
-		"closers first":    {strings.Repeat(")", 999) + strings.Repeat("(", MaxNesting+1), true},
-		"back quotes":      {strings.Repeat("`", maxConstructs+1), true},
-		"negations":        {strings.Repeat("! ", maxConstructs+1), true},
-		"keywords":         {strings.Repeat("if ", maxConstructs+1), true},
-		"within words":     {strings.Repeat("xif ", maxConstructs+1), false},
-		"arithmetic":       {"((" + strings.Repeat("-", maxConstructs+1), true},
-		"signs in a word":  {"echo " + strings.Repeat("-", maxConstructs+1), false},
-		"case of a letter": {strings.Repeat("If ", maxConstructs+1), false},
+		"long":             {strings.Repeat("x", MaxCommandBytes), false},
+		"too long":         {strings.Repeat("x", MaxCommandBytes+1), true},
+		"nested":           {strings.Repeat("$(", MaxBracketNesting+1), true},
+		"closed":           {strings.Repeat("(a)", MaxBracketNesting+1), false},
+		"closers first":    {strings.Repeat(")", 999) + strings.Repeat("(", MaxBracketNesting+1), true},
+		"back quotes":      {strings.Repeat("`", maxNestableConstructsPerCommand+1), true},
+		"negations":        {strings.Repeat("! ", maxNestableConstructsPerCommand+1), true},
+		"keywords":         {strings.Repeat("if ", maxNestableConstructsPerCommand+1), true},
+		"within words":     {strings.Repeat("xif ", maxNestableConstructsPerCommand+1), false},
+		"arithmetic":       {"((" + strings.Repeat("-", maxNestableConstructsPerCommand+1), true},
+		"signs in a word":  {"echo " + strings.Repeat("-", maxNestableConstructsPerCommand+1), false},
+		"case of a letter": {strings.Repeat("If ", maxNestableConstructsPerCommand+1), false},
 	} {
-		if got := ExceededLimit(c.text) != ""; got != c.deep {
+		if got := ExceededLimitReason(c.text) != ""; got != c.deep {
 			t.Errorf("%s: too deep is %t", name, got)
 		}
 	}
@@ -71,18 +71,18 @@ func TestWithout(t *testing.T) {
 		of       func(string) string
 		in, want string
 	}{
-		{WithoutPlaceholders, "rm <file>", "rm ${___}"},
-		{WithoutPlaceholders, "cp <a> <my-dir/b>", "cp $__ ${_______}"},
-		{WithoutPlaceholders, "sort < a > b", "sort < a > b"},
-		{WithoutPlaceholders, "a </b>", "a </b>"},
-		{WithoutPlaceholders, "a <b", "a <b"},
-		{WithoutPlaceholders, "a <$(b)>", "a <$(b)>"},
-		{WithoutPlaceholders, "<" + strings.Repeat("x", 99) + ">", "<" + strings.Repeat("x", 99) + ">"},
-		{WithoutTemplates, "echo ${{ a.b }}!", "echo ${_______}!"},
-		{WithoutTemplates, "${{a}}${{b}}", "${___}${___}"},
-		{WithoutTemplates, "${{ a", "${{ a"},
-		{WithoutTemplates, "a }} b", "a }} b"},
-		{WithoutTemplates, "}} ${{ a }}", "}} ${_____}"},
+		{ReplaceAnglePlaceholders, "rm <file>", "rm ${___}"},
+		{ReplaceAnglePlaceholders, "cp <a> <my-dir/b>", "cp $__ ${_______}"},
+		{ReplaceAnglePlaceholders, "sort < a > b", "sort < a > b"},
+		{ReplaceAnglePlaceholders, "a </b>", "a </b>"},
+		{ReplaceAnglePlaceholders, "a <b", "a <b"},
+		{ReplaceAnglePlaceholders, "a <$(b)>", "a <$(b)>"},
+		{ReplaceAnglePlaceholders, "<" + strings.Repeat("x", 99) + ">", "<" + strings.Repeat("x", 99) + ">"},
+		{ReplaceWorkflowTemplates, "echo ${{ a.b }}!", "echo ${_______}!"},
+		{ReplaceWorkflowTemplates, "${{a}}${{b}}", "${___}${___}"},
+		{ReplaceWorkflowTemplates, "${{ a", "${{ a"},
+		{ReplaceWorkflowTemplates, "a }} b", "a }} b"},
+		{ReplaceWorkflowTemplates, "}} ${{ a }}", "}} ${_____}"},
 	} {
 		got := c.of(c.in)
 		if got != c.want || len(got) != len(c.in) {

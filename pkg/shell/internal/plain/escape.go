@@ -56,13 +56,13 @@ func unescape(s string, echo bool) (out string, ended bool) {
 			if echo && c == '0' {
 				most = 4
 			}
-			n := CountDigits(s[i:], 8, most)
+			n := CountLeadingDigits(s[i:], 8, most)
 			v, _ := strconv.ParseUint(s[i:i+n], 8, 16)
 			b.WriteByte(byte(v))
 			i += n - 1
 		case 'x', 'u', 'U':
 			width := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]
-			n := CountDigits(s[i+1:], 16, width)
+			n := CountLeadingDigits(s[i+1:], 16, width)
 			if n == 0 {
 				b.WriteString(s[i-1 : i+1])
 				break
@@ -84,10 +84,10 @@ func unescape(s string, echo bool) (out string, ended bool) {
 	return b.String(), false
 }
 
-// CountDigits returns the number of digits of a base, at most n, with which a text begins.
-func CountDigits(s string, base, n int) int {
+// CountLeadingDigits returns the number of digits of a base, at most n, with which a text begins.
+func CountLeadingDigits(s string, base, maxDigits int) int {
 	i := 0
-	for i < n && i < len(s) && digitValue(s[i]) < base {
+	for i < maxDigits && i < len(s) && digitValue(s[i]) < base {
 		i++
 	}
 	return i

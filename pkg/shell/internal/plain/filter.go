@@ -14,12 +14,12 @@ import (
 // maxSubstitutedText is the maximum length of the text that a substitution of sed inserts, in bytes.
 const maxSubstitutedText = 64 << 10
 
-// Filter returns the output of a text filter; false if it cannot be computed.
-func Filter(base string, flags []string, operands []string, text string) (string, bool) {
+// ComputeFilterOutput returns the output of a text filter; false if it cannot be computed.
+func ComputeFilterOutput(program string, flags []string, operands []string, text string) (string, bool) {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(flags, func(f string) bool { return slices.Contains(names, f) })
 	}
-	switch base {
+	switch program {
 	case "cat", "tee", "pv", "sponge":
 		return text, true
 	case "rev":
@@ -65,11 +65,11 @@ func Filter(base string, flags []string, operands []string, text string) (string
 			return decode.Base64(text)
 		}
 	case "gunzip", "zcat", "gzip":
-		if base != "gzip" || slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "d") }) {
+		if program != "gzip" || slices.ContainsFunc(flags, func(f string) bool { return strings.Contains(f, "d") }) {
 			return decode.Gunzip(text)
 		}
 	case "head", "tail", "cut", "sort", "uniq", "fold", "nl", "paste":
-		return lineFilter(base, flags, operands, text)
+		return lineFilter(program, flags, operands, text)
 	}
 	return "", false
 }
@@ -86,7 +86,7 @@ func lineFilter(base string, flags []string, operands []string, text string) (st
 	case "sort", "uniq":
 		return text, len(lines) == 1 && len(flags) == 0
 	case "head", "tail":
-		n, ok := lineCount(flags, operands)
+		n, ok := headTailLineCount(flags, operands)
 		if !ok {
 			return "", false
 		}
@@ -99,9 +99,9 @@ func lineFilter(base string, flags []string, operands []string, text string) (st
 	return "", false
 }
 
-// lineCount returns how many lines head or tail output: -N, -nN, -n N, default 10. ok is false for signed counts,
+// headTailLineCount returns how many lines head or tail output: -N, -nN, -n N, default 10. ok is false for signed counts,
 // which have another meaning.
-func lineCount(flags, operands []string) (int, bool) {
+func headTailLineCount(flags, operands []string) (int, bool) {
 	digits := "10"
 	switch {
 	case len(flags) == 1 && flags[0] == "-n" && len(operands) > 0:

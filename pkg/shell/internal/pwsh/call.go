@@ -12,37 +12,37 @@ import (
 
 // parseOperand parses one operand with its members, calls and subscripts.
 func (p *analyzer) parseOperand() abstract.Value {
-	if p.i >= len(p.text) || !p.w.Step(1) {
+	if p.pos >= len(p.text) || !p.w.Step(1) {
 		return abstract.Value{}
 	}
 	if p.depth > maxNesting {
-		p.w.GiveUp("PowerShell text is too complex")
+		p.w.AbortAnalysis("PowerShell text is too complex")
 		return abstract.Value{}
 	}
 	p.depth++
 	defer func() { p.depth-- }()
 	var v abstract.Value
 	dotted := ""
-	switch c := p.text[p.i]; {
+	switch c := p.text[p.pos]; {
 	case c == '\'' || c == '"':
 		v = p.parseString()
-	case c == '@' && p.i+1 < len(p.text) && (p.text[p.i+1] == '\'' || p.text[p.i+1] == '"'):
+	case c == '@' && p.pos+1 < len(p.text) && (p.text[p.pos+1] == '\'' || p.text[p.pos+1] == '"'):
 		v = p.parseHereString()
-	case strings.HasPrefix(p.text[p.i:], "@{"):
-		p.i += 2
+	case strings.HasPrefix(p.text[p.pos:], "@{"):
+		p.pos += 2
 		v = p.parseHashTable()
-	case (c == '$' || c == '@') && p.i+1 < len(p.text) && p.text[p.i+1] == '(':
-		p.i += 2
+	case (c == '$' || c == '@') && p.pos+1 < len(p.text) && p.text[p.pos+1] == '(':
+		p.pos += 2
 		v = p.parseBlock(')')
 	case c == '$':
-		start := p.i
+		start := p.pos
 		v = p.parseVariable()
-		dotted = strings.ToLower(p.text[start:p.i])
+		dotted = strings.ToLower(p.text[start:p.pos])
 	case c == '(':
-		p.i++
+		p.pos++
 		v = p.parseBlock(')')
 	case c == '{':
-		p.i++
+		p.pos++
 		v = p.parseBlock('}')
 	case c == '[':
 		if p.parseAttribute() {
@@ -53,70 +53,70 @@ func (p *analyzer) parseOperand() abstract.Value {
 			return abstract.Value{}
 		}
 		dotted = name
-		if !strings.HasPrefix(p.text[p.i:], "::") {
-			p.skipChars(" \t")
+		if !strings.HasPrefix(p.text[p.pos:], "::") {
+			p.skipCharSetAndComments(" \t")
 			return p.parseCast(dotted)
 		}
 	case c == '-' || c == '!':
-		p.i++
+		p.pos++
 		return p.parseOperand()
 	case c >= '0' && c <= '9':
-		v = abstract.Value{Text: p.parseNumber(), From: p.at}
+		v = abstract.Value{Text: p.parseNumber(), SourceSpan: p.spanInCommand}
 	default:
 		text := p.parseBareWord()
 		if text == "" {
-			p.i++
+			p.pos++
 		}
-		v = abstract.Value{Text: text, From: p.at}
+		v = abstract.Value{Text: text, SourceSpan: p.spanInCommand}
 	}
-	v.From = p.at
+	v.SourceSpan = p.spanInCommand
 	return p.parseMembers(v, dotted)
 }
 
 // parseNumber parses a number, or a word that begins like one.
 func (p *analyzer) parseNumber() string {
-	start := p.i
-	for p.i < len(p.text) {
-		switch rest := p.text[p.i:]; {
+	start := p.pos
+	for p.pos < len(p.text) {
+		switch rest := p.text[p.pos:]; {
 		case strings.HasPrefix(rest, "..-"):
-			p.i += 3
+			p.pos += 3
 		case strings.HasPrefix(rest, ".."):
-			p.i += 2
+			p.pos += 2
 		case plain.IsWordByte(rest[0]), rest[0] == '.' && len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9':
-			p.i++
+			p.pos++
 		default:
-			return p.text[start:p.i]
+			return p.text[start:p.pos]
 		}
 	}
-	return p.text[start:p.i]
+	return p.text[start:p.pos]
 }
 
 // parseHashTable parses a hash table: names, each with a value after "=".
 func (p *analyzer) parseHashTable() abstract.Value {
 	var b abstract.Builder
-	for p.i < len(p.text) && !p.w.Ended() {
-		p.skipChars(" \t\r\n;")
-		if p.i < len(p.text) && p.text[p.i] == '}' {
-			p.i++
+	for p.pos < len(p.text) && !p.w.Ended() {
+		p.skipCharSetAndComments(" \t\r\n;")
+		if p.pos < len(p.text) && p.text[p.pos] == '}' {
+			p.pos++
 			break
 		}
-		start := p.i
-		if p.i < len(p.text) && (p.text[p.i] == '\'' || p.text[p.i] == '"') {
+		start := p.pos
+		if p.pos < len(p.text) && (p.text[p.pos] == '\'' || p.text[p.pos] == '"') {
 			p.parseString()
 		}
-		for p.i < len(p.text) && (plain.IsWordByte(p.text[p.i]) || p.text[p.i] == '-') {
-			p.i++
+		for p.pos < len(p.text) && (plain.IsWordByte(p.text[p.pos]) || p.text[p.pos] == '-') {
+			p.pos++
 		}
-		p.skipChars(" \t")
-		if p.i < len(p.text) && p.text[p.i] == '=' {
-			p.i++
+		p.skipCharSetAndComments(" \t")
+		if p.pos < len(p.text) && p.text[p.pos] == '=' {
+			p.pos++
 		} else {
-			p.i = start
+			p.pos = start
 		}
-		before := p.i
+		before := p.pos
 		b.Add(p.parsePipeline('}'))
-		if p.i == before {
-			p.i++
+		if p.pos == before {
+			p.pos++
 		}
 	}
 	return b.Value()
@@ -135,8 +135,8 @@ func (p *analyzer) parseCast(typ string) abstract.Value {
 			}
 			b.WriteRune(rune(n))
 		}
-		if v.Known() {
-			return abstract.Value{Text: b.String(), Taint: v.Taint | abstract.Decoded, From: p.at}
+		if v.IsLiteral() {
+			return abstract.Value{Text: b.String(), Taint: v.Taint | abstract.TaintDecoded, SourceSpan: p.spanInCommand}
 		}
 	case "scriptblock", "management.automation.scriptblock":
 		return v
@@ -146,39 +146,39 @@ func (p *analyzer) parseCast(typ string) abstract.Value {
 
 // parseMembers parses .name, ::name, (…) and […] after an operand.
 func (p *analyzer) parseMembers(v abstract.Value, dotted string) abstract.Value {
-	for p.i < len(p.text) && !p.w.Ended() {
-		rest := p.text[p.i:]
+	for p.pos < len(p.text) && !p.w.Ended() {
+		rest := p.text[p.pos:]
 		switch {
 		case strings.HasPrefix(rest, "::") || rest[0] == '.' && len(rest) > 1 && (plain.IsWordByte(rest[1]) || strings.IndexByte("'\"($", rest[1]) >= 0):
-			p.i++
+			p.pos++
 			if rest[0] == ':' {
-				p.i++
+				p.pos++
 			}
 			name := ""
-			if c := p.text[min(p.i, len(p.text)-1)]; c == '\'' || c == '"' {
+			if c := p.text[min(p.pos, len(p.text)-1)]; c == '\'' || c == '"' {
 				name = p.parseString().Text
 			} else if c == '(' || c == '$' {
 				name = p.parseOperand().Text
 			} else {
-				start := p.i
-				for p.i < len(p.text) && plain.IsWordByte(p.text[p.i]) {
-					p.i++
+				start := p.pos
+				for p.pos < len(p.text) && plain.IsWordByte(p.text[p.pos]) {
+					p.pos++
 				}
-				name = p.text[start:p.i]
+				name = p.text[start:p.pos]
 			}
 			dotted += "." + strings.ToLower(name)
-			if v.IsPathList && nameProperties[strings.ToLower(name)] {
-				v = abstract.UnknownWithoutSlash(v.Display+dotted, abstract.FromCommand)
+			if v.HasPathPerLine && nameProperties[strings.ToLower(name)] {
+				v = abstract.UnknownTextWithoutSlash(v.Display+dotted, abstract.OriginCommandOutput)
 			}
-			if p.i < len(p.text) && p.text[p.i] == '(' {
-				p.i++
+			if p.pos < len(p.text) && p.text[p.pos] == '(' {
+				p.pos++
 				v = p.recordMethodCall(v, dotted, p.parseArguments())
 				dotted = ""
 			}
 		case rest[0] == '[':
-			p.i++
+			p.pos++
 			index := p.parseBlock(']')
-			if n, err := strconv.Atoi(index.Text); v.Known() && err == nil && n >= 0 && n < len(v.Text) && dotted == "" {
+			if n, err := strconv.Atoi(index.Text); v.IsLiteral() && err == nil && n >= 0 && n < len(v.Text) && dotted == "" {
 				v.Text = v.Text[n : n+1]
 			} else {
 				v = abstract.Unknown("[…]", v.Taint)
@@ -195,21 +195,21 @@ var nameProperties = map[string]bool{"name": true, "basename": true, "extension"
 
 func (p *analyzer) parseArguments() []abstract.Value {
 	var args []abstract.Value
-	for p.i < len(p.text) && !p.w.Ended() {
-		p.skipChars(" \t\r\n,")
-		if p.i >= len(p.text) || p.text[p.i] == ')' {
-			p.i++
+	for p.pos < len(p.text) && !p.w.Ended() {
+		p.skipCharSetAndComments(" \t\r\n,")
+		if p.pos >= len(p.text) || p.text[p.pos] == ')' {
+			p.pos++
 			break
 		}
-		start := p.i
+		start := p.pos
 		v := p.parseConcatenation()
-		v.From = p.at
+		v.SourceSpan = p.spanInCommand
 		args = append(args, v)
-		if p.i == start {
-			p.i++
+		if p.pos == start {
+			p.pos++
 		}
 	}
-	p.i = min(p.i, len(p.text))
+	p.pos = min(p.pos, len(p.text))
 	return args
 }
 
@@ -217,14 +217,14 @@ func (p *analyzer) parseArguments() []abstract.Value {
 func (p *analyzer) parseConcatenation() abstract.Value {
 	left := p.parseOperand()
 	for {
-		mark := p.i
-		p.skipChars(" \t")
-		if p.i >= len(p.text) || p.text[p.i] != '+' {
-			p.i = mark
+		mark := p.pos
+		p.skipCharSetAndComments(" \t")
+		if p.pos >= len(p.text) || p.text[p.pos] != '+' {
+			p.pos = mark
 			return left
 		}
-		p.i++
-		p.skipChars(" \t\r\n")
+		p.pos++
+		p.skipCharSetAndComments(" \t\r\n")
 		left = abstract.Concat(left, p.parseOperand())
 	}
 }
@@ -245,76 +245,76 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 	}
 	switch method {
 	case "frombase64string":
-		if text, ok := decode.Base64(one.Text); ok && one.Known() {
-			return abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded, From: p.at}
+		if text, ok := decode.Base64(one.Text); ok && one.IsLiteral() {
+			return abstract.Value{Text: text, Taint: one.Taint | abstract.TaintDecoded, SourceSpan: p.spanInCommand}
 		}
-		result.Taint |= abstract.Decoded
+		result.Taint |= abstract.TaintDecoded
 	case "getstring":
-		if one.Known() && strings.Contains(name, "unicode") {
+		if one.IsLiteral() && strings.Contains(name, "unicode") {
 			one.Text = decode.UTF16(one.Text)
 		}
 		one.Taint |= result.Taint
 		return one
 	case "replace":
-		if recv.Known() && one.Known() && arg(1).Known() && one.Text != "" {
+		if recv.IsLiteral() && one.IsLiteral() && arg(1).IsLiteral() && one.Text != "" {
 			recv.Text = strings.ReplaceAll(recv.Text, one.Text, arg(1).Text)
 			return recv
 		}
 	case "tostring", "trim", "tolower", "toupper", "normalize", "readtoend", "invoke", "invokereturnasis", "toarray", "tochararray", "insert", "remove", "substring", "create", "getresponse", "getresponsestream":
-		return p.callPassThrough(recv, method, name, one)
+		return p.applyReceiverMethod(recv, method, name, one)
 	case "invokescript", "addscript", "newscriptblock":
-		return p.evaluateText(one)
+		return p.walkEvaluatedCode(one)
 	case "start":
 		if strings.HasSuffix(name, "process.start") && len(args) > 0 {
 			p.w.CallWindows(append([]abstract.Value{one}, splitWords(arg(1))...), abstract.Streams{})
 		}
 	case "shellexecute", "exec", "run", "shell":
-		p.w.Run("cmd", abstract.JoinValues(args), "powershell", p.at)
+		p.w.WalkCode("cmd", abstract.JoinWithSpaces(args), "powershell", p.spanInCommand)
 	case "kill", "terminate", "stopservice", "startservice", "changestartmode", "uninstall", "reboot", "shutdown", "win32shutdown", "put", "commitchanges":
 		p.recordObjectChange(method)
 	case "load", "loadfile", "loadfrom", "unsafeloadfrom":
 		if strings.Contains(name, "assembly") {
-			if t := one.Taint; t&(abstract.Network|abstract.Decoded) != 0 {
-				p.w.Run("code", abstract.Unknown("an assembly", t), "powershell", p.at)
+			if t := one.Taint; t&(abstract.TaintNetwork|abstract.TaintDecoded) != 0 {
+				p.w.WalkCode("code", abstract.Unknown("an assembly", t), "powershell", p.spanInCommand)
 			} else {
-				p.w.Dynamic(effect.CauseUnanalysedCode, "loads an unknown .NET assembly", p.at)
+				p.w.ReportUnknown(effect.CauseUnanalysedCode, "loads an unknown .NET assembly", p.spanInCommand)
 			}
 		}
 	case "getdelegateforfunctionpointer", "virtualalloc", "createthread", "getprocaddress", "writeprocessmemory":
-		p.w.Dynamic(effect.CauseUnanalysedCode, "runs machine code (P/Invoke or shellcode)", p.at)
+		p.w.ReportUnknown(effect.CauseUnanalysedCode, "runs machine code (P/Invoke or shellcode)", p.spanInCommand)
 	case "setvalue", "setsecurityprotocol":
 		if strings.Contains(strings.ToLower(p.text), "amsi") {
-			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScanningOff, Reason: "disables AMSI script scanning", Span: p.at})
+			p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Cause: effect.CauseScriptScanningDisabled, Reason: "disables AMSI script scanning", Span: p.spanInCommand})
 		}
 	case "setenvironmentvariable":
-		if one.Known() {
-			p.w.SetEnvironment(strings.ToUpper(one.Text), arg(1), p.at)
+		if one.IsLiteral() {
+			p.w.SetEnvironment(strings.ToUpper(one.Text), arg(1), p.spanInCommand)
 		}
 		if len(args) > 2 && !strings.HasSuffix(strings.ToLower(arg(2).Text), "process") {
-			p.w.Report(effect.Effect{Kind: effect.Persist, Program: "powershell", Reason: "sets $" + abstract.Clip(one.String()) + " for every program of the user", Span: p.at})
+			p.w.Report(effect.Effect{Kind: effect.Persist, Program: "powershell", Reason: "sets $" + abstract.ClipForMessage(one.String()) + " for every program of the user", Span: p.spanInCommand})
 		}
 	case "getfolderpath":
 		name := strings.ToLower(one.Text)
 		if folder, ok := specialFolders[name[strings.LastIndexByte(name, '.')+1:]]; ok {
-			return abstract.Value{Text: folder, From: p.at}
+			return abstract.Value{Text: folder, SourceSpan: p.spanInCommand}
 		}
 	case "moveto", "copyto":
-		at, pattern := p.w.Path(effect.WriteFile, one, false)
-		p.w.Store(at, pattern, abstract.Unknown("a copy", recv.Taint))
+		at, pattern := p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, one, false)
+		p.w.StoreFileContent(at, pattern, abstract.Unknown("a copy", recv.Taint))
 	case "gettext", "getdataobject", "getimage", "getfiledroplist":
 		if strings.Contains(name, "clipboard.") {
-			p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "reads the clipboard", Span: p.at})
+			p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "reads the clipboard", Span: p.spanInCommand})
 		}
 	case "getenvironmentvariables":
-		return abstract.Unknown("the environment", abstract.EnvironmentDump)
+		return abstract.Unknown("the environment", abstract.TaintEnvironmentDump)
 	case "getenvironmentvariable":
 		return p.variableValue("env:" + one.Text)
 	case "getnetworkcredential", "securestringtobstr", "securestringtoglobalallocunicode", "securestringtocotaskmemunicode":
-		if result.Taint&abstract.Credential != 0 { // a password is converted from a SecureString or a credential object to plain text
+		if result.Taint&abstract.TaintCredentialVariable != 0 { // a password is converted from a SecureString or a credential object to plain text
 			p.recordRevealedPassword()
 		}
 	case "copyfromscreen":
-		p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "takes a screenshot", Span: p.at})
+		p.w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "powershell", Reason: "takes a screenshot", Span: p.spanInCommand})
 	case "getstream", "new":
 		if strings.Contains(name, "tcpclient") || method == "getstream" {
 			p.recordConnection(one)
@@ -322,10 +322,10 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 	default:
 		for _, a := range args {
 			if plain.IsURL(a.Text) {
-				p.w.URL(effect.HTTPRequest, a)
+				p.w.RecordURLContact(effect.HTTPRequest, a)
 			} else if isRootOrHomePath(a) {
-				p.w.Path(effect.ReadFile, a, false)
-				p.w.Path(effect.WriteFile, a, false) // the effect of the method is unknown
+				p.w.RecordEffectAndResolvePathOrPattern(effect.ReadFile, a, false)
+				p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, a, false) // the effect of the method is unknown
 			}
 		}
 	}
@@ -349,35 +349,35 @@ func (p *analyzer) recordTransfer(method, name string, result abstract.Value, ar
 	one := arg(0)
 	switch method {
 	case "downloadstring", "downloaddata", "openread", "getstringasync", "getasync", "getbytearrayasync", "downloadstringtaskasync", "downloaddataasync":
-		p.w.URL(effect.HTTPRequest, one)
-		return abstract.Unknown(abstract.Clip(method), abstract.Network), true
+		p.w.RecordURLContact(effect.HTTPRequest, one)
+		return abstract.Unknown(abstract.ClipForMessage(method), abstract.TaintNetwork), true
 	case "downloadfile", "downloadfileasync":
-		p.w.URL(effect.HTTPRequest, one)
-		at, pattern := p.w.Path(effect.WriteFile, arg(1), false)
-		p.w.Store(at, pattern, abstract.Unknown("a download", abstract.Network))
+		p.w.RecordURLContact(effect.HTTPRequest, one)
+		at, pattern := p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, arg(1), false)
+		p.w.StoreFileContent(at, pattern, abstract.Unknown("a download", abstract.TaintNetwork))
 	case "uploadstring", "uploaddata", "uploadfile", "uploadvalues", "postasync":
-		p.w.URL(effect.HTTPRequest, one)
+		p.w.RecordURLContact(effect.HTTPRequest, one)
 		last := arg(max(0, len(args)-1))
 		if method == "uploadfile" {
 			last = p.w.Read(last)
 		}
-		p.w.Send(last, "powershell", p.at)
+		p.w.Send(last, "powershell", p.spanInCommand)
 	case "readalltext", "readallbytes", "readalllines", "readlines", "openread.", "opentext":
 		return p.w.Read(one), true
 	case "writealltext", "writeallbytes", "writealllines", "appendalltext", "create.":
-		at, pattern := p.w.Path(effect.WriteFile, one, false)
-		p.w.Store(at, pattern, arg(1))
+		at, pattern := p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, one, false)
+		p.w.StoreFileContent(at, pattern, arg(1))
 	case "delete":
 		if strings.Contains(name, "io.") {
-			p.w.Path(effect.DeleteFile, one, len(args) > 1)
+			p.w.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, one, len(args) > 1)
 		} else {
 			p.recordObjectChange(method)
 		}
 	case "copy", "move":
 		if strings.Contains(name, "io.") {
 			content := p.w.Read(one)
-			at, pattern := p.w.Path(effect.WriteFile, arg(1), false)
-			p.w.Store(at, pattern, content)
+			at, pattern := p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, arg(1), false)
+			p.w.StoreFileContent(at, pattern, content)
 		}
 	default:
 		return out, false
@@ -387,34 +387,34 @@ func (p *analyzer) recordTransfer(method, name string, result abstract.Value, ar
 
 // recordRevealedPassword records that a password is converted to plain text.
 func (p *analyzer) recordRevealedPassword() {
-	p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "prints a password in plain text", Span: p.at})
+	p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: "powershell", Reason: "prints a password in plain text", Span: p.spanInCommand})
 }
 
 // recordObjectChange records the call of a method that changes an object of the system.
 func (p *analyzer) recordObjectChange(method string) {
-	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls the method " + method + " of a system object", Span: p.at})
+	p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Reason: "calls the method " + method + " of a system object", Span: p.spanInCommand})
 }
 
-// callPassThrough handles methods that return or forward the value on which they are called, or run it.
-func (p *analyzer) callPassThrough(recv abstract.Value, method, name string, one abstract.Value) abstract.Value {
+// applyReceiverMethod handles methods that return or forward the value on which they are called, or run it.
+func (p *analyzer) applyReceiverMethod(recv abstract.Value, method, dottedName string, firstArg abstract.Value) abstract.Value {
 	switch method {
 	case "tolower":
 		recv.Text = strings.ToLower(recv.Text)
 	case "toupper":
 		recv.Text = strings.ToUpper(recv.Text)
 	case "create":
-		if strings.Contains(name, "scriptblock") {
-			return p.evaluateText(one)
+		if strings.Contains(dottedName, "scriptblock") {
+			return p.walkEvaluatedCode(firstArg)
 		}
-		if strings.Contains(name, "webrequest") {
-			p.w.URL(effect.HTTPRequest, one)
-			return abstract.Unknown("a download", abstract.Network)
+		if strings.Contains(dottedName, "webrequest") {
+			p.w.RecordURLContact(effect.HTTPRequest, firstArg)
+			return abstract.Unknown("a download", abstract.TaintNetwork)
 		}
 	case "substring", "insert", "remove":
 		return abstract.Unknown("."+method+"()", recv.Taint)
 	case "invoke", "invokereturnasis":
-		if !recv.Known() || recv.Text != "" && !recv.HasHarmlessTaint() {
-			return p.evaluateText(recv)
+		if !recv.IsLiteral() || recv.Text != "" && !recv.HasHarmlessTaint() {
+			return p.walkEvaluatedCode(recv)
 		}
 	}
 	return recv
@@ -422,30 +422,30 @@ func (p *analyzer) callPassThrough(recv abstract.Value, method, name string, one
 
 func (p *analyzer) recordConnection(host abstract.Value) {
 	p.opensConnection = true
-	e := effect.Effect{Kind: effect.Connect, Span: p.at, Pattern: true}
-	if f := strings.Fields(strings.ReplaceAll(host.Text, ",", " ")); host.Known() && len(f) > 0 {
-		e.Host, e.Pattern = effect.Host(f[0]), false
+	e := effect.Effect{Kind: effect.Connect, Span: p.spanInCommand, PathIsPattern: true}
+	if f := strings.Fields(strings.ReplaceAll(host.Text, ",", " ")); host.IsLiteral() && len(f) > 0 {
+		e.Host, e.PathIsPattern = effect.CanonicalHost(f[0]), false
 	}
 	p.w.Report(e)
 }
 
-// evaluateText walks text that PowerShell evaluates.
-func (p *analyzer) evaluateText(v abstract.Value) abstract.Value {
+// walkEvaluatedCode walks text that PowerShell evaluates.
+func (p *analyzer) walkEvaluatedCode(v abstract.Value) abstract.Value {
 	p.runsCode = true
-	if v.Known() && v.Text == "" {
+	if v.IsLiteral() && v.Text == "" {
 		return abstract.Value{}
 	}
-	return p.w.Run("powershell", v, "Invoke-Expression", p.at)
+	return p.w.WalkCode("powershell", v, "Invoke-Expression", p.spanInCommand)
 }
 
 func splitWords(v abstract.Value) []abstract.Value {
-	if !v.Known() {
+	if !v.IsLiteral() {
 		return []abstract.Value{v}
 	}
 	var out []abstract.Value
 	for f := range strings.FieldsSeq(v.Text) {
-		out = append(out, abstract.Value{Text: strings.Trim(f, `"'`), Taint: v.Taint, From: v.From})
-		if len(out) == abstract.MaxFields {
+		out = append(out, abstract.Value{Text: strings.Trim(f, `"'`), Taint: v.Taint, SourceSpan: v.SourceSpan})
+		if len(out) == abstract.MaxExpandedWords {
 			break
 		}
 	}

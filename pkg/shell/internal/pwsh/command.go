@@ -20,7 +20,7 @@ type psArg struct {
 
 // walkCommand walks a command after its name: it parses the arguments and records the effects.
 func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
-	name.From = p.at
+	name.SourceSpan = p.spanInCommand
 	lower := strings.ToLower(strings.TrimSuffix(name.Text, ".exe"))
 	if reader := aliased(lower); reader != "" {
 		lower = reader
@@ -29,22 +29,22 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 	if strings.HasSuffix(strings.ToLower(name.Text), ".exe") {
 		c = nil
 	}
-	if v, ok := p.w.Get("psalias:" + lower); ok && v.Known() {
+	if v, ok := p.w.LookupVariable("psalias:" + lower); ok && v.IsLiteral() {
 		name = v
 		c = findCmdlet(strings.ToLower(name.Text))
 	}
-	if in.IsPathList && c != nil && (c.special == each || c.special == same) {
-		p.w.Set("ps:_", in)
-		p.w.Set("ps:psitem", in)
+	if in.HasPathPerLine && c != nil && (c.specialEffect == specialEffectRunsCodePerInput || c.specialEffect == specialEffectOutputsSomeInput) {
+		p.w.SetVariable("ps:_", in)
+		p.w.SetVariable("ps:psitem", in)
 		defer func() {
-			p.w.Set("ps:_", abstract.Variable("_", 0))
-			p.w.Set("ps:psitem", abstract.Variable("PSItem", 0))
+			p.w.SetVariable("ps:_", abstract.UnsetVariableValue("_", 0))
+			p.w.SetVariable("ps:psitem", abstract.UnsetVariableValue("PSItem", 0))
 		}()
 	}
 	var args []psArg
 	var io abstract.Streams
 	defer p.w.DeferEffects(func() { args, io = p.parseCommandArguments(c, in) })()
-	if !name.Known() {
+	if !name.IsLiteral() {
 		return p.w.CallUnknown(append([]abstract.Value{name}, argumentValues(args)...), io)
 	}
 	argv := []abstract.Value{name}
@@ -57,7 +57,7 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 		}
 	}
 	for i := range argv {
-		argv[i].From = p.at
+		argv[i].SourceSpan = p.spanInCommand
 	}
 	out := abstract.Value{}
 	switch {
@@ -68,7 +68,7 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 		if lower != c.name && hasUnixOptions(args) { // on systems that have a program of this name, PowerShell has no such alias
 			out.Taint |= p.w.CallWindows(argv, io).Taint
 		}
-	case isVerbNoun(lower):
+	case isVerbNounCmdletName(lower):
 		class := effect.UnknownClass
 		if isReader(lower) {
 			class = effect.ReadOnly
@@ -77,13 +77,13 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 		p.recordRemoteChange(argv, lower)
 		out = abstract.UnknownOutput(lower, in.Taint)
 		for _, v := range argv[1:] {
-			p.w.Suspect(v)
+			p.w.RecordPathOrURLOfUnknownCommand(v)
 			out.Taint |= v.Taint
 		}
-		if in.IsPathList && selectionCommands[lower] {
-			out = unknownSelection(in)
+		if in.HasPathPerLine && commandsForwardingInputObjects[lower] {
+			out = unknownSubsetOfFiles(in)
 			if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return nameProperties[strings.ToLower(v.Text)] }) {
-				out = abstract.UnknownWithoutSlash("what "+lower+" writes", abstract.FromCommand)
+				out = abstract.UnknownTextWithoutSlash("what "+lower+" writes", abstract.OriginCommandOutput)
 			}
 		}
 	default:
@@ -96,7 +96,7 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 // a parameter's name.
 func hasUnixOptions(args []psArg) bool {
 	for _, a := range args {
-		if a.param != "" && a.use == unlisted && len(a.param) < 4 && !commonParameterAliases[a.param] {
+		if a.param != "" && a.use == paramUseUnlisted && len(a.param) < 4 && !commonParameterAliases[a.param] {
 			return true
 		}
 	}
@@ -118,15 +118,15 @@ func argumentValues(args []psArg) []abstract.Value {
 
 // parseCommandArguments parses the arguments of a command.
 func (p *analyzer) parseCommandArguments(c *cmdlet, in abstract.Value) ([]psArg, abstract.Streams) {
-	io := abstract.Streams{In: in}
+	io := abstract.Streams{Stdin: in}
 	var args []psArg
 	position := 0
-	for p.i < len(p.text) && !p.w.Ended() && len(args) < abstract.MaxFields {
-		p.skipChars(" \t")
-		if p.i >= len(p.text) {
+	for p.pos < len(p.text) && !p.w.Ended() && len(args) < abstract.MaxExpandedWords {
+		p.skipCharSetAndComments(" \t")
+		if p.pos >= len(p.text) {
 			break
 		}
-		ch := p.text[p.i]
+		ch := p.text[p.pos]
 		if strings.IndexByte("\r\n;|)}&", ch) >= 0 { // a single & runs the command in the background
 			break
 		}
@@ -134,19 +134,19 @@ func (p *analyzer) parseCommandArguments(c *cmdlet, in abstract.Value) ([]psArg,
 			p.parseRedirection(&io)
 			continue
 		}
-		start := p.i
-		if ch == '-' && p.i+1 < len(p.text) && (plain.IsWordByte(p.text[p.i+1]) && (p.text[p.i+1] < '0' || p.text[p.i+1] > '9')) && c != nil {
+		start := p.pos
+		if ch == '-' && p.pos+1 < len(p.text) && (plain.IsWordByte(p.text[p.pos+1]) && (p.text[p.pos+1] < '0' || p.text[p.pos+1] > '9')) && c != nil {
 			args = append(args, p.parseParameter(c))
 		} else {
 			a := psArg{val: p.parseArgument(), hasValue: true}
 			if c != nil {
-				_, a.use = c.positionalParam(position)
+				_, a.use = c.positionalParamNameAndUse(position)
 				position++
 			}
 			args = append(args, a)
 		}
-		if p.i == start {
-			p.i++
+		if p.pos == start {
+			p.pos++
 		}
 	}
 	return args, io
@@ -154,51 +154,51 @@ func (p *analyzer) parseCommandArguments(c *cmdlet, in abstract.Value) ([]psArg,
 
 // atRedirection reports whether a redirection comes next.
 func (p *analyzer) atRedirection() bool {
-	rest := p.text[p.i:]
+	rest := p.text[p.pos:]
 	return rest != "" && (rest[0] == '>' || len(rest) > 1 && rest[1] == '>' && strings.IndexByte("123456*", rest[0]) >= 0)
 }
 
 func (p *analyzer) parseRedirection(io *abstract.Streams) {
 	n := ""
-	if p.text[p.i] != '>' {
-		n = p.text[p.i : p.i+1]
-		p.i++
+	if p.text[p.pos] != '>' {
+		n = p.text[p.pos : p.pos+1]
+		p.pos++
 	}
-	add := strings.HasPrefix(p.text[p.i:], ">>")
-	p.skipChars("> \t")
-	if p.i < len(p.text) && p.text[p.i] == '&' {
-		p.i = min(len(p.text), p.i+2)
+	add := strings.HasPrefix(p.text[p.pos:], ">>")
+	p.skipCharSetAndComments("> \t")
+	if p.pos < len(p.text) && p.text[p.pos] == '&' {
+		p.pos = min(len(p.text), p.pos+2)
 		return
 	}
 	w := p.parseArgument()
 	if strings.EqualFold(w.Text, "$null") {
-		io.Out = &abstract.Target{Discard: true}
+		io.Out = &abstract.OutputTarget{Discard: true}
 		return
 	}
-	p.w.Redirect(io, strings.Trim(n, "*"), w, add)
+	p.w.RedirectOutput(io, strings.Trim(n, "*"), w, add)
 }
 
 // parseParameter parses -Name, -Name:value and -Name value.
 func (p *analyzer) parseParameter(c *cmdlet) psArg {
-	p.i++
-	start := p.i
-	for p.i < len(p.text) && plain.IsWordByte(p.text[p.i]) {
-		p.i++
+	p.pos++
+	start := p.pos
+	for p.pos < len(p.text) && plain.IsWordByte(p.text[p.pos]) {
+		p.pos++
 	}
-	full, use := c.param(strings.ToLower(p.text[start:p.i]))
+	full, use := c.findParamUse(strings.ToLower(p.text[start:p.pos]))
 	a := psArg{param: full, use: use}
-	if p.i < len(p.text) && p.text[p.i] == ':' {
-		p.i++
-		a.val, a.hasValue = p.parseArgument(), use != switches
+	if p.pos < len(p.text) && p.text[p.pos] == ':' {
+		p.pos++
+		a.val, a.hasValue = p.parseArgument(), use != paramUseSwitch
 		return a
 	}
-	if use == switches {
+	if use == paramUseSwitch {
 		return a
 	}
-	mark := p.i
-	p.skipChars(" \t")
-	if p.i >= len(p.text) || strings.IndexByte("\r\n;|)}-", p.text[p.i]) >= 0 && !(use != unlisted && p.text[p.i] == '-' && p.i+1 < len(p.text) && p.text[p.i+1] >= '0' && p.text[p.i+1] <= '9') {
-		p.i = mark
+	mark := p.pos
+	p.skipCharSetAndComments(" \t")
+	if p.pos >= len(p.text) || strings.IndexByte("\r\n;|)}-", p.text[p.pos]) >= 0 && !(use != paramUseUnlisted && p.text[p.pos] == '-' && p.pos+1 < len(p.text) && p.text[p.pos+1] >= '0' && p.text[p.pos+1] <= '9') {
+		p.pos = mark
 		return a
 	}
 	a.val, a.hasValue = p.parseArgument(), true
@@ -209,130 +209,130 @@ func (p *analyzer) parseParameter(c *cmdlet) psArg {
 func (p *analyzer) parseArgument() abstract.Value {
 	var b abstract.Builder
 	text, names := "", ""
-	start := p.i
-	for p.i < len(p.text) && !p.w.Ended() {
-		c := p.text[p.i]
-		if strings.IndexByte(" \t\r\n;|)}", c) >= 0 || p.i == start && c == '>' {
+	start := p.pos
+	for p.pos < len(p.text) && !p.w.Ended() {
+		c := p.text[p.pos]
+		if strings.IndexByte(" \t\r\n;|)}", c) >= 0 || p.pos == start && c == '>' {
 			break
 		}
-		before := p.i
+		before := p.pos
 		switch {
 		case c == ',':
 			b.AddLiteral(" ")
-			p.i++
-			p.skipChars(" \t\r\n")
-		case c == '\'' || c == '"' || c == '(' || c == '$' || c == '@' || c == '{' || c == '[' && p.i == start:
+			p.pos++
+			p.skipCharSetAndComments(" \t\r\n")
+		case c == '\'' || c == '"' || c == '(' || c == '$' || c == '@' || c == '{' || c == '[' && p.pos == start:
 			v := p.parseOperand()
 			text, names = v.Text, v.ListedNames
 			b.Add(v)
 		default:
 			b.AddLiteral(p.parseBareWord())
 		}
-		if p.i == before {
+		if p.pos == before {
 			if c == '&' || c == '<' {
 				b.AddLiteral(string(c))
 			}
-			p.i++
+			p.pos++
 		}
 	}
 	v := b.Value()
-	if v.IsPathList && names != "" && v.Text == text { // the argument consists only of the list of paths
+	if v.HasPathPerLine && names != "" && v.Text == text { // the argument consists only of the list of paths
 		v.ListedNames = names
 	}
-	v.From = p.at
+	v.SourceSpan = p.spanInCommand
 	return v
 }
 
 // walkCmdlet records the effects of a cmdlet's arguments and returns its output.
 func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abstract.Value {
-	in := io.In
+	in := io.Stdin
 	out := abstract.UnknownOutput(c.name, in.Taint)
 	if c.effect != "" {
-		e := effect.WithRuleKind(c.effect)
-		e.Program, e.Reason, e.Span = c.name, c.name, p.at
+		e := effect.EffectOfPolicyKind(c.effect)
+		e.Program, e.Reason, e.Span = c.name, c.name, p.spanInCommand
 		p.w.Report(e)
 	}
 	args = addPipedArguments(c, args, in)
 	recursive, posts := false, false
 	var program abstract.Value
 	var programArgs []abstract.Value
-	var written []abstract.Target
+	var written []abstract.OutputTarget
 	read := abstract.Value{}
 	for _, a := range args {
 		recursive = recursive || a.param == "recurse"
-		posts = posts || a.use == sends || a.param == "infile"
+		posts = posts || a.use == paramUseSentData || a.param == "infile"
 	}
 	for _, a := range args {
 		v := a.val
-		v.From = p.at
+		v.SourceSpan = p.spanInCommand
 		if !a.hasValue {
 			continue
 		}
 		switch a.use {
-		case reads:
+		case paramUseReadPath:
 			read = p.w.Read(abstract.WindowsGlob(v))
 			if recursive {
-				p.w.Path(effect.ReadFile, abstract.WindowsGlob(v), true)
+				p.w.RecordEffectAndResolvePathOrPattern(effect.ReadFile, abstract.WindowsGlob(v), true)
 			}
 			out.Taint |= read.Taint
-			if read.Known() && c.special == content {
+			if read.IsLiteral() && c.specialEffect == specialEffectOutputsFileContent {
 				out = read
 			}
 			if posts && c.class == effect.Network {
-				p.w.Send(read, c.name, p.at)
+				p.w.Send(read, c.name, p.spanInCommand)
 			}
-		case writes, deletes, moves, setsMode, creates, lists:
+		case paramUseWritePath, paramUseDeletePath, paramUseMovePathAway, paramUseSetPermissions, paramUseCreateFolder, paramUseListPath:
 			written = append(written, p.recordPathEffect(c, a.use, v, recursive)...)
-			if name, ok := strings.CutPrefix(strings.ToLower(v.Text), "env:"); ok && a.use == writes {
-				p.w.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), assignedValue(args), p.at)
+			if name, ok := strings.CutPrefix(strings.ToLower(v.Text), "env:"); ok && a.use == paramUseWritePath {
+				p.w.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), itemValueArgument(args), p.spanInCommand)
 			}
-			if strings.HasPrefix(strings.ToLower(v.Text), "env:") && a.use == lists {
-				out.Taint |= abstract.EnvironmentDump
+			if strings.HasPrefix(strings.ToLower(v.Text), "env:") && a.use == paramUseListPath {
+				out.Taint |= abstract.TaintEnvironmentDump
 			}
-		case calls:
+		case paramUseCalledMember:
 			p.callMethodOnEach(in, v)
-		case contactsURL:
-			p.w.URL(effect.HTTPRequest, v)
-			out.Taint |= abstract.Network
-			if v.Taint&(abstract.Secret|abstract.EnvironmentDump|abstract.Credential) != 0 {
-				p.w.Send(v, c.name, p.at)
+		case paramUseContactURL:
+			p.w.RecordURLContact(effect.HTTPRequest, v)
+			out.Taint |= abstract.TaintNetwork
+			if v.Taint&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintCredentialVariable) != 0 {
+				p.w.Send(v, c.name, p.spanInCommand)
 			}
-		case contactsHost:
-			p.w.Host(effect.Connect, v)
-		case sends:
-			p.w.Send(v, c.name, p.at)
-		case evaluates:
-			return p.evaluateText(v)
-		case starts:
+		case paramUseContactHost:
+			p.w.RecordHostContact(effect.Connect, v)
+		case paramUseSentData:
+			p.w.Send(v, c.name, p.spanInCommand)
+		case paramUsePowerShellCode:
+			return p.walkEvaluatedCode(v)
+		case paramUseProgram:
 			program = v
-		case passesOn:
+		case paramUseProgramArgs:
 			programArgs = splitWords(v)
-		case runsBlock:
+		case paramUseScriptBlock:
 			out.Taint |= v.Taint
 		}
 	}
 	p.recordRemoteDeletion(c, args)
 	p.recordSpecialEffect(c, args, in, program, programArgs)
-	if c.special == evaluate {
-		return p.evaluateText(in)
+	if c.specialEffect == specialEffectRunsInputCode {
+		return p.walkEvaluatedCode(in)
 	}
 	p.storeWrittenFiles(c, args, written, in, read)
-	switch c.special {
-	case output:
-		return abstract.JoinValues(argumentValues(args))
-	case joins:
+	switch c.specialEffect {
+	case specialEffectOutputsArgs:
+		return abstract.JoinWithSpaces(argumentValues(args))
+	case specialEffectOutputsJoinedPath:
 		return joinedPath(args)
-	case same:
-		if in.IsPathList {
-			return unknownSelection(in)
+	case specialEffectOutputsSomeInput:
+		if in.HasPathPerLine {
+			return unknownSubsetOfFiles(in)
 		}
 		return abstract.Unknown("…", out.Taint)
-	case items:
-		return listedFiles(c, args, out)
-	case passes, each:
+	case specialEffectOutputsListedFiles:
+		return listingCmdletOutput(c, args, out)
+	case specialEffectOutputsUnknown, specialEffectRunsCodePerInput:
 		return abstract.Unknown("…", out.Taint)
-	case asks:
-		v := abstract.Unknown("…", abstract.Credential)
+	case specialEffectAsksUserPassword:
+		v := abstract.Unknown("…", abstract.TaintCredentialVariable)
 		v.SecretDescription = "what the user types in"
 		return v
 	default:
@@ -345,23 +345,23 @@ func (p *analyzer) recordRemoteDeletion(c *cmdlet, args []psArg) {
 	var to, says string
 	for _, a := range args {
 		switch {
-		case a.use == contactsURL && a.hasValue:
+		case a.use == paramUseContactURL && a.hasValue:
 			_, to = effect.URL(a.val.Text)
-		case a.use == requests && strings.EqualFold(a.val.Text, "delete"):
+		case a.use == paramUseHTTPMethod && strings.EqualFold(a.val.Text, "delete"):
 			says = "the method is DELETE"
-		case a.use == sends && a.hasValue:
-			if word := apicall.Destroys(a.val.Text); word != "" {
+		case a.use == paramUseSentData && a.hasValue:
+			if word := apicall.FindDestructiveWord(a.val.Text); word != "" {
 				says = "the request body contains the verb " + word
 			}
 		}
 	}
 	if says != "" && !effect.ThisMachine(to) {
-		p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: c.name, Host: to, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: says, Span: p.at})
+		p.w.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: c.name, Host: to, Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: says, Span: p.spanInCommand})
 	}
 }
 
-// assignedValue returns the value that a cmdlet assigns to the item that it names.
-func assignedValue(args []psArg) abstract.Value {
+// itemValueArgument returns the value that a cmdlet assigns to the item that it names.
+func itemValueArgument(args []psArg) abstract.Value {
 	for _, a := range args {
 		if a.param == "value" && a.hasValue {
 			return a.val
@@ -373,15 +373,15 @@ func assignedValue(args []psArg) abstract.Value {
 	return abstract.Unknown("…", 0)
 }
 
-// selectionCommands are the commands that output some of their input objects.
-var selectionCommands = map[string]bool{"select-object": true, "sort-object": true, "get-unique": true}
+// commandsForwardingInputObjects are the commands that output some of their input objects.
+var commandsForwardingInputObjects = map[string]bool{"select-object": true, "sort-object": true, "get-unique": true}
 
-// unknownSelection returns an unknown selection of the files in a list.
-func unknownSelection(list abstract.Value) abstract.Value {
-	if list.ListedNames == "" && strings.HasSuffix(list.Text, "/**") {
-		list.ListedNames = "?*"
+// unknownSubsetOfFiles returns an unknown selection of the files in a list.
+func unknownSubsetOfFiles(fileList abstract.Value) abstract.Value {
+	if fileList.ListedNames == "" && strings.HasSuffix(fileList.Text, "/**") {
+		fileList.ListedNames = "?*"
 	}
-	return list
+	return fileList
 }
 
 // addPipedArguments passes the input objects to the parameters that accept pipeline input, unless
@@ -390,22 +390,22 @@ func unknownSelection(list abstract.Value) abstract.Value {
 // the text itself.
 func addPipedArguments(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 	for _, p := range c.params {
-		if !p.piped || in.Text == "" || slices.ContainsFunc(args, func(a psArg) bool {
-			return a.hasValue && a.use == p.use && (a.param == "" || a.param == p.name || a.param == "literalpath")
+		if !p.acceptsPipedInput || in.Text == "" || slices.ContainsFunc(args, func(a psArg) bool {
+			return a.hasValue && a.use == p.valueUse && (a.param == "" || a.param == p.name || a.param == "literalpath")
 		}) {
 			continue
 		}
-		if in.IsPathList || p.use != reads && p.use != lists || in.Known() && (c.special == content || p.use == lists) {
-			args = append(args, psArg{param: p.name, use: p.use, val: in, hasValue: true})
+		if in.HasPathPerLine || p.valueUse != paramUseReadPath && p.valueUse != paramUseListPath || in.IsLiteral() && (c.specialEffect == specialEffectOutputsFileContent || p.valueUse == paramUseListPath) {
+			args = append(args, psArg{param: p.name, use: p.valueUse, val: in, hasValue: true})
 		}
 	}
 	return args
 }
 
-// listedFiles returns the output of a cmdlet that lists files: the content of folders for Get-ChildItem, else the named
+// listingCmdletOutput returns the output of a cmdlet that lists files: the content of folders for Get-ChildItem, else the named
 // files.
-func listedFiles(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
-	v := abstract.Value{Text: ".", Display: "what " + c.name + " lists", IsPattern: true, IsPathList: true, IsSearchedTree: true, Taint: out.Taint}.WithOrigin(abstract.FromCommand)
+func listingCmdletOutput(c *cmdlet, args []psArg, unknownOutput abstract.Value) abstract.Value {
+	v := abstract.Value{Text: ".", Display: "what " + c.name + " lists", IsGlobPattern: true, HasPathPerLine: true, DoubleStarExcludesDotDot: true, Taint: unknownOutput.Taint}.WithOrigin(abstract.OriginCommandOutput)
 	folders, tail := 0, "/**"
 	has := func(name string) bool {
 		return slices.ContainsFunc(args, func(a psArg) bool { return a.param == name })
@@ -414,32 +414,32 @@ func listedFiles(c *cmdlet, args []psArg, out abstract.Value) abstract.Value {
 	for _, a := range args {
 		switch {
 		case !a.hasValue:
-		case a.use == lists && folders == 0:
+		case a.use == paramUseListPath && folders == 0:
 			root := abstract.WindowsGlob(a.val)
-			v.IsSearchedTree = root.Known()
-			if root.IsPattern && !root.FullyUnknown { // a glob lists the files that match it, not the content of a folder
+			v.DoubleStarExcludesDotDot = root.IsLiteral()
+			if root.IsGlobPattern && !root.FullyUnknown { // a glob lists the files that match it, not the content of a folder
 				tail = ""
 			}
-			if root.Known() {
+			if root.IsLiteral() {
 				root.Text = strings.ReplaceAll(root.Text, `\`, "/")
 			}
 			v.Text, v.Taint = strings.TrimSuffix(root.AsPattern(), "/"), v.Taint|root.Taint
 			folders++
-			if a.val.Known() && strings.ContainsAny(a.val.Text, " ") {
+			if a.val.IsLiteral() && strings.ContainsAny(a.val.Text, " ") {
 				folders++
 			}
-		case a.use == lists:
+		case a.use == paramUseListPath:
 			folders++
-		case (a.param == "filter" || a.param == "include") && a.val.Known():
+		case (a.param == "filter" || a.param == "include") && a.val.IsLiteral():
 			names = append(names, strings.Fields(a.val.Text)...)
 		}
 	}
 	if folders > 1 {
-		v.Text, v.IsSearchedTree = "**", false
+		v.Text, v.DoubleStarExcludesDotDot = "**", false
 		v.FullyUnknown = true
 	} else if c.name == "get-childitem" {
 		if has("name") { // names without their folder
-			return abstract.UnknownWithoutSlash(v.Display, abstract.FromCommand)
+			return abstract.UnknownTextWithoutSlash(v.Display, abstract.OriginCommandOutput)
 		}
 		if len(names) > 0 && tail != "" && !has("recurse") {
 			tail = "/*"
@@ -457,7 +457,7 @@ func joinedPath(args []psArg) abstract.Value {
 		if !a.hasValue {
 			continue
 		}
-		if b.HasParts {
+		if b.HasReceivedParts {
 			b.AddLiteral("/")
 		}
 		b.Add(a.val)
@@ -467,57 +467,57 @@ func joinedPath(args []psArg) abstract.Value {
 
 // callMethodOnEach calls a method on each input object.
 func (p *analyzer) callMethodOnEach(in, name abstract.Value) {
-	if name.Known() {
+	if name.IsLiteral() {
 		p.recordMethodCall(abstract.Unknown("…", in.Taint), "."+strings.ToLower(name.Text), nil)
 	}
 }
 
 // storeWrittenFiles records the new content of the files that a cmdlet writes.
-func (p *analyzer) storeWrittenFiles(c *cmdlet, args []psArg, written []abstract.Target, in, read abstract.Value) {
+func (p *analyzer) storeWrittenFiles(c *cmdlet, args []psArg, written []abstract.OutputTarget, in, read abstract.Value) {
 	for _, t := range written {
 		v := in
 		switch {
 		case c.class == effect.Network:
-			v = abstract.Unknown("a download", abstract.Network)
-		case read.Taint != 0 || read.IsPattern:
+			v = abstract.Unknown("a download", abstract.TaintNetwork)
+		case read.Taint != 0 || read.IsGlobPattern:
 			v = read
 		default:
 			for _, a := range args {
-				if a.use == holds {
+				if a.use == paramUseWrittenContent {
 					v = a.val
 				}
 			}
 		}
-		p.w.Store(t.Path, t.Pattern, v)
+		p.w.StoreFileContent(t.Path, t.PathIsGlobPattern, v)
 	}
 }
 
 // recordPathEffect records an effect on a path or registry key.
-func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value, recursive bool) []abstract.Target {
+func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value, recursive bool) []abstract.OutputTarget {
 	lower := strings.ToLower(v.Text)
 	registry := strings.HasPrefix(lower, "hk") && strings.Contains(lower[:min(len(lower), 6)], ":") || strings.HasPrefix(lower, "registry::")
 	if registry {
-		if u != lists {
-			p.w.SetRegistry(c.name, []abstract.Value{v}, p.at)
+		if u != paramUseListPath {
+			p.w.RecordWindowsRegistryChange(c.name, []abstract.Value{v}, p.spanInCommand)
 		} else if IsSecretHive(strings.ReplaceAll(lower, ":", "")) {
-			p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.Clip(v.Text), Span: p.at})
+			p.w.Report(effect.Effect{Kind: effect.ReadSecret, Program: c.name, Reason: "reads " + abstract.ClipForMessage(v.Text), Span: p.spanInCommand})
 		}
 		return nil
 	}
-	if name, ok := strings.CutPrefix(lower, "env:"); ok && u != reads && u != lists && u != writes {
-		p.w.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), abstract.Unknown("…", v.Taint), p.at)
+	if name, ok := strings.CutPrefix(lower, "env:"); ok && u != paramUseReadPath && u != paramUseListPath && u != paramUseWritePath {
+		p.w.SetEnvironment(strings.ToUpper(strings.TrimLeft(name, `\/`)), abstract.Unknown("…", v.Taint), p.spanInCommand)
 	}
 	for _, drive := range [...]string{"env:", "function:", "variable:", "alias:", "cert:", "wsman:"} {
 		if strings.HasPrefix(lower, drive) {
 			return nil
 		}
 	}
-	kind := map[parameterUse]effect.Kind{writes: effect.WriteFile, deletes: effect.DeleteFile, moves: effect.MoveFile, setsMode: effect.ChangePermissions, creates: effect.CreateDirectory, lists: effect.ListDirectory}[u]
-	var out []abstract.Target
+	kind := map[parameterUse]effect.Kind{paramUseWritePath: effect.WriteFile, paramUseDeletePath: effect.DeleteFile, paramUseMovePathAway: effect.MoveFile, paramUseSetPermissions: effect.ChangePermissions, paramUseCreateFolder: effect.CreateDirectory, paramUseListPath: effect.ListDirectory}[u]
+	var out []abstract.OutputTarget
 	for _, one := range p.splitPaths(v) {
-		path, pattern := p.w.Path(kind, abstract.WindowsGlob(one), recursive)
-		if u == writes {
-			out = append(out, abstract.Target{Path: path, Pattern: pattern})
+		path, pattern := p.w.RecordEffectAndResolvePathOrPattern(kind, abstract.WindowsGlob(one), recursive)
+		if u == paramUseWritePath {
+			out = append(out, abstract.OutputTarget{Path: path, PathIsGlobPattern: pattern})
 		}
 	}
 	return out
@@ -525,19 +525,19 @@ func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value,
 
 // splitPaths splits a list of paths that parseArgument joined with spaces.
 func (p *analyzer) splitPaths(v abstract.Value) []abstract.Value {
-	if names := strings.Fields(v.ListedNames); v.IsPathList && len(names) > 0 {
+	if names := strings.Fields(v.ListedNames); v.HasPathPerLine && len(names) > 0 {
 		out := make([]abstract.Value, 0, len(names))
 		for _, name := range names {
 			one := v
 			one.ListedNames, one.Text = "", v.Text+"/"+name
 			if folder, ok := strings.CutSuffix(v.Text, "/*"); ok {
-				one.Text, one.IsSearchedTree = folder+"/"+name, false
+				one.Text, one.DoubleStarExcludesDotDot = folder+"/"+name, false
 			}
 			out = append(out, one)
 		}
 		return out
 	}
-	if v.IsSingleWord || !v.Known() || !strings.Contains(v.Text, " ") {
+	if v.IsSingleWord || !v.IsLiteral() || !strings.Contains(v.Text, " ") {
 		return []abstract.Value{v}
 	}
 	return splitWords(v)
@@ -549,13 +549,13 @@ func (p *analyzer) recordUnpacking(args []psArg) {
 	for _, a := range args {
 		switch {
 		case !a.hasValue:
-		case a.use == reads:
+		case a.use == paramUseReadPath:
 			from = a.val
-		case a.use == creates:
+		case a.use == paramUseCreateFolder:
 			into = a.val
 		}
 	}
-	if from.Known() && from.Text != "" && into.Known() {
+	if from.IsLiteral() && from.Text != "" && into.IsLiteral() {
 		p.w.Call([]abstract.Value{abstract.Lit("bsdtar"), abstract.Lit("-xf"), from, abstract.Lit("-C"), into})
 	}
 }
@@ -567,9 +567,9 @@ func (p *analyzer) recordLink(args []psArg) {
 	for _, a := range args {
 		switch {
 		case !a.hasValue:
-		case a.use == writes:
+		case a.use == paramUseWritePath:
 			at = a.val
-		case a.use == holds:
+		case a.use == paramUseWrittenContent:
 			to = a.val
 		case strings.HasSuffix(strings.ToLower(a.val.Text), "link") || strings.EqualFold(a.val.Text, "junction"):
 			is = true
@@ -583,23 +583,23 @@ func (p *analyzer) recordLink(args []psArg) {
 // recordSpecialEffect records the special effects of a cmdlet.
 func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abstract.Value, programArgs []abstract.Value) {
 	switch {
-	case program.Text != "" && program.Known():
+	case program.Text != "" && program.IsLiteral():
 		if plain.IsURL(program.Text) {
-			p.w.URL(effect.HTTPRequest, program)
+			p.w.RecordURLContact(effect.HTTPRequest, program)
 			return
 		}
 		p.runsCode = true
 		for _, a := range args {
 			if a.param == "verb" && strings.EqualFold(a.val.Text, "runas") {
-				p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, Span: p.at})
+				p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: c.name, Span: p.spanInCommand})
 			}
 		}
-		p.w.CallWindows(append([]abstract.Value{program}, programArgs...), abstract.Streams{In: in})
-	case program.IsPattern:
-		p.w.CallUnknown(append([]abstract.Value{program}, programArgs...), abstract.Streams{In: in})
+		p.w.CallWindows(append([]abstract.Value{program}, programArgs...), abstract.Streams{Stdin: in})
+	case program.IsGlobPattern:
+		p.w.CallUnknown(append([]abstract.Value{program}, programArgs...), abstract.Streams{Stdin: in})
 	}
-	switch c.special {
-	case object:
+	switch c.specialEffect {
+	case specialEffectCreatesDotNetObject:
 		for _, a := range args {
 			lower := strings.ToLower(a.val.Text)
 			if strings.Contains(lower, "tcpclient") || strings.Contains(lower, "sockets.socket") {
@@ -616,35 +616,35 @@ func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abst
 				p.recordConnection(host)
 			}
 		}
-	case folder:
+	case specialEffectChangesWorkingFolder:
 		if len(args) > 0 {
 			p.w.ChangeFolder(args[0].val)
 		}
-	case alias:
-		if vals := argumentValues(args); len(vals) > 1 && vals[0].Known() {
-			p.w.Set("psalias:"+strings.ToLower(vals[0].Text), vals[1])
+	case specialEffectSetsAlias:
+		if vals := argumentValues(args); len(vals) > 1 && vals[0].IsLiteral() {
+			p.w.SetVariable("psalias:"+strings.ToLower(vals[0].Text), vals[1])
 		}
-	case variable:
-		if vals := argumentValues(args); len(vals) > 1 && vals[0].Known() {
-			p.w.Set("ps:"+strings.ToLower(vals[0].Text), vals[1])
+	case specialEffectSetsVariable:
+		if vals := argumentValues(args); len(vals) > 1 && vals[0].IsLiteral() {
+			p.w.SetVariable("ps:"+strings.ToLower(vals[0].Text), vals[1])
 		}
-	case module:
+	case specialEffectLoadsModulePath:
 		for _, a := range args {
 			if strings.ContainsAny(a.val.Text, `/\`) {
-				p.w.RunFile(a.val, "powershell", p.at)
+				p.w.WalkCodeFile(a.val, "powershell", p.spanInCommand)
 			}
 		}
-	case remote:
+	case specialEffectMayRunProgram:
 		p.runsCode = true
-	case reveals:
+	case specialEffectRevealsPassword:
 		if slices.ContainsFunc(args, func(a psArg) bool { return a.param == "asplaintext" }) {
 			p.recordRevealedPassword()
 		}
-	case types:
+	case specialEffectLoadsTypes:
 		p.recordAddType(c, args)
-	case unpacks:
+	case specialEffectUnpacksArchive:
 		p.recordUnpacking(args)
-	case makes:
+	case specialEffectCreatesItem:
 		p.recordLink(args)
 	}
 }

@@ -16,11 +16,11 @@ const maxTypeNameBytes = 512
 func (p *analyzer) parseTypeName() (name string, ok bool) {
 	end := p.findTypeEnd()
 	if end < 0 {
-		p.i = len(p.text)
+		p.pos = len(p.text)
 		return "", false
 	}
-	name = strings.ToLower(strings.Trim(p.text[p.i:end+1], "[] "))
-	p.i = end + 1
+	name = strings.ToLower(strings.Trim(p.text[p.pos:end+1], "[] "))
+	p.pos = end + 1
 	return name, true
 }
 
@@ -28,7 +28,7 @@ func (p *analyzer) parseTypeName() (name string, ok bool) {
 // finds none, it returns the index of the next closing bracket, or -1.
 func (p *analyzer) findTypeEnd() int {
 	open := 0
-	for i := p.i; i < len(p.text) && i-p.i < maxTypeNameBytes; i++ {
+	for i := p.pos; i < len(p.text) && i-p.pos < maxTypeNameBytes; i++ {
 		switch c := p.text[i]; {
 		case c == '[':
 			open++
@@ -40,93 +40,93 @@ func (p *analyzer) findTypeEnd() int {
 			i = len(p.text)
 		}
 	}
-	end := strings.IndexByte(p.text[p.i:], ']')
+	end := strings.IndexByte(p.text[p.pos:], ']')
 	if end < 0 {
 		return -1
 	}
-	return p.i + end
+	return p.pos + end
 }
 
 // parseAttribute parses [Name(…)] before a declaration, and walks the code in it.
 func (p *analyzer) parseAttribute() bool {
-	i := p.i + 1
+	i := p.pos + 1
 	for i < len(p.text) && (plain.IsWordByte(p.text[i]) || p.text[i] == '.') {
 		i++
 	}
-	if i == p.i+1 || i >= len(p.text) || p.text[i] != '(' {
+	if i == p.pos+1 || i >= len(p.text) || p.text[i] != '(' {
 		return false
 	}
-	p.i = i + 1
-	for p.i < len(p.text) && !p.w.Ended() {
-		p.skipChars(" \t\r\n,")
-		if p.i >= len(p.text) || p.text[p.i] == ')' {
-			p.i++
+	p.pos = i + 1
+	for p.pos < len(p.text) && !p.w.Ended() {
+		p.skipCharSetAndComments(" \t\r\n,")
+		if p.pos >= len(p.text) || p.text[p.pos] == ')' {
+			p.pos++
 			break
 		}
-		start := p.i
+		start := p.pos
 		p.parseWord()
-		p.skipChars(" \t")
-		if p.i < len(p.text) && p.text[p.i] == '=' {
-			p.i++
-			p.skipChars(" \t")
+		p.skipCharSetAndComments(" \t")
+		if p.pos < len(p.text) && p.text[p.pos] == '=' {
+			p.pos++
+			p.skipCharSetAndComments(" \t")
 		} else {
-			p.i = start
+			p.pos = start
 		}
 		p.parseConcatenation()
-		if p.i == start {
-			p.i++
+		if p.pos == start {
+			p.pos++
 		}
 	}
-	p.i = min(p.i, len(p.text))
-	p.skipChars(" \t\r\n")
-	if p.i < len(p.text) && p.text[p.i] == ']' {
-		p.i++
+	p.pos = min(p.pos, len(p.text))
+	p.skipCharSetAndComments(" \t\r\n")
+	if p.pos < len(p.text) && p.text[p.pos] == ']' {
+		p.pos++
 	}
 	return true
 }
 
 // parseWord parses letters, digits and underscores.
 func (p *analyzer) parseWord() string {
-	start := p.i
-	for p.i < len(p.text) && plain.IsWordByte(p.text[p.i]) {
-		p.i++
+	start := p.pos
+	for p.pos < len(p.text) && plain.IsWordByte(p.text[p.pos]) {
+		p.pos++
 	}
-	return p.text[start:p.i]
+	return p.text[start:p.pos]
 }
 
 // parseDeclaration parses a class or enum after its keyword; it consumes nothing if there is none.
 func (p *analyzer) parseDeclaration(keyword string) bool {
-	mark := p.i
-	p.skipChars(" \t")
+	mark := p.pos
+	p.skipCharSetAndComments(" \t")
 	named := p.parseWord() != ""
-	p.skipChars(" \t\r\n")
-	if p.i < len(p.text) && p.text[p.i] == ':' { // base classes
-		p.i += len(p.text[p.i:]) - len(strings.TrimLeft(p.text[p.i:], ":, \t\r\n.[]_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"))
+	p.skipCharSetAndComments(" \t\r\n")
+	if p.pos < len(p.text) && p.text[p.pos] == ':' { // base classes
+		p.pos += len(p.text[p.pos:]) - len(strings.TrimLeft(p.text[p.pos:], ":, \t\r\n.[]_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"))
 	}
-	if !named || p.i >= len(p.text) || p.text[p.i] != '{' || p.depth > maxNesting {
-		p.i = mark
+	if !named || p.pos >= len(p.text) || p.text[p.pos] != '{' || p.depth > maxNesting {
+		p.pos = mark
 		return false
 	}
-	p.i++
+	p.pos++
 	p.depth++
 	defer func() { p.depth-- }()
 	for p.w.Step(1) {
-		p.skipChars(" \t\r\n;,")
-		if p.i >= len(p.text) {
+		p.skipCharSetAndComments(" \t\r\n;,")
+		if p.pos >= len(p.text) {
 			break
 		}
-		if p.text[p.i] == '}' {
-			p.i++
+		if p.text[p.pos] == '}' {
+			p.pos++
 			break
 		}
-		start := p.i
+		start := p.pos
 		if keyword == "enum" {
 			p.parseEnumerator()
 		} else {
 			p.parseClassMember()
 		}
-		if p.i == start {
-			p.i++
+		if p.pos == start {
+			p.pos++
 		}
 	}
 	return true
@@ -134,7 +134,7 @@ func (p *analyzer) parseDeclaration(keyword string) bool {
 
 // parseEnumerator parses a name of an enum, and its value.
 func (p *analyzer) parseEnumerator() {
-	if p.text[p.i] == '[' && p.parseAttribute() {
+	if p.text[p.pos] == '[' && p.parseAttribute() {
 		return
 	}
 	if p.parseWord() == "" {
@@ -146,9 +146,9 @@ func (p *analyzer) parseEnumerator() {
 
 // parseAssignedValue parses the value after "=", if that comes next.
 func (p *analyzer) parseAssignedValue() {
-	p.skipChars(" \t")
-	if p.i < len(p.text) && p.text[p.i] == '=' {
-		p.i++
+	p.skipCharSetAndComments(" \t")
+	if p.pos < len(p.text) && p.text[p.pos] == '=' {
+		p.pos++
 		p.parsePipeline('}')
 	}
 }
@@ -156,7 +156,7 @@ func (p *analyzer) parseAssignedValue() {
 // parseClassMember parses the next element in the body of a class: an attribute or a type in
 // brackets, a property with its value, or a method with its parameters and body.
 func (p *analyzer) parseClassMember() {
-	switch p.text[p.i] {
+	switch p.text[p.pos] {
 	case '[':
 		if !p.parseAttribute() {
 			p.parseTypeName()
@@ -167,33 +167,33 @@ func (p *analyzer) parseClassMember() {
 		p.parseAssignedValue()
 		return
 	}
-	start := p.i
+	start := p.pos
 	name := strings.ToLower(p.parseWord())
 	if name == "hidden" || name == "static" {
 		return
 	}
-	p.skipChars(" \t")
-	if name == "" || p.i >= len(p.text) || p.text[p.i] != '(' {
-		p.i = start
+	p.skipCharSetAndComments(" \t")
+	if name == "" || p.pos >= len(p.text) || p.text[p.pos] != '(' {
+		p.pos = start
 		p.parsePipeline('}')
 		return
 	}
-	p.i++
+	p.pos++
 	p.parseBlock(')')
-	p.skipChars(" \t\r\n")
-	if p.i < len(p.text) && p.text[p.i] == ':' { // the call of the base class constructor
-		p.i++
-		p.skipChars(" \t\r\n")
+	p.skipCharSetAndComments(" \t\r\n")
+	if p.pos < len(p.text) && p.text[p.pos] == ':' { // the call of the base class constructor
+		p.pos++
+		p.skipCharSetAndComments(" \t\r\n")
 		p.parseWord()
-		p.skipChars(" \t")
-		if p.i < len(p.text) && p.text[p.i] == '(' {
-			p.i++
+		p.skipCharSetAndComments(" \t")
+		if p.pos < len(p.text) && p.text[p.pos] == '(' {
+			p.pos++
 			p.parseBlock(')')
 		}
-		p.skipChars(" \t\r\n")
+		p.skipCharSetAndComments(" \t\r\n")
 	}
-	if p.i < len(p.text) && p.text[p.i] == '{' {
-		p.i++
+	if p.pos < len(p.text) && p.text[p.pos] == '{' {
+		p.pos++
 		p.parseBlock('}')
 	}
 }
@@ -205,24 +205,24 @@ func (p *analyzer) recordAddType(c *cmdlet, args []psArg) {
 	for _, a := range args {
 		switch {
 		case a.param == "path" || a.param == "literalpath":
-			p.w.RunFile(abstract.WindowsGlob(a.val), "code", p.at)
+			p.w.WalkCodeFile(abstract.WindowsGlob(a.val), "code", p.spanInCommand)
 			loads = true
 		case a.param == "assemblyname" && areSystemAssemblies(a.val):
 			loads = true
 		case a.param == "passthru" || a.param == "erroraction" || a.param == "ignorewarnings":
 		default:
-			p.w.Dynamic(effect.CauseUnanalysedCode, c.name, p.at)
+			p.w.ReportUnknown(effect.CauseUnanalysedCode, c.name, p.spanInCommand)
 			return
 		}
 	}
 	if !loads {
-		p.w.Dynamic(effect.CauseUnanalysedCode, c.name, p.at)
+		p.w.ReportUnknown(effect.CauseUnanalysedCode, c.name, p.spanInCommand)
 	}
 }
 
 // areSystemAssemblies reports whether all names in a list are assemblies of the system.
 func areSystemAssemblies(v abstract.Value) bool {
-	if !v.Known() || v.Text == "" {
+	if !v.IsLiteral() || v.Text == "" {
 		return false
 	}
 	name, _, _ := strings.Cut(strings.ToLower(v.Text), ",") // version and key follow the name
@@ -236,20 +236,20 @@ func areSystemAssemblies(v abstract.Value) bool {
 
 // skipErrorPosition skips the position line in a PowerShell error message, "At line:1 char:4".
 func (p *analyzer) skipErrorPosition() bool {
-	rest, ok := strings.CutPrefix(p.text[p.i:], "At line:")
+	rest, ok := strings.CutPrefix(p.text[p.pos:], "At line:")
 	rest = strings.TrimLeft(rest, "0123456789")
 	rest, char := strings.CutPrefix(rest, " char:")
 	rest = strings.TrimLeft(strings.TrimLeft(rest, "0123456789"), " \t\r")
 	if !ok || !char || rest != "" && rest[0] != '\n' {
 		return false
 	}
-	p.i = len(p.text) - len(rest)
+	p.pos = len(p.text) - len(rest)
 	return true
 }
 
 // blockFollows reports whether a script block in braces comes next.
 func (p *analyzer) blockFollows() bool {
-	return strings.HasPrefix(strings.TrimLeft(p.text[p.i:], " \t\r\n"), "{")
+	return strings.HasPrefix(strings.TrimLeft(p.text[p.pos:], " \t\r\n"), "{")
 }
 
 // backtickEscapes maps the letter after a backtick in a quoted text to its character.
@@ -258,20 +258,20 @@ var backtickEscapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", 'a': "\a"
 // parseExpansion parses an escape, a variable or a subexpression in a text that PowerShell expands. It returns false for
 // all other text.
 func (p *analyzer) parseExpansion(b *abstract.Builder) bool {
-	if p.i+1 >= len(p.text) {
+	if p.pos+1 >= len(p.text) {
 		return false
 	}
-	next := p.text[p.i+1]
-	switch c := p.text[p.i]; {
+	next := p.text[p.pos+1]
+	switch c := p.text[p.pos]; {
 	case c == '`':
 		text, ok := backtickEscapes[next]
 		if !ok {
-			text = p.text[p.i+1 : p.i+2]
+			text = p.text[p.pos+1 : p.pos+2]
 		}
 		b.AddLiteral(text)
-		p.i += 2
+		p.pos += 2
 	case c == '$' && next == '(':
-		p.i += 2
+		p.pos += 2
 		b.Add(p.parseBlock(')'))
 	case c == '$' && (plain.IsWordByte(next) || next == '{'):
 		b.Add(p.parseVariable())
@@ -283,32 +283,32 @@ func (p *analyzer) parseExpansion(b *abstract.Builder) bool {
 
 // parseHereString parses @'…'@ or @"…"@; PowerShell expands only the second.
 func (p *analyzer) parseHereString() abstract.Value {
-	q := p.text[p.i+1]
+	q := p.text[p.pos+1]
 	closing := "\n" + string(q) + "@"
-	p.i += 2
+	p.pos += 2
 	if q == '\'' {
-		body, _, ok := strings.Cut(p.text[p.i:], closing)
-		p.i += len(body)
+		body, _, ok := strings.Cut(p.text[p.pos:], closing)
+		p.pos += len(body)
 		if ok {
-			p.i += len(closing)
+			p.pos += len(closing)
 		}
-		return abstract.Value{Text: strings.TrimLeft(body, "\r\n"), From: p.at}
+		return abstract.Value{Text: strings.TrimLeft(body, "\r\n"), SourceSpan: p.spanInCommand}
 	}
-	for p.i < len(p.text) && (p.text[p.i] == '\r' || p.text[p.i] == '\n') && !strings.HasPrefix(p.text[p.i:], closing) {
-		p.i++
+	for p.pos < len(p.text) && (p.text[p.pos] == '\r' || p.text[p.pos] == '\n') && !strings.HasPrefix(p.text[p.pos:], closing) {
+		p.pos++
 	}
 	var b abstract.Builder
-	for p.i < len(p.text) && !p.w.Ended() {
-		if strings.HasPrefix(p.text[p.i:], closing) {
-			p.i += len(closing)
+	for p.pos < len(p.text) && !p.w.Ended() {
+		if strings.HasPrefix(p.text[p.pos:], closing) {
+			p.pos += len(closing)
 			break
 		}
 		if !p.parseExpansion(&b) {
-			b.AddLiteral(p.text[p.i : p.i+1])
-			p.i++
+			b.AddLiteral(p.text[p.pos : p.pos+1])
+			p.pos++
 		}
 	}
 	v := b.Value()
-	v.From = p.at
+	v.SourceSpan = p.spanInCommand
 	return v
 }

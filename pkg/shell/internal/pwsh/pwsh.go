@@ -15,37 +15,37 @@ import (
 // An analyzer analyses one PowerShell text. It ignores control flow: it treats every command and
 // every call as executed.
 type analyzer struct {
-	w     abstract.World
-	text  string
-	i     int
-	at    effect.Span
-	depth int
+	w             abstract.AnalysisContext
+	text          string
+	pos           int
+	spanInCommand effect.Span
+	depth         int
 
-	unreadReason string // why some text may have been parsed wrongly
+	possibleMisparseReason string // why some text may have been parsed wrongly
 
 	opensConnection bool // it opens a TCP connection
 	runsCode        bool // it evaluates text or starts a shell
 }
 
 // unknownMarker represents an unknown part of a text, also in quotes.
-const unknownMarker = "${" + abstract.UnsetName + "}"
+const unknownMarker = "${" + abstract.UnknownPlaceholderVariable + "}"
 
 // maxNesting is the maximum nesting of expressions.
 const maxNesting = 100
 
-// Read reports the effects of PowerShell text, and returns its output.
-func Read(w abstract.World, text string, at effect.Span) abstract.Value {
-	if len(text) > parse.MaxText {
-		w.Dynamic(effect.CauseLimit, "the command is longer than 64 KiB", at)
-		return abstract.Unknown("…", abstract.UnknownText)
+// Interpret reports the effects of PowerShell text, and returns its output.
+func Interpret(w abstract.AnalysisContext, text string, at effect.Span) abstract.Value {
+	if len(text) > parse.MaxCommandBytes {
+		w.ReportUnknown(effect.CauseAnalysisLimitExceeded, "the command is longer than 64 KiB", at)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
-	p := &analyzer{w: w, text: asciiQuotes.Replace(text), at: at}
+	p := &analyzer{w: w, text: asciiQuotes.Replace(text), spanInCommand: at}
 	out := p.parseBlock(0)
-	if p.unreadReason != "" {
-		w.Dynamic(effect.CauseUnanalysedCode, "the PowerShell text cannot be read: "+p.unreadReason, at)
+	if p.possibleMisparseReason != "" {
+		w.ReportUnknown(effect.CauseUnanalysedCode, "the PowerShell text cannot be read: "+p.possibleMisparseReason, at)
 	}
 	if p.opensConnection && p.runsCode {
-		w.Report(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs code from a network connection", Span: p.at})
+		w.Report(effect.Effect{Kind: effect.RemoteShell, Program: "powershell", Reason: "runs code from a network connection", Span: p.spanInCommand})
 	}
 	return out
 }
@@ -54,57 +54,57 @@ func Read(w abstract.World, text string, at effect.Span) abstract.Value {
 var asciiQuotes = strings.NewReplacer("\u201c", `"`, "\u201d", `"`, "\u201e", `"`, "\u2018", "'", "\u2019", "'", "\u201a", "'", "\u201b", "'",
 	"\u2013", "-", "\u2014", "-", "\u2015", "-")
 
-func (p *analyzer) noteUnread(why string) {
-	if p.unreadReason == "" {
-		p.unreadReason = why
+func (p *analyzer) recordPossibleMisparse(reason string) {
+	if p.possibleMisparseReason == "" {
+		p.possibleMisparseReason = reason
 	}
 }
 
 // skipUnparsedByte skips a byte that no rule parses.
 func (p *analyzer) skipUnparsedByte() {
-	if p.i < len(p.text) && strings.IndexByte("\"'`<>$@{(", p.text[p.i]) >= 0 {
-		p.noteUnread("a statement cannot begin with " + p.text[p.i:p.i+1])
+	if p.pos < len(p.text) && strings.IndexByte("\"'`<>$@{(", p.text[p.pos]) >= 0 {
+		p.recordPossibleMisparse("a statement cannot begin with " + p.text[p.pos:p.pos+1])
 	}
-	p.i++
+	p.pos++
 }
 
 // parseBlock walks statements up to a closing bracket.
 func (p *analyzer) parseBlock(until byte) abstract.Value {
 	out := abstract.Value{}
 	for !p.w.Ended() {
-		p.skipChars(" \t\r\n;,")
-		if p.i >= len(p.text) {
+		p.skipCharSetAndComments(" \t\r\n;,")
+		if p.pos >= len(p.text) {
 			return out
 		}
-		if c := p.text[p.i]; c == until {
-			p.i++
+		if c := p.text[p.pos]; c == until {
+			p.pos++
 			return out
 		}
-		start := p.i
+		start := p.pos
 		out = p.parsePipeline(until)
-		if p.i == start {
+		if p.pos == start {
 			p.skipUnparsedByte()
 		}
 	}
 	return out
 }
 
-func (p *analyzer) skipChars(chars string) {
-	for p.i < len(p.text) {
+func (p *analyzer) skipCharSetAndComments(charSet string) {
+	for p.pos < len(p.text) {
 		switch {
-		case strings.IndexByte(chars, p.text[p.i]) >= 0:
-			p.i++
-		case p.text[p.i] == '`' && p.i+1 < len(p.text) && (p.text[p.i+1] == '\n' || p.text[p.i+1] == '\r'):
-			p.i += 2
-		case strings.HasPrefix(p.text[p.i:], "<#"):
-			_, after, ended := strings.Cut(p.text[p.i:], "#>")
+		case strings.IndexByte(charSet, p.text[p.pos]) >= 0:
+			p.pos++
+		case p.text[p.pos] == '`' && p.pos+1 < len(p.text) && (p.text[p.pos+1] == '\n' || p.text[p.pos+1] == '\r'):
+			p.pos += 2
+		case strings.HasPrefix(p.text[p.pos:], "<#"):
+			_, after, ended := strings.Cut(p.text[p.pos:], "#>")
 			if !ended {
-				p.noteUnread("a comment does not end")
+				p.recordPossibleMisparse("a comment does not end")
 			}
-			p.i = len(p.text) - len(after)
-		case p.text[p.i] == '#':
-			for p.i < len(p.text) && p.text[p.i] != '\n' {
-				p.i++
+			p.pos = len(p.text) - len(after)
+		case p.text[p.pos] == '#':
+			for p.pos < len(p.text) && p.text[p.pos] != '\n' {
+				p.pos++
 			}
 		default:
 			return
@@ -115,36 +115,36 @@ func (p *analyzer) skipChars(chars string) {
 // parsePipeline walks the elements of a pipeline.
 func (p *analyzer) parsePipeline(until byte) abstract.Value {
 	if !p.w.Step(1) || p.depth > maxNesting {
-		p.w.GiveUp("PowerShell text is too complex")
+		p.w.AbortAnalysis("PowerShell text is too complex")
 		return abstract.Value{}
 	}
 	p.depth++
 	defer func() { p.depth-- }()
 	out := abstract.Value{}
 	for {
-		p.skipChars(" \t\r\n")
-		out = p.deliverRedirected(p.parseElement(out, until))
-		p.skipChars(" \t\r")
-		if p.i < len(p.text) && p.text[p.i] == '|' && !strings.HasPrefix(p.text[p.i:], "||") {
-			p.i++
+		p.skipCharSetAndComments(" \t\r\n")
+		out = p.writeOutputToRedirections(p.parsePipelineElement(out, until))
+		p.skipCharSetAndComments(" \t\r")
+		if p.pos < len(p.text) && p.text[p.pos] == '|' && !strings.HasPrefix(p.text[p.pos:], "||") {
+			p.pos++
 			continue
 		}
-		if strings.HasPrefix(p.text[p.i:], "||") || strings.HasPrefix(p.text[p.i:], "&&") {
-			p.i += 2
+		if strings.HasPrefix(p.text[p.pos:], "||") || strings.HasPrefix(p.text[p.pos:], "&&") {
+			p.pos += 2
 		}
 		return out
 	}
 }
 
-// deliverRedirected writes an element's output to the targets of its redirections.
-func (p *analyzer) deliverRedirected(out abstract.Value) abstract.Value {
+// writeOutputToRedirections writes an element's output to the targets of its redirections.
+func (p *analyzer) writeOutputToRedirections(out abstract.Value) abstract.Value {
 	var io abstract.Streams
 	found := false
 	for !p.w.Ended() {
-		mark := p.i
-		p.skipChars(" \t")
+		mark := p.pos
+		p.skipCharSetAndComments(" \t")
 		if !p.atRedirection() {
-			p.i = mark
+			p.pos = mark
 			break
 		}
 		p.parseRedirection(&io)
@@ -156,44 +156,44 @@ func (p *analyzer) deliverRedirected(out abstract.Value) abstract.Value {
 	return p.w.DeliverOutput(io, out)
 }
 
-// parseElement walks one command or expression.
-func (p *analyzer) parseElement(in abstract.Value, until byte) abstract.Value {
-	if p.i >= len(p.text) {
+// parsePipelineElement walks one command or expression.
+func (p *analyzer) parsePipelineElement(pipelineInput abstract.Value, until byte) abstract.Value {
+	if p.pos >= len(p.text) {
 		return abstract.Value{}
 	}
-	start := p.i
-	switch c := p.text[p.i]; {
-	case c == '&' || c == '.' && p.i+1 < len(p.text) && strings.IndexByte(" \t('\"$", p.text[p.i+1]) >= 0:
-		p.i++
-		p.skipChars(" \t&")
+	start := p.pos
+	switch c := p.text[p.pos]; {
+	case c == '&' || c == '.' && p.pos+1 < len(p.text) && strings.IndexByte(" \t('\"$", p.text[p.pos+1]) >= 0:
+		p.pos++
+		p.skipCharSetAndComments(" \t&")
 		name := p.parseArgument()
-		if c == '.' && name.Known() && name.Text == profileScript {
+		if c == '.' && name.IsLiteral() && name.Text == profileScript {
 			return abstract.Value{}
 		}
 		if c == '.' && name.FullyUnknown {
 			// The variable cannot come from the environment, which PowerShell reads as $env:NAME,
 			// and a dot-sourced script can change the state of the current script.
-			p.w.Dynamic(effect.CauseUnresolved, "loads a script that the command does not name: "+name.Display, p.at)
+			p.w.ReportUnknown(effect.CauseUnresolvedText, "loads a script that the command does not name: "+name.Display, p.spanInCommand)
 		}
 		if c == '&' && name.FullyUnknown && p.atStatementEnd() && !strings.HasPrefix(strings.ToLower(name.Display), "$env:") {
 			// Without arguments, & may run an unknown script or script block.
-			p.w.Dynamic(effect.CauseUnresolved, "runs code that the command does not name: "+name.Display, p.at)
+			p.w.ReportUnknown(effect.CauseUnresolvedText, "runs code that the command does not name: "+name.Display, p.spanInCommand)
 		}
-		return p.walkCommand(name, in)
-	case strings.HasPrefix(p.text[p.i:], unknownMarker): // the marker itself is in the text
-		return p.walkCommand(p.parseArgument(), in)
+		return p.walkCommand(name, pipelineInput)
+	case strings.HasPrefix(p.text[p.pos:], unknownMarker): // the marker itself is in the text
+		return p.walkCommand(p.parseArgument(), pipelineInput)
 	case c == '$' || c == '[' || c == '(' || c == '\'' || c == '"' || c == '@' || c == '{' || c >= '0' && c <= '9' || c == '!' || c == '-' || c == '+' || c == ',':
 		v := p.parseExpression()
-		p.skipChars(" \t")
+		p.skipCharSetAndComments(" \t")
 		if p.parseAssignment(start, v) || p.parseLoopVariable(start) {
 			return abstract.Value{}
 		}
-		if p.i == start {
-			p.i++
+		if p.pos == start {
+			p.pos++
 		}
 		return v
 	case c == '}' || c == ')' || c == ']':
-		p.i++
+		p.pos++
 		return abstract.Value{}
 	}
 	if p.skipErrorPosition() {
@@ -211,10 +211,10 @@ func (p *analyzer) parseElement(in abstract.Value, until byte) abstract.Value {
 			return abstract.Value{}
 		}
 	case "if", "elseif", "else", "while", "for", "foreach", "switch", "try", "catch", "finally", "do", "until", "function", "filter", "return", "throw", "param", "begin", "process", "end", "trap", "in", "exit", "break", "continue", "data", "using":
-		if lower == "foreach" && in.Text != "" || lower == "foreach" && in.Taint != 0 {
+		if lower == "foreach" && pipelineInput.Text != "" || lower == "foreach" && pipelineInput.Taint != 0 {
 			break
 		}
-		p.skipChars(" \t")
+		p.skipCharSetAndComments(" \t")
 		if lower == "function" || lower == "filter" {
 			p.parseBareWord()
 		}
@@ -224,54 +224,54 @@ func (p *analyzer) parseElement(in abstract.Value, until byte) abstract.Value {
 		p.skipUnparsedByte()
 		return abstract.Value{}
 	}
-	return p.walkCommand(abstract.Value{Text: word, From: p.at}, in)
+	return p.walkCommand(abstract.Value{Text: word, SourceSpan: p.spanInCommand}, pipelineInput)
 }
 
 // atStatementEnd reports whether a statement ends at the current position.
 func (p *analyzer) atStatementEnd() bool {
-	rest := strings.TrimLeft(p.text[p.i:], " \t")
+	rest := strings.TrimLeft(p.text[p.pos:], " \t")
 	return rest == "" || strings.IndexByte("\r\n;|)}", rest[0]) >= 0
 }
 
 // parseAssignment parses `= expr` after a variable that starts at start.
 func (p *analyzer) parseAssignment(start int, v abstract.Value) bool {
-	if p.i >= len(p.text) || p.text[p.i] != '=' && !strings.HasPrefix(p.text[p.i:], "+=") || p.text[start] != '$' && p.text[start] != '[' {
+	if p.pos >= len(p.text) || p.text[p.pos] != '=' && !strings.HasPrefix(p.text[p.pos:], "+=") || p.text[start] != '$' && p.text[start] != '[' {
 		return false
 	}
-	name := strings.ToLower(strings.Trim(strings.TrimSpace(p.text[start:p.i]), "${}"))
-	add := p.text[p.i] == '+'
-	p.i++
+	name := strings.ToLower(strings.Trim(strings.TrimSpace(p.text[start:p.pos]), "${}"))
+	add := p.text[p.pos] == '+'
+	p.pos++
 	if add {
-		p.i++
+		p.pos++
 	}
 	right := p.parsePipeline(0)
 	if add {
 		right = abstract.Concat(v, right)
 	}
 	if strings.HasSuffix(name, "servercertificatevalidationcallback") || strings.HasSuffix(name, "certificatepolicy") {
-		p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Harms: []effect.Harm{effect.WeakensProtection}, Reason: "disables TLS certificate checks", Span: p.at})
+		p.w.Report(effect.Effect{Kind: effect.ChangeSystem, Program: "powershell", Harms: []effect.Harm{effect.WeakensProtection}, Reason: "disables TLS certificate checks", Span: p.spanInCommand})
 	}
-	p.w.Set("ps:"+name, right)
+	p.w.SetVariable("ps:"+name, right)
 	if env, ok := strings.CutPrefix(name, "env:"); ok {
-		p.w.SetEnvironment(strings.ToUpper(env), right, p.at)
+		p.w.SetEnvironment(strings.ToUpper(env), right, p.spanInCommand)
 	}
 	return true
 }
 
 // parseLoopVariable parses `in pipeline` after the variable of a foreach loop, which starts at start.
 func (p *analyzer) parseLoopVariable(start int) bool {
-	word, rest, _ := strings.Cut(p.text[p.i:], " ")
+	word, rest, _ := strings.Cut(p.text[p.pos:], " ")
 	if p.text[start] != '$' || !strings.EqualFold(word, "in") || rest == "" {
 		return false
 	}
-	name := strings.ToLower(strings.Trim(strings.TrimSpace(p.text[start:p.i]), "${}"))
-	p.i += len(word)
+	name := strings.ToLower(strings.Trim(strings.TrimSpace(p.text[start:p.pos]), "${}"))
+	p.pos += len(word)
 	v := p.parsePipeline(')')
-	if _, set := p.w.Get("ps:" + name); set || !v.IsPathList { // the loop may not run
-		v = abstract.Variable(name, v.Taint)
+	if _, set := p.w.LookupVariable("ps:" + name); set || !v.HasPathPerLine { // the loop may not run
+		v = abstract.UnsetVariableValue(name, v.Taint)
 	}
 	if automaticVariables[name] == "" {
-		p.w.Set("ps:"+name, v)
+		p.w.SetVariable("ps:"+name, v)
 	}
 	return true
 }
@@ -279,19 +279,19 @@ func (p *analyzer) parseLoopVariable(start int) bool {
 // parseBareWord parses an unquoted word.
 func (p *analyzer) parseBareWord() string {
 	var b strings.Builder
-	for p.i < len(p.text) {
-		c := p.text[p.i]
-		if c == '`' && p.i+1 < len(p.text) {
-			p.i++
-			b.WriteByte(p.text[p.i])
-			p.i++
+	for p.pos < len(p.text) {
+		c := p.text[p.pos]
+		if c == '`' && p.pos+1 < len(p.text) {
+			p.pos++
+			b.WriteByte(p.text[p.pos])
+			p.pos++
 			continue
 		}
 		if strings.IndexByte(" \t\r\n;|()'\"{}$,&<>", c) >= 0 && !(b.Len() == 0 && (c == '$')) {
 			break
 		}
 		b.WriteByte(c)
-		p.i++
+		p.pos++
 	}
 	return b.String()
 }
@@ -299,43 +299,43 @@ func (p *analyzer) parseBareWord() string {
 // parseExpression parses operands and operators.
 func (p *analyzer) parseExpression() abstract.Value {
 	if !p.w.Step(1) || p.depth > maxNesting {
-		p.w.GiveUp("PowerShell text is too complex")
+		p.w.AbortAnalysis("PowerShell text is too complex")
 		return abstract.Value{}
 	}
 	p.depth++
 	defer func() { p.depth-- }()
 	var list []abstract.Value
 	left := p.parseOperand()
-	for p.i < len(p.text) {
-		mark := p.i
-		p.skipChars(" \t")
-		rest := p.text[p.i:]
+	for p.pos < len(p.text) {
+		mark := p.pos
+		p.skipCharSetAndComments(" \t")
+		rest := p.text[p.pos:]
 		switch {
 		case strings.HasPrefix(rest, "+=") || rest == "":
-			p.i = mark
+			p.pos = mark
 			return p.joinList(list, left)
 		case rest[0] == '+':
-			p.i++
-			p.skipChars(" \t\r\n")
+			p.pos++
+			p.skipCharSetAndComments(" \t\r\n")
 			left = abstract.Concat(left, p.parseOperand())
 		case rest[0] == ',':
-			p.i++
-			p.skipChars(" \t\r\n")
+			p.pos++
+			p.skipCharSetAndComments(" \t\r\n")
 			list = append(list, left)
 			left = p.parseOperand()
-			if len(list) > abstract.MaxFields {
-				p.w.GiveUp("a list in PowerShell text is too long")
+			if len(list) > abstract.MaxExpandedWords {
+				p.w.AbortAnalysis("a list in PowerShell text is too long")
 			}
 		case rest[0] == '-' && len(rest) > 2 && plain.IsWordByte(rest[1]):
 			op, ok := p.parseOperator(rest)
 			if !ok {
-				p.i = mark
+				p.pos = mark
 				return p.joinList(list, left)
 			}
 			left = p.applyOperator(op, append(list, left))
 			list = nil
 		default:
-			p.i = mark
+			p.pos = mark
 			return p.joinList(list, left)
 		}
 	}
@@ -346,7 +346,7 @@ func (p *analyzer) joinList(list []abstract.Value, last abstract.Value) abstract
 	if len(list) == 0 {
 		return last
 	}
-	v := abstract.JoinValues(append(list, last))
+	v := abstract.JoinWithSpaces(append(list, last))
 	return v
 }
 
@@ -358,8 +358,8 @@ func (p *analyzer) parseOperator(rest string) (string, bool) {
 	op := strings.ToLower(rest[1:end])
 	switch op {
 	case "f", "join", "replace", "creplace", "ireplace", "split", "csplit", "bxor", "band", "bor", "as", "eq", "ne", "like", "match", "contains", "and", "or", "gt", "lt", "ge", "le", "notlike", "notmatch", "in", "is", "not", "ieq", "ine", "shl", "shr":
-		p.i += end
-		p.skipChars(" \t\r\n")
+		p.pos += end
+		p.skipCharSetAndComments(" \t\r\n")
 		return op, true
 	}
 	return "", false
@@ -370,17 +370,17 @@ func (p *analyzer) applyOperator(op string, left []abstract.Value) abstract.Valu
 	right := p.parseOperand()
 	args := []abstract.Value{right}
 	for {
-		mark := p.i
-		p.skipChars(" \t")
-		if p.i >= len(p.text) || p.text[p.i] != ',' {
-			p.i = mark
+		mark := p.pos
+		p.skipCharSetAndComments(" \t")
+		if p.pos >= len(p.text) || p.text[p.pos] != ',' {
+			p.pos = mark
 			break
 		}
-		p.i++
-		p.skipChars(" \t\r\n")
+		p.pos++
+		p.skipCharSetAndComments(" \t\r\n")
 		args = append(args, p.parseOperand())
-		if len(args) > abstract.MaxFields {
-			p.w.GiveUp("a list in PowerShell text is too long")
+		if len(args) > abstract.MaxExpandedWords {
+			p.w.AbortAnalysis("a list in PowerShell text is too long")
 			break
 		}
 	}
@@ -389,7 +389,7 @@ func (p *analyzer) applyOperator(op string, left []abstract.Value) abstract.Valu
 	case "f":
 		return applyFormat(first, args)
 	case "join":
-		if right.Known() {
+		if right.IsLiteral() {
 			var b abstract.Builder
 			for i, v := range left {
 				if i > 0 {
@@ -397,13 +397,13 @@ func (p *analyzer) applyOperator(op string, left []abstract.Value) abstract.Valu
 				}
 				b.Add(v)
 			}
-			if len(left) == 1 && first.Known() && right.Text == "" {
+			if len(left) == 1 && first.IsLiteral() && right.Text == "" {
 				return abstract.Lit(strings.ReplaceAll(first.Text, " ", ""))
 			}
 			return b.Value()
 		}
 	case "replace", "creplace", "ireplace":
-		if first.Known() && right.Known() {
+		if first.IsLiteral() && right.IsLiteral() {
 			with := ""
 			if len(args) > 1 {
 				with = args[1].Text
@@ -412,7 +412,7 @@ func (p *analyzer) applyOperator(op string, left []abstract.Value) abstract.Valu
 			return first
 		}
 	case "split", "csplit":
-		if first.Known() && right.Known() && right.Text != "" {
+		if first.IsLiteral() && right.IsLiteral() && right.Text != "" {
 			first.Text = strings.ReplaceAll(first.Text, right.Text, " ")
 			return first
 		}
@@ -422,7 +422,7 @@ func (p *analyzer) applyOperator(op string, left []abstract.Value) abstract.Valu
 
 // applyFormat computes "{1}{0}" -f "a","b".
 func applyFormat(form abstract.Value, args []abstract.Value) abstract.Value {
-	if !form.Known() {
+	if !form.IsLiteral() {
 		return abstract.Unknown("…", form.Taint)
 	}
 	var b abstract.Builder
@@ -447,82 +447,82 @@ func applyFormat(form abstract.Value, args []abstract.Value) abstract.Value {
 
 // parseString parses a quoted string.
 func (p *analyzer) parseString() abstract.Value {
-	q := p.text[p.i]
-	p.i++
+	q := p.text[p.pos]
+	p.pos++
 	var b abstract.Builder
-	for p.i < len(p.text) {
-		c := p.text[p.i]
+	for p.pos < len(p.text) {
+		c := p.text[p.pos]
 		switch {
 		case c == q:
-			if p.i+1 < len(p.text) && p.text[p.i+1] == q {
+			if p.pos+1 < len(p.text) && p.text[p.pos+1] == q {
 				b.AddLiteral(string(q))
-				p.i += 2
+				p.pos += 2
 				continue
 			}
-			p.i++
+			p.pos++
 			v := b.Value()
-			v.From, v.IsSingleWord = p.at, true
+			v.SourceSpan, v.IsSingleWord = p.spanInCommand, true
 			return v
 		case q == '"' && p.parseExpansion(&b):
-		case strings.HasPrefix(p.text[p.i:], unknownMarker):
+		case strings.HasPrefix(p.text[p.pos:], unknownMarker):
 			b.Add(p.parseVariable())
 		default:
-			b.AddLiteral(p.text[p.i : p.i+1])
-			p.i++
+			b.AddLiteral(p.text[p.pos : p.pos+1])
+			p.pos++
 		}
 	}
-	p.noteUnread("a string does not end")
+	p.recordPossibleMisparse("a string does not end")
 	v := b.Value()
-	v.From = p.at
+	v.SourceSpan = p.spanInCommand
 	return v
 }
 
 // parseVariable parses $name, ${name} or $env:name.
 func (p *analyzer) parseVariable() abstract.Value {
-	p.i++
-	start := p.i
-	if p.i < len(p.text) && p.text[p.i] == '{' {
-		end := strings.IndexByte(p.text[p.i:], '}')
+	p.pos++
+	start := p.pos
+	if p.pos < len(p.text) && p.text[p.pos] == '{' {
+		end := strings.IndexByte(p.text[p.pos:], '}')
 		if end < 0 {
-			end = len(p.text) - p.i - 1
+			end = len(p.text) - p.pos - 1
 		}
-		p.i += end + 1
-		return p.variableValue(strings.Trim(p.text[start:p.i], "{}"))
+		p.pos += end + 1
+		return p.variableValue(strings.Trim(p.text[start:p.pos], "{}"))
 	}
-	for p.i < len(p.text) && (plain.IsWordByte(p.text[p.i]) || p.text[p.i] == ':' && p.i+1 < len(p.text) && plain.IsWordByte(p.text[p.i+1])) {
-		p.i++
+	for p.pos < len(p.text) && (plain.IsWordByte(p.text[p.pos]) || p.text[p.pos] == ':' && p.pos+1 < len(p.text) && plain.IsWordByte(p.text[p.pos+1])) {
+		p.pos++
 	}
-	if p.i == start && p.i < len(p.text) && strings.IndexByte("?$^", p.text[p.i]) >= 0 {
-		p.i++
+	if p.pos == start && p.pos < len(p.text) && strings.IndexByte("?$^", p.text[p.pos]) >= 0 {
+		p.pos++
 	}
-	return p.variableValue(p.text[start:p.i])
+	return p.variableValue(p.text[start:p.pos])
 }
 
 func (p *analyzer) variableValue(name string) abstract.Value {
 	lower := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(name, "script:"), "global:"))
-	if v, ok := p.w.Get("ps:" + lower); ok {
-		v.From = p.at
+	if v, ok := p.w.LookupVariable("ps:" + lower); ok {
+		v.SourceSpan = p.spanInCommand
 		return v
 	}
 	env, isEnv := strings.CutPrefix(lower, "env:")
 	switch lower {
 	case "pid":
-		v := abstract.UnknownWithoutSlash("$PID", abstract.FromVariable)
-		v.From = p.at
+		v := abstract.UnknownTextWithoutSlash("$PID", abstract.OriginUnsetVariable)
+		v.SourceSpan = p.spanInCommand
 		return v
 	case "true", "false", "null":
-		return abstract.Value{Text: "$" + lower, From: p.at}
+		return abstract.Value{Text: "$" + lower, SourceSpan: p.spanInCommand}
 	case "env:temp", "env:tmp", "env:appdata", "env:localappdata", "env:programdata", "env:systemroot", "env:windir", "env:public":
-		return abstract.Value{Text: "%" + strings.ToUpper(env) + "%", From: p.at}
+		return abstract.Value{Text: "%" + strings.ToUpper(env) + "%", SourceSpan: p.spanInCommand}
 	}
 	if text, ok := automaticVariables[lower]; ok {
-		return abstract.Value{Text: text, From: p.at}
+		return abstract.Value{Text: text, SourceSpan: p.spanInCommand}
 	}
-	v := abstract.Variable(name, 0)
+	v := abstract.UnsetVariableValue(name, 0)
 	if isEnv && knowledge.SecretVariable(env) {
-		v.Taint, v.SecretDescription = abstract.Credential, "$"+name
+		v.Taint, v.SecretDescription = abstract.TaintCredentialVariable, "$"+name
 	}
-	v.From = p.at
+	v.SourceSpan = p.spanInCommand
 	return v
 }
 

@@ -16,8 +16,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected lines; read the diff")
 
 func TestRead(t *testing.T) {
-	worldtest.Check(t, "testdata/cases.txt", *update, func(w *worldtest.World, _, text string) {
-		Read(w, text, effect.Span{})
+	worldtest.CheckGoldenCases(t, "testdata/cases.txt", *update, func(w *worldtest.RecordingContext, _, text string) {
+		Interpret(w, text, effect.Span{})
 	})
 }
 
@@ -31,8 +31,8 @@ func TestReadGivesUp(t *testing.T) {
 		"too wide": "Get-Content @(" + strings.Repeat("1,", 5000) + "1)",
 	} {
 		w := worldtest.New()
-		Read(w, text, effect.Span{})
-		if got := strings.Join(w.Reports, "\n"); !strings.Contains(got, "dynamic") && !strings.Contains(got, "gives up") {
+		Interpret(w, text, effect.Span{})
+		if got := strings.Join(w.RecordedCalls, "\n"); !strings.Contains(got, "dynamic") && !strings.Contains(got, "gives up") {
 			t.Errorf("%s: reports %.200q", name, got)
 		}
 	}
@@ -55,11 +55,11 @@ func TestCmdlets(t *testing.T) {
 	}
 	c := findCmdlet("remove-item")
 	for name, want := range map[string]string{"recurse": "recurse", "rec": "recurse", "p": "path", "nosuch": "nosuch"} {
-		if got, _ := c.param(name); got != want {
+		if got, _ := c.findParamUse(name); got != want {
 			t.Errorf("-%s is taken for -%s, want -%s", name, got, want)
 		}
 	}
-	if name, use := c.positionalParam(0); name != "path" || use != deletes {
+	if name, use := c.positionalParamNameAndUse(0); name != "path" || use != paramUseDeletePath {
 		t.Errorf("the first argument of Remove-Item is %s %d", name, use)
 	}
 }
@@ -81,8 +81,8 @@ func TestExamples(t *testing.T) {
 	for name, c := range file.Cmdlets {
 		for command, want := range c.Examples {
 			w := worldtest.New()
-			Read(w, command, effect.Span{})
-			got := strings.Join(w.Reports, "; ")
+			Interpret(w, command, effect.Span{})
+			got := strings.Join(w.RecordedCalls, "; ")
 			if want == "" && *update {
 				key := "      " + strconv.Quote(command) + ":"
 				text = strings.Replace(text, key+"\n", key+" "+strconv.Quote(got)+"\n", 1)
@@ -133,15 +133,15 @@ func TestElsewhere(t *testing.T) {
 		"Set-Viewport a":                                          "",
 	} {
 		w := worldtest.New()
-		Read(w, text, effect.Span{})
+		Interpret(w, text, effect.Span{})
 		got := ""
-		for _, line := range w.Reports {
+		for _, line := range w.RecordedCalls {
 			if rest, ok := strings.CutPrefix(line, "change_remote"); ok {
 				got = rest
 			}
 		}
 		if want == "" != (got == "") || !strings.Contains(got, want) {
-			t.Errorf("%s: change_remote %q, want %q; all: %q", text, got, want, w.Reports)
+			t.Errorf("%s: change_remote %q, want %q; all: %q", text, got, want, w.RecordedCalls)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// maxListWords is the maximum number of words in a list that make iterates over.
-const maxListWords = 64
+// maxMakeListWords is the maximum number of words in a list that make iterates over.
+const maxMakeListWords = 64
 
 // evalFunction returns the value of a make function. Functions that list files return a placeholder name; if a
 // condition is unknown, the result has all possible values.
@@ -23,7 +23,7 @@ func (m *makefile) evalFunction(name, args string, depth int) string {
 	}
 	words := func(i int) []string {
 		list := strings.Fields(arg(i))
-		return list[:min(len(list), maxListWords)]
+		return list[:min(len(list), maxMakeListWords)]
 	}
 	switch name {
 	case "subst":
@@ -37,7 +37,7 @@ func (m *makefile) evalFunction(name, args string, depth int) string {
 	case "join":
 		return joinWords(words(0), words(1))
 	case "firstword", "lastword", "word":
-		return selectWord(name, arg(0), words(len(parts)-1))
+		return evalMakeWordFunction(name, arg(0), words(len(parts)-1))
 	case "sort":
 		return strings.Join(words(0), " ")
 	case "value":
@@ -47,9 +47,9 @@ func (m *makefile) evalFunction(name, args string, depth int) string {
 	case "foreach":
 		return m.expandForEach(parts, depth)
 	case "if":
-		return m.expandCondition(arg(0), parts[1:], depth)
+		return m.expandConditional(arg(0), parts[1:], depth)
 	case "or", "and":
-		return m.expandCondition("$", parts, depth)
+		return m.expandConditional("$", parts, depth)
 	case "info", "warning", "error", "eval", "file":
 		m.fileFunctionDepth++ // the command in $(shell …) runs, even if its output is not used
 		given := strings.TrimSpace(m.expand(args, depth+1))
@@ -63,37 +63,37 @@ func (m *makefile) evalFunction(name, args string, depth int) string {
 		for _, bound := range strings.Fields(arg(0)) {
 			given = strings.ReplaceAll(given, "${"+bound+"}", unknownPlaceholder)
 		}
-		return unknownTextWith(given)
+		return unknownTextContaining(given)
 	case "guile": // guile runs Scheme code inside make
 		return "$(" + unknownPlaceholder + ")"
 	}
-	return m.fileNamesResult(args, depth)
+	return m.fileNamesPlaceholder(args, depth)
 }
 
 // unknownPlaceholder represents an unknown text in a recipe.
-const unknownPlaceholder = "${" + abstract.UnsetName + "}"
+const unknownPlaceholder = "${" + abstract.UnknownPlaceholderVariable + "}"
 
-// unknownTextWith returns an unknown text that may contain parts of a given text. If these parts
+// unknownTextContaining returns an unknown text that may contain parts of a given text. If these parts
 // may run a command, the result contains a command substitution.
-func unknownTextWith(given string) string {
-	plain := strings.ReplaceAll(given, "${", "")
+func unknownTextContaining(knownText string) string {
+	plain := strings.ReplaceAll(knownText, "${", "")
 	switch {
 	case strings.Count(plain, "(") != strings.Count(plain, ")"):
 		return "$(" + unknownPlaceholder + ")"
 	case strings.ContainsAny(plain, "$`"):
-		return "$(" + unknownPlaceholder + ") " + given
+		return "$(" + unknownPlaceholder + ") " + knownText
 	}
-	return unknownPlaceholder + " " + given
+	return unknownPlaceholder + " " + knownText
 }
 
-// fileNamesResult returns a placeholder for the result of a function that mostly returns file names. Commands in its
+// fileNamesPlaceholder returns a placeholder for the result of a function that mostly returns file names. Commands in its
 // arguments are recorded separately; if an argument may contain shell code, the rest of the line is unknown.
-func (m *makefile) fileNamesResult(args string, depth int) string {
+func (m *makefile) fileNamesPlaceholder(args string, expansionDepth int) string {
 	m.fileFunctionDepth++
-	given := m.expand(args, depth+1)
+	given := m.expand(args, expansionDepth+1)
 	m.fileFunctionDepth--
 	if strings.ContainsAny(strings.ReplaceAll(given, "${", ""), "$`;&|<>()\n") {
-		return unknownTextWith(given)
+		return unknownTextContaining(given)
 	}
 	return "names"
 }
@@ -139,13 +139,13 @@ func joinWords(a, b []string) string {
 	return strings.Join(out, " ")
 }
 
-// selectWord returns one word of a list.
-func selectWord(function, at string, words []string) string {
+// evalMakeWordFunction returns one word of a list.
+func evalMakeWordFunction(functionName, indexText string, words []string) string {
 	i := 0
-	switch n, err := strconv.Atoi(strings.TrimSpace(at)); {
-	case function == "lastword":
+	switch n, err := strconv.Atoi(strings.TrimSpace(indexText)); {
+	case functionName == "lastword":
 		i = len(words) - 1
-	case function == "word" && err == nil:
+	case functionName == "word" && err == nil:
 		i = n - 1
 	}
 	if i < 0 || i >= len(words) {
@@ -160,7 +160,7 @@ func (m *makefile) expandCall(parts []string, depth int) string {
 	for i, part := range parts {
 		set[strconv.Itoa(i)] = m.expand(part, depth+1)
 	}
-	return m.expandWith(set, m.vars[strings.TrimSpace(set["0"])], depth)
+	return m.expandWithVariables(set, m.vars[strings.TrimSpace(set["0"])], depth)
 }
 
 // expandForEach returns the expansion of a text for each word of a list.
@@ -170,36 +170,36 @@ func (m *makefile) expandForEach(parts []string, depth int) string {
 	}
 	name, list := strings.TrimSpace(parts[0]), strings.Fields(m.expand(parts[1], depth+1))
 	var out []string
-	for _, w := range list[:min(len(list), maxListWords)] {
-		out = append(out, m.expandWith(map[string]string{name: w}, strings.Join(parts[2:], ","), depth))
+	for _, w := range list[:min(len(list), maxMakeListWords)] {
+		out = append(out, m.expandWithVariables(map[string]string{name: w}, strings.Join(parts[2:], ","), depth))
 	}
 	return strings.Join(out, " ")
 }
 
-// expandWith expands a text while some variables have other values.
-func (m *makefile) expandWith(set map[string]string, text string, depth int) string {
+// expandWithVariables expands a text while some variables have other values.
+func (m *makefile) expandWithVariables(variables map[string]string, text string, depth int) string {
 	before := m.vars
 	if !m.spendBudget(len(before)) {
 		return ""
 	}
 	m.vars = maps.Clone(before)
-	maps.Copy(m.vars, set)
+	maps.Copy(m.vars, variables)
 	out := m.expand(text, depth+1)
 	m.vars = before
 	return out
 }
 
-// expandCondition returns the first text if a condition holds, the second if it does not, and all texts if the condition is
+// expandConditional returns the first text if a condition holds, the second if it does not, and all texts if the condition is
 // unknown.
-func (m *makefile) expandCondition(condition string, texts []string, depth int) string {
-	if !strings.Contains(condition, "$") && len(texts) > 0 {
+func (m *makefile) expandConditional(condition string, branches []string, depth int) string {
+	if !strings.Contains(condition, "$") && len(branches) > 0 {
 		if strings.TrimSpace(condition) == "" {
-			texts = texts[1:]
+			branches = branches[1:]
 		}
-		texts = texts[:min(len(texts), 1)]
+		branches = branches[:min(len(branches), 1)]
 	}
-	out := make([]string, len(texts))
-	for i, t := range texts {
+	out := make([]string, len(branches))
+	for i, t := range branches {
 		out[i] = m.expand(t, depth+1)
 	}
 	return strings.Join(out, " ")

@@ -14,12 +14,12 @@ import (
 // heredocPattern matches the start of a here-document in a Dockerfile, with its delimiter.
 var heredocPattern = prefilter.Lazy(`<<-?\s*["']?([A-Za-z_]\w*)["']?`)
 
-// dockerSteps returns the commands of a Dockerfile. Files that it adds from a URL are available to the later build
+// dockerfileCodeBlocks returns the commands of a Dockerfile. Files that it adds from a URL are available to the later build
 // commands that name them.
-func dockerSteps(text string) []Step {
-	var out []Step
+func dockerfileCodeBlocks(text string) []CodeBlock {
+	var out []CodeBlock
 	var got []downloadedFile
-	lines := joinLines(withoutComments(text))
+	lines := splitContinuedLines(withoutComments(text))
 	for i := 0; i < len(lines); i++ {
 		word, rest := firstWord(lines[i])
 		if strings.EqualFold(word, "ONBUILD") || strings.EqualFold(word, "HEALTHCHECK") {
@@ -52,7 +52,7 @@ func dockerSteps(text string) []Step {
 					}
 				}
 			}
-			out = append(out, shellSteps(rest)...)
+			out = append(out, shellCodeBlocks(rest)...)
 		}
 	}
 	return out
@@ -124,42 +124,42 @@ var commandSettingPattern = prefilter.Lazy(`^\s*(?:\w+\s*=\s*!|(?i:sshcommand|pa
 // gitExtURLPattern matches a git URL that runs a command (ext::).
 var gitExtURLPattern = prefilter.Lazy(`^\s*(?:push)?url\s*=\s*ext::(.*)$`)
 
-// firstSubmatch returns the first group of a match in a line; "" if the line does not match.
-func firstSubmatch(form *regexp.Regexp, line string) string {
-	if m := form.FindStringSubmatch(line); m != nil {
+// firstCaptureGroup returns the first group of a match in a line; "" if the line does not match.
+func firstCaptureGroup(pattern *regexp.Regexp, line string) string {
+	if m := pattern.FindStringSubmatch(line); m != nil {
 		return m[1]
 	}
 	return ""
 }
 
-// unitSteps returns the commands of systemd units, desktop entries and git settings.
-func unitSteps(text string) []Step {
-	return lineSteps(joinLines(text), func(line string) string {
+// systemdUnitCodeBlocks returns the commands of systemd units, desktop entries and git settings.
+func systemdUnitCodeBlocks(text string) []CodeBlock {
+	return lineCodeBlocks(splitContinuedLines(text), func(line string) string {
 		if m := unitExecPattern().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
 		if m := gitExtURLPattern().FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
-		return strings.Trim(strings.TrimSpace(firstSubmatch(commandSettingPattern(), line)), `"`)
+		return strings.Trim(strings.TrimSpace(firstCaptureGroup(commandSettingPattern(), line)), `"`)
 	})
 }
 
 var cronLinePattern = prefilter.Lazy(`^\s*(?:@\w+|(?:[\d*,/A-Za-z-]+\s+){5})\s*(.*)$`)
 
-// cronSteps returns the commands of a crontab, without the user name root in system crontabs.
-func cronSteps(text string) []Step {
-	return lineSteps(strings.Split(text, "\n"), func(line string) string {
-		return strings.TrimPrefix(firstSubmatch(cronLinePattern(), line), "root ")
+// crontabCodeBlocks returns the commands of a crontab, without the user name root in system crontabs.
+func crontabCodeBlocks(text string) []CodeBlock {
+	return lineCodeBlocks(strings.Split(text, "\n"), func(line string) string {
+		return strings.TrimPrefix(firstCaptureGroup(cronLinePattern(), line), "root ")
 	})
 }
 
 var plistProgramPattern = prefilter.Lazy(`(?s)<key>Program(?:Arguments)?</key>\s*(.*?)(?:</array>|<key>|</dict>|$)`)
 var plistStringPattern = prefilter.Lazy(`(?s)<string>(.*?)</string>`)
 
-// plistSteps returns the commands of a launchd agent.
-func plistSteps(text string) []Step {
-	var out []Step
+// plistCodeBlocks returns the commands of a launchd agent.
+func plistCodeBlocks(text string) []CodeBlock {
+	var out []CodeBlock
 	for _, m := range plistProgramPattern().FindAllStringSubmatch(text, -1) {
 		var words []string
 		for _, w := range plistStringPattern().FindAllStringSubmatch(m[1], -1) {
@@ -167,15 +167,15 @@ func plistSteps(text string) []Step {
 			words = append(words, word)
 		}
 		if len(words) > 0 {
-			out = append(out, shellSteps(quoteWords(words))...)
+			out = append(out, shellCodeBlocks(quoteWords(words))...)
 		}
 	}
 	return out
 }
 
-// procSteps returns the commands of a Procfile.
-func procSteps(text string) []Step {
-	return lineSteps(strings.Split(text, "\n"), func(line string) string {
+// procfileCodeBlocks returns the commands of a Procfile.
+func procfileCodeBlocks(text string) []CodeBlock {
+	return lineCodeBlocks(strings.Split(text, "\n"), func(line string) string {
 		if strings.HasPrefix(line, "#") {
 			return ""
 		}
@@ -186,10 +186,10 @@ func procSteps(text string) []Step {
 
 var editorCommandPattern = prefilter.Lazy(`^\s*(?:set-hook\b.*\b|bind\S*\b.*\b|autocmd\b.*|au\b.*)?(?:run-shell|if-shell|run|shell|exec_always|exec-once|exec|pipe-pane|:?!|!)\s*(?:-\S+\s+)*(.+)$`)
 
-// editorSteps returns the commands in settings of editors, debuggers, terminals and window managers, one per line.
-func editorSteps(text string) []Step {
-	return lineSteps(strings.Split(text, "\n"), func(line string) string {
-		return strings.Trim(firstSubmatch(editorCommandPattern(), line), `"'`)
+// toolConfigCodeBlocks returns the commands in settings of editors, debuggers, terminals and window managers, one per line.
+func toolConfigCodeBlocks(text string) []CodeBlock {
+	return lineCodeBlocks(strings.Split(text, "\n"), func(line string) string {
+		return strings.Trim(firstCaptureGroup(editorCommandPattern(), line), `"'`)
 	})
 }
 
@@ -202,16 +202,16 @@ var groovyLanguages = map[string]string{"sh": "shell", "bat": "cmd", "powershell
 // groovyCredentialPattern matches the variables that a Jenkinsfile binds to credentials.
 var groovyCredentialPattern = prefilter.Lazy(`(?i)\b(?:\w*variable|credentials\()[ \t]*[:(]?[ \t]*['"](\w+)['"]|\b(\w+)[ \t]*=[ \t]*credentials\(`)
 
-// groovySteps returns the commands of a Jenkinsfile. The names of variables that are bound to
+// jenkinsfileCodeBlocks returns the commands of a Jenkinsfile. The names of variables that are bound to
 // credentials get the prefix SECRET_, which marks them as secrets.
-func groovySteps(text string) []Step {
+func jenkinsfileCodeBlocks(text string) []CodeBlock {
 	bound := map[string]bool{}
-	for _, m := range groovyCredentialPattern().FindAllStringSubmatch(text, maxSteps) {
+	for _, m := range groovyCredentialPattern().FindAllStringSubmatch(text, maxCodeBlocks) {
 		bound[m[1]+m[2]] = true
 	}
-	text = markSecretVariables(text, bound)
-	var out []Step
-	for text != "" && len(out) < maxSteps {
+	text = addSecretPrefixToVariables(text, bound)
+	var out []CodeBlock
+	for text != "" && len(out) < maxCodeBlocks {
 		m := groovyStepPattern().FindStringSubmatchIndex(text)
 		if m == nil {
 			break
@@ -219,7 +219,7 @@ func groovySteps(text string) []Step {
 		language, quote := groovyLanguages[text[m[2]:m[3]]], text[m[4]:m[5]]
 		body, rest := groovyText(text[m[1]:], quote)
 		if strings.TrimSpace(body) != "" {
-			out = append(out, Step{language, body})
+			out = append(out, CodeBlock{language, body})
 		}
 		text = rest
 	}

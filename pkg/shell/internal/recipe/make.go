@@ -7,54 +7,54 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// maxExpansionWork is the maximum number of bytes expanded and targets compared for one Makefile.
-const maxExpansionWork = 1 << 20
+// maxExpandedBytesPlusTargetsPerMakefile is the maximum number of bytes expanded and targets compared for one Makefile.
+const maxExpandedBytesPlusTargetsPerMakefile = 1 << 20
 
 // A makefile is a parsed Makefile.
 type makefile struct {
-	vars              map[string]string
-	rules             []rule
-	parseTimeCommands []string // commands that run while the Makefile is parsed
-	remainingBudget   int      // remaining budget of maxExpansionWork
-	fileFunctionDepth int      // nesting of functions that return file names
+	vars                     map[string]string
+	rules                    []rule
+	parseTimeCommands        []string // commands that run while the Makefile is parsed
+	remainingBytesAndTargets int      // remaining budget of maxExpandedBytesPlusTargetsPerMakefile
+	fileFunctionDepth        int      // nesting of functions that return file names
 }
 
 type rule struct {
-	targets, needs []string
-	lines          []string
+	targets, prerequisites []string
+	lines                  []string
 }
 
-// makeSteps returns the recipe lines for the goals of a Makefile and their prerequisites; without goals, those of
+// makefileCodeBlocks returns the recipe lines for the goals of a Makefile and their prerequisites; without goals, those of
 // all targets. Variables that depend on conditions are expanded twice, with the first and the last value.
-func makeSteps(text string, goals []string) (steps []Step, whole bool) {
-	m := parseMake(text, false)
-	steps, whole = m.steps(goals)
+func makefileCodeBlocks(text string, goals []string) (blocks []CodeBlock, isComplete bool) {
+	m := parseMakefile(text, false)
+	blocks, isComplete = m.codeBlocks(goals)
 	if conditionalPattern().MatchString(text) {
-		other, wholeToo := parseMake(text, true).steps(goals)
+		other, wholeToo := parseMakefile(text, true).codeBlocks(goals)
 		for _, step := range other {
-			if !slices.Contains(steps[:min(len(steps), maxSteps)], step) {
-				steps = append(steps, step)
+			if !slices.Contains(blocks[:min(len(blocks), maxCodeBlocks)], step) {
+				blocks = append(blocks, step)
 			}
 		}
-		whole = whole && wholeToo
+		isComplete = isComplete && wholeToo
 	}
-	return steps, whole
+	return blocks, isComplete
 }
 
 var conditionalPattern = prefilter.Lazy(`(?m)^ *(?:ifn?eq|ifn?def)\b`)
 
-func (m *makefile) steps(goals []string) (steps []Step, whole bool) {
-	steps = shellSteps(m.goalCommands(goals)...)
+func (m *makefile) codeBlocks(goals []string) (blocks []CodeBlock, isComplete bool) {
+	blocks = shellCodeBlocks(m.goalCommands(goals)...)
 	for i := 0; i < len(m.parseTimeCommands); i++ { // expand may append another command
-		steps = append(steps, shellSteps(m.expand(m.parseTimeCommands[i], 0))...)
+		blocks = append(blocks, shellCodeBlocks(m.expand(m.parseTimeCommands[i], 0))...)
 	}
-	return steps, m.spendBudget(0)
+	return blocks, m.spendBudget(0)
 }
 
 // spendBudget takes n off the budget, and reports whether some is left.
 func (m *makefile) spendBudget(n int) bool {
-	m.remainingBudget -= n
-	return m.remainingBudget > 0
+	m.remainingBytesAndTargets -= n
+	return m.remainingBytesAndTargets > 0
 }
 
 var justVariablePattern = prefilter.Lazy(`\{\{\s*([\w-]+)\s*\}\}`)
@@ -79,7 +79,7 @@ func DefaultGoal(format, text string) string {
 	if format == "just" {
 		text = justfileToMakefile(text)
 	}
-	m := parseMake(text, false)
+	m := parseMakefile(text, false)
 	if goal := m.vars[".DEFAULT_GOAL"]; goal != "" {
 		return goal
 	}
@@ -94,21 +94,21 @@ func DefaultGoal(format, text string) string {
 // A makeReader reads a Makefile line by line.
 type makeReader struct {
 	*makefile
-	lines            []string // remaining lines
-	currentRule      rule
-	definedVariables map[string]bool // variables that the Makefile sets
-	conditionDepth   int             // nesting of conditions
-	useFirstValue    bool            // use the first value of each condition, not the last
+	lines                      []string // remaining lines
+	currentRule                rule
+	definedVariables           map[string]bool // variables that the Makefile sets
+	conditionDepth             int             // nesting of conditions
+	keepsFirstConditionalValue bool            // use the first value of each condition, not the last
 }
 
-// parseMake parses a Makefile. Where conditions choose between values, it keeps the first or the last value.
-func parseMake(text string, first bool) *makefile {
+// parseMakefile parses a Makefile. Where conditions choose between values, it keeps the first or the last value.
+func parseMakefile(text string, keepFirstConditionalValue bool) *makefile {
 	r := &makeReader{
 		makefile: &makefile{
-			vars:            map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "LD": "ld", "SHELL": "sh", ".RECIPEPREFIX": "\t"},
-			remainingBudget: maxExpansionWork,
+			vars:                     map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "LD": "ld", "SHELL": "sh", ".RECIPEPREFIX": "\t"},
+			remainingBytesAndTargets: maxExpandedBytesPlusTargetsPerMakefile,
 		},
-		lines: joinLines(text), definedVariables: map[string]bool{}, useFirstValue: first,
+		lines: splitContinuedLines(text), definedVariables: map[string]bool{}, keepsFirstConditionalValue: keepFirstConditionalValue,
 	}
 	for len(r.lines) > 0 {
 		line := r.lines[0]
@@ -151,7 +151,7 @@ func (r *makeReader) parseLine(line string) {
 	}
 	r.endRule()
 	needs, inline, _ := strings.Cut(strings.TrimPrefix(rest, ":"), ";")
-	r.currentRule = rule{targets: strings.Fields(targets), needs: strings.Fields(strings.ReplaceAll(needs, "|", " "))}
+	r.currentRule = rule{targets: strings.Fields(targets), prerequisites: strings.Fields(strings.ReplaceAll(needs, "|", " "))}
 	if inline != "" {
 		r.currentRule.lines = append(r.currentRule.lines, inline)
 	}
@@ -178,7 +178,7 @@ func (r *makeReader) setVariable(name, value string, isDefault bool) {
 	name = strings.TrimSpace(name)
 	old, isSet := r.vars[name]
 	switch {
-	case isSet && isDefault && !more, r.definedVariables[name] && r.useFirstValue && r.conditionDepth > 0:
+	case isSet && isDefault && !more, r.definedVariables[name] && r.keepsFirstConditionalValue && r.conditionDepth > 0:
 	case more:
 		r.vars[name] = old + " " + value
 	default:
@@ -229,13 +229,13 @@ func (m *makefile) goalCommands(goals []string) []string {
 		rules := slices.Clone(byTarget[goal])
 		for _, p := range patterns {
 			if m.spendBudget(1) && matchesPattern(p.target, goal) {
-				rules = append(rules, p.rule)
+				rules = append(rules, p.ruleIndex)
 			}
 		}
 		slices.Sort(rules)
 		for _, i := range slices.Compact(rules) {
 			r := &m.rules[i]
-			for _, need := range r.needs {
+			for _, need := range r.prerequisites {
 				for _, n := range strings.Fields(m.expand(need, 0)) {
 					build(n)
 				}
@@ -249,20 +249,20 @@ func (m *makefile) goalCommands(goals []string) []string {
 	return out
 }
 
-// A patternTarget is a target with a %, and the index of its rule.
-type patternTarget struct {
-	target string
-	rule   int
+// A patternRuleTarget is a target with a %, and the index of its rule.
+type patternRuleTarget struct {
+	target    string
+	ruleIndex int
 }
 
 // indexTargets returns the indices of the rules by target, and the pattern targets.
-func (m *makefile) indexTargets() (rules map[string][]int, patterns []patternTarget) {
+func (m *makefile) indexTargets() (rules map[string][]int, patterns []patternRuleTarget) {
 	rules = map[string][]int{}
 	for i := range m.rules {
 		for _, text := range m.rules[i].targets {
 			for _, target := range strings.Fields(m.expand(text, 0)) {
 				if strings.Contains(target, "%") {
-					patterns = append(patterns, patternTarget{target, i})
+					patterns = append(patterns, patternRuleTarget{target, i})
 				} else {
 					rules[target] = append(rules[target], i)
 				}
@@ -314,9 +314,9 @@ func (m *makefile) expand(text string, depth int) string {
 			end := closingBracket(text, i)
 			name := text[i+1 : end]
 			i = end
-			b.WriteString(m.variableValue(name, depth))
+			b.WriteString(m.expandedVariableValue(name, depth))
 		default:
-			b.WriteString(m.variableValue(string(c), depth))
+			b.WriteString(m.expandedVariableValue(string(c), depth))
 		}
 	}
 	return b.String()
@@ -338,10 +338,10 @@ func closingBracket(text string, i int) int {
 	return len(text) - 1
 }
 
-// variableValue returns the value of $(name).
-func (m *makefile) variableValue(name string, depth int) string {
+// expandedVariableValue returns the value of $(name).
+func (m *makefile) expandedVariableValue(name string, expansionDepth int) string {
 	if v, ok := m.vars[name]; ok {
-		return m.expand(v, depth+1)
+		return m.expand(v, expansionDepth+1)
 	}
 	function, args, call := strings.Cut(name, " ")
 	if tab := strings.IndexByte(function, '\t'); tab >= 0 {
@@ -353,20 +353,20 @@ func (m *makefile) variableValue(name string, depth int) string {
 		m.parseTimeCommands = append(m.parseTimeCommands, args)
 		return "names"
 	case call && function == "shell":
-		return "$(" + m.expand(args, depth+1) + ")"
+		return "$(" + m.expand(args, expansionDepth+1) + ")"
 	case call:
-		return m.evalFunction(function, args, depth)
+		return m.evalFunction(function, args, expansionDepth)
 	case len(name) == 2 && strings.IndexByte("@<^*?+%", name[0]) >= 0: // $(@D)
 		return "target"
 	case strings.Contains(name, ":"): // $(SRC:.c=.o)
 		base, change, _ := strings.Cut(name, ":")
-		if added := m.fileNamesResult(change, depth+1); added != "names" {
-			return m.variableValue(base, depth+1) + " " + added
+		if added := m.fileNamesPlaceholder(change, expansionDepth+1); added != "names" {
+			return m.expandedVariableValue(base, expansionDepth+1) + " " + added
 		}
-		return m.variableValue(base, depth+1)
+		return m.expandedVariableValue(base, expansionDepth+1)
 	case strings.Contains(name, "$"): // $($(X))
-		if of := m.expand(name, depth+1); !strings.ContainsAny(of, " $(){}") {
-			return m.variableValue(of, depth+1)
+		if of := m.expand(name, expansionDepth+1); !strings.ContainsAny(of, " $(){}") {
+			return m.expandedVariableValue(of, expansionDepth+1)
 		}
 		return unknownPlaceholder
 	case name == "" || strings.ContainsAny(name, " (){}"):

@@ -9,20 +9,20 @@ import (
 	"github.com/shieldcli/shield/internal/sorted"
 )
 
-// packageSteps returns the scripts of package.json, composer.json or deno.json that goals name, with their pre and
+// packageScriptCodeBlocks returns the scripts of package.json, composer.json or deno.json that goals name, with their pre and
 // post scripts, and the commands of tasks; without goals, all.
-func packageSteps(text string, goals []string) []Step {
+func packageScriptCodeBlocks(text string, goals []string) []CodeBlock {
 	var file map[string]any
 	if json.Unmarshal([]byte(stripJSONComments(text)), &file) != nil {
 		if goals != nil {
 			return nil
 		}
-		return fragmentSteps(text)
+		return jsonFragmentCodeBlocks(text)
 	}
 	if goals == nil {
 		var out []string
-		collectCommands(file, "", 0, &out)
-		return shellSteps(out...)
+		collectJSONCommands(file, "", 0, &out)
+		return shellCodeBlocks(out...)
 	}
 	scripts := map[string]any{}
 	for _, key := range [...]string{"scripts", "tasks"} {
@@ -33,25 +33,25 @@ func packageSteps(text string, goals []string) []Step {
 	var out []string
 	for _, goal := range goals {
 		for _, name := range [...]string{"pre" + goal, goal, "post" + goal} {
-			collectCommands(scripts[name], "scripts", 0, &out)
+			collectJSONCommands(scripts[name], "scripts", 0, &out)
 		}
 	}
-	return shellSteps(out...)
+	return shellCodeBlocks(out...)
 }
 
-// collectCommands finds commands in JSON: the texts of scripts and tasks, and objects with a command and arguments.
-func collectCommands(v any, under string, depth int, out *[]string) {
-	if depth > 32 || len(*out) >= maxSteps {
+// collectJSONCommands finds commands in JSON: the texts of scripts and tasks, and objects with a command and arguments.
+func collectJSONCommands(v any, parentKey string, depth int, out *[]string) {
+	if depth > 32 || len(*out) >= maxCodeBlocks {
 		return
 	}
 	switch v := v.(type) {
 	case string:
-		if under == "scripts" {
+		if parentKey == "scripts" {
 			*out = append(*out, v)
 		}
 	case []any:
 		for _, e := range v {
-			collectCommands(e, under, depth+1, out)
+			collectJSONCommands(e, parentKey, depth+1, out)
 		}
 	case map[string]any:
 		text, taken := v["command"].(string)
@@ -71,7 +71,7 @@ func collectCommands(v any, under string, depth int, out *[]string) {
 			if taken && (key == "command" || key == "args") {
 				continue
 			}
-			down := under
+			down := parentKey
 			switch key {
 			case "scripts", "husky", "hooks", "lint-staged", "simple-git-hooks", "postCreateCommand", "postStartCommand", "initializeCommand", "onCreateCommand", "postAttachCommand", "updateContentCommand":
 				down = "scripts"
@@ -80,24 +80,24 @@ func collectCommands(v any, under string, depth int, out *[]string) {
 					down = "scripts"
 				}
 			}
-			collectCommands(v[key], down, depth+1, out)
+			collectJSONCommands(v[key], down, depth+1, out)
 		}
 	}
 }
 
-var jsonPairPattern = prefilter.Lazy(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
+var jsonFragmentStringMemberPattern = prefilter.Lazy(`"[\w:.@/-]+"\s*:\s*("(?:[^"\\\n]|\\.)*")`)
 
-// fragmentSteps returns, as shell steps, the string values in a fragment of a JSON file with
+// jsonFragmentCodeBlocks returns, as shell steps, the string values in a fragment of a JSON file with
 // scripts, such as package.json, that contain a space, | or a semicolon.
-func fragmentSteps(text string) []Step {
+func jsonFragmentCodeBlocks(text string) []CodeBlock {
 	var out []string
-	for _, m := range jsonPairPattern().FindAllStringSubmatch(text, -1) {
+	for _, m := range jsonFragmentStringMemberPattern().FindAllStringSubmatch(text, -1) {
 		var value string
 		if json.Unmarshal([]byte(m[1]), &value) == nil && strings.ContainsAny(value, " |;") {
 			out = append(out, value)
 		}
 	}
-	return shellSteps(out...)
+	return shellCodeBlocks(out...)
 }
 
 // stripJSONComments removes comments and trailing commas, which editors allow in JSON. Strings stay unchanged.

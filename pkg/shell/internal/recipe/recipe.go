@@ -11,37 +11,37 @@ import (
 )
 
 // A Step is code that a recipe runs.
-type Step struct {
+type CodeBlock struct {
 	Language string // language of Text, named as in command.Nested
 	Text     string
 }
 
-// maxSteps is the maximum number of steps of one recipe.
-const maxSteps = 4096
+// maxCodeBlocks is the maximum number of steps of one recipe.
+const maxCodeBlocks = 4096
 
-// Steps returns the steps of a recipe (formats are in loads.yaml and recipes.yaml of package command) for some goals:
+// CodeBlocks returns the steps of a recipe (formats are in loads.yaml and recipes.yaml of package command) for some goals:
 // targets of a Makefile, scripts of a package. Without goals, and for formats without goals, it returns all steps. An
 // unknown format has no steps. whole is false if there may be more steps.
-func Steps(format, text string, goals []string) (steps []Step, whole bool) {
+func CodeBlocks(format, text string, goals []string) (blocks []CodeBlock, isComplete bool) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
-	whole = true
+	isComplete = true
 	switch format {
 	case "make":
-		steps, whole = makeSteps(text, goals)
+		blocks, isComplete = makefileCodeBlocks(text, goals)
 	case "just":
-		steps, whole = makeSteps(justfileToMakefile(text), goals)
+		blocks, isComplete = makefileCodeBlocks(justfileToMakefile(text), goals)
 	case "task":
-		steps = taskSteps(text, goals)
+		blocks = taskfileCodeBlocks(text, goals)
 	case "package":
-		steps = packageSteps(text, goals)
+		blocks = packageScriptCodeBlocks(text, goals)
 	default:
-		if read, ok := stepParsers[format]; ok {
-			steps = read(text)
+		if read, ok := codeBlockParserByFormat[format]; ok {
+			blocks = read(text)
 		} else if slices.Contains(programLanguages[:], format) {
-			steps = []Step{{format, text}}
+			blocks = []CodeBlock{{format, text}}
 		}
 	}
-	return steps[:min(len(steps), maxSteps)], whole && len(steps) < maxSteps
+	return blocks[:min(len(blocks), maxCodeBlocks)], isComplete && len(blocks) < maxCodeBlocks
 }
 
 // WithIncludes returns a recipe with each include line replaced by the included file, if read returns it.
@@ -74,44 +74,44 @@ const maxIncludedFiles = 64
 
 var includePattern = prefilter.Lazy(`(?m)^ *[-s]?include[ \t]+([^\n#]+)(?:#.*)?$`)
 
-// stepParsers are the parsers of formats without goals.
-var stepParsers = map[string]func(text string) []Step{
-	"docker":   dockerSteps,
-	"yaml":     yamlSteps,
-	"unit":     unitSteps,
-	"cron":     cronSteps,
-	"plist":    plistSteps,
-	"procfile": procSteps,
-	"groovy":   groovySteps,
-	"editor":   editorSteps,
-	"notebook": notebookSteps,
+// codeBlockParserByFormat are the parsers of formats without goals.
+var codeBlockParserByFormat = map[string]func(text string) []CodeBlock{
+	"docker":   dockerfileCodeBlocks,
+	"yaml":     yamlCodeBlocks,
+	"unit":     systemdUnitCodeBlocks,
+	"cron":     crontabCodeBlocks,
+	"plist":    plistCodeBlocks,
+	"procfile": procfileCodeBlocks,
+	"groovy":   jenkinsfileCodeBlocks,
+	"editor":   toolConfigCodeBlocks,
+	"notebook": notebookCodeBlocks,
 }
 
 // programLanguages are the formats whose whole text is one program, and therefore one step.
 var programLanguages = [...]string{"shell", "python", "ruby", "node", "lua", "perl", "php", "code"}
 
-// shellSteps returns texts as shell steps, without blank ones.
-func shellSteps(texts ...string) []Step {
-	var out []Step
+// shellCodeBlocks returns texts as shell steps, without blank ones.
+func shellCodeBlocks(texts ...string) []CodeBlock {
+	var out []CodeBlock
 	for _, text := range texts {
 		if strings.TrimSpace(text) != "" {
-			out = append(out, Step{"shell", text})
+			out = append(out, CodeBlock{"shell", text})
 		}
 	}
 	return out
 }
 
-// lineSteps returns the commands that a function finds in each line.
-func lineSteps(lines []string, command func(line string) string) []Step {
-	var out []Step
+// lineCodeBlocks returns the commands that a function finds in each line.
+func lineCodeBlocks(lines []string, command func(line string) string) []CodeBlock {
+	var out []CodeBlock
 	for _, line := range lines {
-		out = append(out, shellSteps(command(line))...)
+		out = append(out, shellCodeBlocks(command(line))...)
 	}
 	return out
 }
 
-// joinLines joins lines that end in a backslash with the next.
-func joinLines(text string) []string {
+// splitContinuedLines joins lines that end in a backslash with the next.
+func splitContinuedLines(text string) []string {
 	return strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n")
 }
 

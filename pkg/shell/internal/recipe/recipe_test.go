@@ -12,7 +12,7 @@ import (
 // commands returns the texts of steps, which all must be of a shell.
 func commands(t *testing.T, format, text string, goals []string) []string {
 	t.Helper()
-	steps, whole := Steps(format, text, goals)
+	steps, whole := CodeBlocks(format, text, goals)
 	if !whole {
 		t.Errorf("%s %q: not read to its end", format, text)
 	}
@@ -136,7 +136,7 @@ func TestSteps(t *testing.T) {
 		}
 	}
 	for _, language := range programLanguages {
-		if steps, whole := Steps(language, "a\r\nb", nil); !whole || len(steps) != 1 || steps[0] != (Step{language, "a\nb"}) {
+		if steps, whole := CodeBlocks(language, "a\r\nb", nil); !whole || len(steps) != 1 || steps[0] != (CodeBlock{language, "a\nb"}) {
 			t.Errorf("%s: %v, whole %t", language, steps, whole)
 		}
 	}
@@ -274,10 +274,10 @@ func TestBounds(t *testing.T) {
 		"a value in every line":  {"make", "X = " + strings.Repeat("x", 30000) + "\nall:\n" + strings.Repeat("\t$(X)\n", 5000), false},
 		"patterns and targets":   {"make", web.String() + "\n", false},
 		"a long chain":           {"make", strings.Replace(chain(5000), "t0", "all", 1), true},
-		"too many commands":      {"make", "all:\n" + strings.Repeat("\ta\n", maxSteps+1), false},
-		"too many scripts":       {"package", `{"scripts":{"all":[` + strings.Repeat(`"a",`, maxSteps+1) + `"b"]}}`, false},
-		"too many items":         {"yaml", "script:\n" + strings.Repeat("- a\n", maxSteps+1), false},
-		"too many lines":         {"procfile", strings.Repeat("a:b\n", maxSteps+1), false},
+		"too many commands":      {"make", "all:\n" + strings.Repeat("\ta\n", maxCodeBlocks+1), false},
+		"too many scripts":       {"package", `{"scripts":{"all":[` + strings.Repeat(`"a",`, maxCodeBlocks+1) + `"b"]}}`, false},
+		"too many items":         {"yaml", "script:\n" + strings.Repeat("- a\n", maxCodeBlocks+1), false},
+		"too many lines":         {"procfile", strings.Repeat("a:b\n", maxCodeBlocks+1), false},
 		"deep":                   {"package", strings.Repeat(`{"scripts":`, 5000) + "1" + strings.Repeat("}", 5000), true},
 		"calls that find more":   {"make", "X = $(dir $(shell a $(X)))\nall:\n\t$(X)\n", false},
 		"brackets":               {"make", "all:\n\t" + strings.Repeat("$(", 5000) + "\n", true},
@@ -285,14 +285,14 @@ func TestBounds(t *testing.T) {
 		"documents without ends": {"docker", strings.Repeat("RUN a <<E\n", 2000), true},
 		"texts without ends":     {"package", strings.Repeat(`"`, 20001) + strings.Repeat("/*", 5000), true},
 	} {
-		var steps []Step
+		var steps []CodeBlock
 		var whole bool
-		spent := allocated.Bytes(func() { steps, whole = Steps(c.format, c.text, []string{"all"}) })
+		spent := allocated.Bytes(func() { steps, whole = CodeBlocks(c.format, c.text, []string{"all"}) })
 		if whole != c.whole {
 			t.Errorf("%s: whole is %t", name, whole)
 		}
 		// under the race detector regular expressions keep nothing for the next time
-		if limit := uint64(192<<20 + 100*len(c.text)); spent > limit || len(steps) > maxSteps {
+		if limit := uint64(192<<20 + 100*len(c.text)); spent > limit || len(steps) > maxCodeBlocks {
 			t.Errorf("%s: %d bytes of text cost %d, and give %d steps", name, len(c.text), spent, len(steps))
 		}
 	}
@@ -314,9 +314,9 @@ func FuzzSteps(f *testing.F) {
 	f.Fuzz(func(t *testing.T, format int, text, goal string) {
 		name := formats[uint(format)%uint(len(formats))]
 		for _, goals := range [][]string{nil, {goal}, {}} {
-			steps, whole := Steps(name, text, goals)
-			again, wholeToo := Steps(name, text, goals)
-			if !slices.Equal(steps, again) || whole != wholeToo || len(steps) > maxSteps {
+			steps, whole := CodeBlocks(name, text, goals)
+			again, wholeToo := CodeBlocks(name, text, goals)
+			if !slices.Equal(steps, again) || whole != wholeToo || len(steps) > maxCodeBlocks {
 				t.Fatalf("%s: %d steps, then %d", name, len(steps), len(again))
 			}
 			for _, step := range steps {
@@ -331,7 +331,7 @@ func FuzzSteps(f *testing.F) {
 // TestNotebook holds what cells run, in whole notebooks and alone.
 func TestNotebook(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string][]Step{
+	for text, want := range map[string][]CodeBlock{
 		"import os\n!ls -l\n  %sx id\n%matplotlib inline\nos.x()": {{"shell", "ls -l"}, {"shell", "id"}, {"python", "import os\nos.x()\n"}},
 		"%%bash\nls\nid":       {{"shell", "ls\nid"}},
 		"%%script bash -e\nls": {{"shell", "bash -e <<<'ls'"}},
@@ -354,13 +354,13 @@ func TestNotebook(t *testing.T) {
 		`{"cells":[{"cell_type":"code","source":"unlink(x)"}],"metadata":{"language_info":{"name":"R"}}}`:               {{"python", "unlink(x)\n"}, {"code", "unlink(x)"}},
 		`{"cells":[]}`: nil,
 	} {
-		if got, whole := Steps("notebook", text, nil); !whole || !slices.Equal(got, want) {
+		if got, whole := CodeBlocks("notebook", text, nil); !whole || !slices.Equal(got, want) {
 			t.Errorf("%q runs %q, want %q", text, got, want)
 		}
 	}
 }
 
-// Whatever flowValuePattern matches in, mayHaveFlowValue lets through; and little else.
+// Whatever yamlInlineCommandPattern matches in, mayHaveYAMLInlineCommand lets through; and little else.
 func TestHasFlow(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]bool{
@@ -379,10 +379,10 @@ func TestHasFlow(t *testing.T) {
 		`image: "registry.test/run:1.0"`:  false,
 		`run: a "b", entry: x, exec: "c"`: true,
 	} {
-		if got := mayHaveFlowValue(line); got != want {
+		if got := mayHaveYAMLInlineCommand(line); got != want {
 			t.Errorf("hasFlow(%q) = %v, want %v", line, got, want)
 		}
-		if flowValuePattern().MatchString(line) && !mayHaveFlowValue(line) {
+		if yamlInlineCommandPattern().MatchString(line) && !mayHaveYAMLInlineCommand(line) {
 			t.Errorf("flowForm matches in %q, and hasFlow leaves it out", line)
 		}
 	}

@@ -11,14 +11,14 @@ const commandKeyAlternatives = `run|script|before_script|after_script|command|cm
 
 var commandKeyPattern = prefilter.Lazy(`^(\s*(?:-\s+)*)["']?(` + commandKeyAlternatives + `)["']?\s*:(?:\s+(.*))?$`)
 var listItemPattern = prefilter.Lazy(`^(\s*)-\s+(.*)$`)
-var flowValuePattern = prefilter.Lazy(`["']?\b(?:` + commandKeyAlternatives + `)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\]]*\])`)
+var yamlInlineCommandPattern = prefilter.Lazy(`["']?\b(?:` + commandKeyAlternatives + `)["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\]]*\])`)
 var blockScalarPattern = prefilter.Lazy(`^[|>][-+\d]*\s*(?:#.*)?$`)
 var templateNamePattern = prefilter.Lazy(`^\s*(?:[\w-]+\.)*([\w-]*)`)
 var secretPattern = prefilter.Lazy(`\bsecrets\b(?:\.|\[['"])?(\w*)`)
 var secretSettingPattern = prefilter.Lazy(`(?m)^\s*["']?(\w+)["']?\s*:\s*["']?\$\{\{[^}\n]*\bsecrets\b[^}\n]*\}\}`)
 
-// nonSecretNamePattern matches names of values that workflows often store as secrets but that are not secret.
-var nonSecretNamePattern = prefilter.Lazy(`(?i)url|name|host|user|registry|region|path|email|account|project|bucket|_id$`)
+// harmlessWorkflowSecretNamePattern matches names of values that workflows often store as secrets but that are not secret.
+var harmlessWorkflowSecretNamePattern = prefilter.Lazy(`(?i)url|name|host|user|registry|region|path|email|account|project|bucket|_id$`)
 var variablePattern = prefilter.Lazy(`\$\{?\w+`)
 
 // commandKeys are the YAML keys whose values are commands, such as run and script.
@@ -43,8 +43,8 @@ func matchCommandKey(line string) []string {
 	return commandKeyPattern().FindStringSubmatch(line)
 }
 
-// mayHaveFlowValue reports whether flowValuePattern can match a line: a key before a colon, and a quote or bracket after it.
-func mayHaveFlowValue(line string) bool {
+// mayHaveYAMLInlineCommand reports whether yamlInlineCommandPattern can match a line: a key before a colon, and a quote or bracket after it.
+func mayHaveYAMLInlineCommand(line string) bool {
 	const space = " \t\n\f\r"
 	for at := strings.IndexByte(line, ':'); at >= 0; {
 		key := strings.TrimRight(line[:at], space)
@@ -52,7 +52,7 @@ func mayHaveFlowValue(line string) bool {
 			key = key[:n-1]
 		}
 		value := strings.TrimLeft(line[at+1:], space)
-		if value != "" && strings.IndexByte(`"'[`, value[0]) >= 0 && commandKeys[lastWord(key)] {
+		if value != "" && strings.IndexByte(`"'[`, value[0]) >= 0 && commandKeys[trailingIdentifier(key)] {
 			return true
 		}
 		next := strings.IndexByte(line[at+1:], ':')
@@ -64,8 +64,8 @@ func mayHaveFlowValue(line string) bool {
 	return false
 }
 
-// lastWord returns the ASCII letters, digits and underscores at the end of a text.
-func lastWord(s string) string {
+// trailingIdentifier returns the ASCII letters, digits and underscores at the end of a text.
+func trailingIdentifier(s string) string {
 	at := len(s)
 	for at > 0 && (s[at-1] == '_' || '0' <= s[at-1] && s[at-1] <= '9' || 'a' <= s[at-1]|0x20 && s[at-1]|0x20 <= 'z') {
 		at--
@@ -73,25 +73,25 @@ func lastWord(s string) string {
 	return s[at:]
 }
 
-// yamlSteps returns the commands below the command keys of workflows, pipelines, tasks and manifests. It works
+// yamlCodeBlocks returns the commands below the command keys of workflows, pipelines, tasks and manifests. It works
 // line by line, so it also handles invalid YAML.
-func yamlSteps(text string) []Step {
+func yamlCodeBlocks(text string) []CodeBlock {
 	set := map[string]bool{}
 	if strings.Contains(text, "${{") {
 		for _, m := range secretSettingPattern().FindAllStringSubmatch(text, 64) {
-			if !nonSecretNamePattern().MatchString(m[1]) {
+			if !harmlessWorkflowSecretNamePattern().MatchString(m[1]) {
 				set[m[1]] = true
 			}
 		}
 	}
 	lines := strings.Split(text, "\n")
-	var out []Step
-	for i := 0; i < len(lines) && len(out) < maxSteps; i++ {
+	var out []CodeBlock
+	for i := 0; i < len(lines) && len(out) < maxCodeBlocks; i++ {
 		m := matchCommandKey(lines[i])
 		if m == nil {
-			if mayHaveFlowValue(lines[i]) {
-				for _, f := range flowValuePattern().FindAllStringSubmatch(lines[i], 16) {
-					out = append(out, shellSteps(parseScalar(f[1]))...)
+			if mayHaveYAMLInlineCommand(lines[i]) {
+				for _, f := range yamlInlineCommandPattern().FindAllStringSubmatch(lines[i], 16) {
+					out = append(out, shellCodeBlocks(parseScalar(f[1]))...)
 				}
 			}
 			continue
@@ -99,53 +99,53 @@ func yamlSteps(text string) []Step {
 		value := strings.TrimSpace(m[3])
 		switch {
 		case blockScalarPattern().MatchString(value):
-			block, next := indentedBlock(lines, i, len(m[1]))
-			out = append(out, shellSteps(block)...)
+			block, next := yamlIndentedBlock(lines, i, len(m[1]))
+			out = append(out, shellCodeBlocks(block)...)
 			i = next - 1
 		case value == "" || value[0] == '#':
-			items, next := parseList(lines, i, len(m[1]))
+			items, next := parseYAMLList(lines, i, len(m[1]))
 			if len(items) > 0 && isShell(items[0]) { // command: [sh, -c, …] of a manifest
 				items = []string{quoteWords(items)}
 			}
-			out = append(out, shellSteps(items...)...)
+			out = append(out, shellCodeBlocks(items...)...)
 			if next > i+1 {
 				i = next - 1
 			}
 		case value[0] == '[' && isCommandListKey(m[2]):
-			out = append(out, shellSteps(parseFlowList(value)...)...)
+			out = append(out, shellCodeBlocks(parseFlowList(value)...)...)
 		default:
-			out = append(out, shellSteps(parseScalar(value))...)
+			out = append(out, shellCodeBlocks(parseScalar(value))...)
 		}
 	}
 	for i := range out {
-		out[i].Text = replaceTemplates(out[i].Text, set)
+		out[i].Text = replaceWorkflowTemplates(out[i].Text, set)
 	}
 	return out
 }
 
-// markSecretVariables adds the prefix SECRET_ to the names of variables that hold secrets, so that
+// addSecretPrefixToVariables adds the prefix SECRET_ to the names of variables that hold secrets, so that
 // the analysis recognises them.
-func markSecretVariables(text string, set map[string]bool) string {
-	if len(set) == 0 {
+func addSecretPrefixToVariables(text string, secretNames map[string]bool) string {
+	if len(secretNames) == 0 {
 		return text
 	}
 	return variablePattern().ReplaceAllStringFunc(text, func(v string) string {
 		name := strings.TrimLeft(v, "${")
-		if !set[name] {
+		if !secretNames[name] {
 			return v
 		}
 		return strings.TrimSuffix(v, name) + "SECRET_" + name
 	})
 }
 
-// maxTemplateBytes is the maximum length of a workflow template, in bytes.
-const maxTemplateBytes = 512
+// maxWorkflowTemplateBytes is the maximum length of a workflow template, in bytes.
+const maxWorkflowTemplateBytes = 512
 
-// replaceTemplates replaces the templates ${{ … }} of a workflow, which are filled in before a
+// replaceWorkflowTemplates replaces the templates ${{ … }} of a workflow, which are filled in before a
 // shell reads the text, by shell variables. Variables that stand for a secret, or that the workflow
 // sets to one, get names with the prefix SECRET_.
-func replaceTemplates(text string, set map[string]bool) string {
-	text = markSecretVariables(text, set)
+func replaceWorkflowTemplates(text string, secretNames map[string]bool) string {
+	text = addSecretPrefixToVariables(text, secretNames)
 	if !strings.Contains(text, "${{") {
 		return text
 	}
@@ -154,7 +154,7 @@ func replaceTemplates(text string, set map[string]bool) string {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if strings.HasPrefix(text[i:], "${{") {
-			if end := strings.Index(text[i:min(len(text), i+maxTemplateBytes)], "}}"); end > 0 {
+			if end := strings.Index(text[i:min(len(text), i+maxWorkflowTemplateBytes)], "}}"); end > 0 {
 				name := "${" + templateVariable(text[i+3:i+end]) + "}"
 				if quote == '\'' {
 					name = `'"` + name + `"'`
@@ -181,7 +181,7 @@ func replaceTemplates(text string, set map[string]bool) string {
 
 // templateVariable returns the variable name that represents a template.
 func templateVariable(template string) string {
-	if m := secretPattern().FindStringSubmatch(template); m != nil && !nonSecretNamePattern().MatchString(m[1]) {
+	if m := secretPattern().FindStringSubmatch(template); m != nil && !harmlessWorkflowSecretNamePattern().MatchString(m[1]) {
 		return "SECRET_" + m[1]
 	}
 	return templateNamePattern().FindStringSubmatch(template)[1]
@@ -189,35 +189,35 @@ func templateVariable(template string) string {
 
 func indentWidth(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// indentedBlock returns the lines after line i that are indented more than n.
-func indentedBlock(lines []string, i, n int) (text string, next int) {
-	for next = i + 1; next < len(lines); next++ {
-		if strings.TrimSpace(lines[next]) != "" && indentWidth(lines[next]) <= n {
+// yamlIndentedBlock returns the lines after line i that are indented more than n.
+func yamlIndentedBlock(lines []string, parentLine, parentIndent int) (text string, nextLine int) {
+	for nextLine = parentLine + 1; nextLine < len(lines); nextLine++ {
+		if strings.TrimSpace(lines[nextLine]) != "" && indentWidth(lines[nextLine]) <= parentIndent {
 			break
 		}
 	}
-	return strings.Join(lines[i+1:next], "\n"), next
+	return strings.Join(lines[parentLine+1:nextLine], "\n"), nextLine
 }
 
-// parseList returns the items of a list after line i.
-func parseList(lines []string, i, n int) (items []string, next int) {
-	for next = i + 1; next < len(lines); next++ {
-		m := listItemPattern().FindStringSubmatch(lines[next])
-		if strings.TrimSpace(lines[next]) == "" {
+// parseYAMLList returns the items of a list after line i.
+func parseYAMLList(lines []string, parentLine, parentIndent int) (items []string, nextLine int) {
+	for nextLine = parentLine + 1; nextLine < len(lines); nextLine++ {
+		m := listItemPattern().FindStringSubmatch(lines[nextLine])
+		if strings.TrimSpace(lines[nextLine]) == "" {
 			continue
 		}
-		if m == nil || len(m[1]) < n || matchCommandKey(lines[next]) != nil {
+		if m == nil || len(m[1]) < parentIndent || matchCommandKey(lines[nextLine]) != nil {
 			break
 		}
 		value := strings.TrimSpace(m[2])
 		if blockScalarPattern().MatchString(value) {
-			block, after := indentedBlock(lines, next, len(m[1]))
-			items, next = append(items, block), after-1
+			block, after := yamlIndentedBlock(lines, nextLine, len(m[1]))
+			items, nextLine = append(items, block), after-1
 			continue
 		}
 		items = append(items, parseScalar(value))
 	}
-	return items, next
+	return items, nextLine
 }
 
 // parseScalar returns a one-line value: quoted, a list of words, or plain.
@@ -264,18 +264,18 @@ func isShell(word string) bool {
 	return base == "sh" || base == "bash" || base == "ash" || base == "dash" || base == "zsh"
 }
 
-// taskSteps returns the commands of the goals of a Taskfile.
-func taskSteps(text string, goals []string) []Step {
+// taskfileCodeBlocks returns the commands of the goals of a Taskfile.
+func taskfileCodeBlocks(text string, goals []string) []CodeBlock {
 	if goals == nil {
-		return yamlSteps(text)
+		return yamlCodeBlocks(text)
 	}
 	lines := strings.Split(text, "\n")
-	var out []Step
+	var out []CodeBlock
 	for i, line := range lines {
 		name, _, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if ok && indentWidth(line) > 0 && slices.Contains(goals, strings.Trim(name, `"'`)) {
-			block, _ := indentedBlock(lines, i, indentWidth(line))
-			out = append(out, yamlSteps(block)...)
+			block, _ := yamlIndentedBlock(lines, i, indentWidth(line))
+			out = append(out, yamlCodeBlocks(block)...)
 		}
 	}
 	return out

@@ -6,15 +6,15 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// awkJoins reports whether the next word is concatenated with the text before it: awk concatenates adjacent
+// awkConcatenatesNext reports whether the next word is concatenated with the text before it: awk concatenates adjacent
 // values.
-func (p *script) awkJoins(left operand) bool {
-	t := p.tokens[p.i]
-	if p.language != "awk" || t.newline || t.kind == punctToken || left.name != "" || left.isList {
+func (p *script) awkConcatenatesNext(left operand) bool {
+	t := p.tokens[p.pos]
+	if p.language != "awk" || t.hasNewlineBefore || t.kind == punctToken || left.name != "" || left.isList {
 		return false
 	}
-	if p.i+1 < len(p.tokens) {
-		if next := p.tokens[p.i+1].text; next == "=" || next == "+=" {
+	if p.pos+1 < len(p.tokens) {
+		if next := p.tokens[p.pos+1].text; next == "=" || next == "+=" {
 			return false // a separate statement
 		}
 	}
@@ -27,32 +27,32 @@ func (p *script) awkJoins(left operand) bool {
 
 // runAwkPipe handles print | "cmd" and "cmd" | getline.
 func (p *script) runAwkPipe(left operand) operand {
-	p.i++
-	if p.i < len(p.tokens) && p.tokens[p.i].text == "&" {
-		p.i++
+	p.pos++
+	if p.pos < len(p.tokens) && p.tokens[p.pos].text == "&" {
+		p.pos++
 	}
-	if p.i < len(p.tokens) && p.tokens[p.i].text == "getline" {
-		p.i++
-		if left.Known() && strings.HasPrefix(left.Text, "/inet") {
+	if p.pos < len(p.tokens) && p.tokens[p.pos].text == "getline" {
+		p.pos++
+		if left.IsLiteral() && strings.HasPrefix(left.Text, "/inet") {
 			p.opensConnection = true
 			return operand{}
 		}
 		p.runShell(left.Value)
-		return operand{isConsumed: true}
+		return operand{isUsedByCall: true}
 	}
 	o := p.parseOperand()
-	if o.Known() && strings.HasPrefix(o.Text, "/inet") {
+	if o.IsLiteral() && strings.HasPrefix(o.Text, "/inet") {
 		p.opensConnection = true
 		return operand{}
 	}
 	in := left.Value
-	if left.name != "" || !in.Known() || in.Text == "" {
-		in = abstract.Unknown("what awk prints", p.w.Input().Taint|abstract.UnknownText)
+	if left.name != "" || !in.IsLiteral() || in.Text == "" {
+		in = abstract.Unknown("what awk prints", p.w.Stdin().Taint|abstract.TaintUnknownText)
 	}
-	if o.Known() && o.name == "" {
-		p.w.Pipe(o.Text, p.at, in)
+	if o.IsLiteral() && o.name == "" {
+		p.w.WalkShellTextWithStdin(o.Text, p.at, in)
 	} else {
 		p.runShell(o.Value)
 	}
-	return operand{isConsumed: true}
+	return operand{isUsedByCall: true}
 }

@@ -11,98 +11,98 @@ import (
 )
 
 // A role is the effect of a call in code.
-type role uint8
+type callEffect uint8
 
 const (
-	runsShell  role = iota + 1 // its first argument is shell text
-	runsArgv                   // its arguments are a command
-	runsEither                 // a list argument is a command, a string argument shell text
-	opens                      // arguments: a path and a mode
-	readsFile
-	writesFile
-	deletes
-	deletesTree
-	lists
-	moves
-	copies
-	links
-	setsMode
-	makesFolder
-	requests  // an HTTP request
-	downloads // an HTTP download from a URL to a file
-	posts     // an HTTP request with a body
-	sendsFile // sends a file, given by path or as an open file, to another machine
-	connects
-	listens
-	evaluates // its first argument is code of the same language
-	callsBack // its first argument is a function, or code of the same language
-	unpickles // its first argument is a file of serialized objects, which can run code when loaded
-	duplicates
-	changesUser
-	receives
-	readsEnvironment
-	loadsFile // its first argument is a file of code
-	kills
-	queries // its first argument is SQL
-	wipes   // deletes all rows of a table or database
-	changesFolder
-	opensArchive // arguments: a path and a mode
-	unpacks      // unpacks an archive into a folder
-	unpacksMember
+	callEffectRunShellText       callEffect = iota + 1 // its first argument is shell text
+	callEffectRunArgv                                  // its arguments are a command
+	callEffectRunArgvOrShellText                       // a list argument is a command, a string argument shell text
+	callEffectOpenFile                                 // arguments: a path and a mode
+	callEffectReadFile
+	callEffectWriteFile
+	callEffectDeleteFile
+	callEffectDeleteTree
+	callEffectListFolder
+	callEffectMoveFile
+	callEffectCopyFile
+	callEffectLinkFile
+	callEffectSetPermissions
+	callEffectMakeFolder
+	callEffectHTTPRequest         // an HTTP request
+	callEffectDownloadFile        // an HTTP download from a URL to a file
+	callEffectHTTPRequestWithBody // an HTTP request with a body
+	callEffectSendFile            // sends a file, given by path or as an open file, to another machine
+	callEffectOpenConnection
+	callEffectListen
+	callEffectEvaluateCode // its first argument is code of the same language
+	callEffectRunCallback  // its first argument is a function, or code of the same language
+	callEffectUnpickleFile // its first argument is a file of serialized objects, which can run code when loaded
+	callEffectDuplicateDescriptor
+	callEffectChangeUser
+	callEffectReceiveFromSocket
+	callEffectReadEnvironment
+	callEffectLoadCodeFile // its first argument is a file of code
+	callEffectKillProcess
+	callEffectRunSQL        // its first argument is SQL
+	callEffectDeleteAllRows // deletes all rows of a table or database
+	callEffectChangeFolder
+	callEffectOpenArchive   // arguments: a path and a mode
+	callEffectUnpackArchive // unpacks an archive into a folder
+	callEffectUnpackArchiveMember
 )
 
-// A callRole is the effect of a call if its owner and language match.
-type callRole struct {
-	role          role
-	owner, unless []string // globs for the part of the call's name before the last dot: one of owner must match, and none of unless
-	in, notIn     []string // languages
+// A callEffectRule is the effect of a call if its owner and language match.
+type callEffectRule struct {
+	callEffect                                           callEffect
+	receiverOrModuleGlobs, excludedReceiverOrModuleGlobs []string // globs for the part of the call's name before the last dot: one of owner must match, and none of unless
+	onlyLanguages, excludedLanguages                     []string // languages
 }
 
 //go:generate go run ./gen
 
-// roleOf returns the effect of a call, by its dotted name; 0 if it has none.
-func roleOf(name, language string) role {
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	owner := strings.TrimSuffix(strings.TrimSuffix(name, last), ".")
+// callEffectOf returns the effect of a call, by its dotted name; 0 if it has none.
+func callEffectOf(dottedCallName, language string) callEffect {
+	last := dottedCallName[strings.LastIndexByte(dottedCallName, '.')+1:]
+	owner := strings.TrimSuffix(strings.TrimSuffix(dottedCallName, last), ".")
 	for _, c := range calls()[last] {
-		if (c.owner == nil || ownerMatches(c.owner, owner)) && !ownerMatches(c.unless, owner) &&
-			(c.in == nil || slices.Contains(c.in, language)) && !slices.Contains(c.notIn, language) {
-			return c.role
+		if (c.receiverOrModuleGlobs == nil || matchesAnyCallOwnerGlob(c.receiverOrModuleGlobs, owner)) && !matchesAnyCallOwnerGlob(c.excludedReceiverOrModuleGlobs, owner) &&
+			(c.onlyLanguages == nil || slices.Contains(c.onlyLanguages, language)) && !slices.Contains(c.excludedLanguages, language) {
+			return c.callEffect
 		}
 	}
 	return 0
 }
 
-func ownerMatches(globs []string, owner string) bool {
+func matchesAnyCallOwnerGlob(globs []string, dottedOwner string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
 		if _, part, ok := strings.Cut(glob, ":"); ok {
-			return slices.Contains(strings.Split(strings.ToLower(owner), "."), part)
+			return slices.Contains(strings.Split(strings.ToLower(dottedOwner), "."), part)
 		}
-		return glob == "''" && owner == "" || abstract.Match(glob, owner)
+		return glob == "''" && dottedOwner == "" || abstract.Match(glob, dottedOwner)
 	})
 }
 
 // recordCall records the effects of a call in code and returns its result.
 func (p *script) recordCall(f operand, args []operand) operand {
 	for i := range args {
-		args[i].From = p.at
+		args[i].SourceSpan = p.at
 	}
-	if f.name == "" && p.language == "php" && f.Known() && !f.isList {
+	if f.name == "" && p.language == "php" && f.IsLiteral() && !f.isList {
 		f.name = f.Text // PHP calls the function that a string names
 	}
 	if f.name == "" {
-		return operand{Value: abstract.Unknown("…()", f.Taint|combinedTaint(args)), isConsumed: true}
+		return operand{Value: abstract.Unknown("…()", f.Taint|combinedTaint(args)), isUsedByCall: true}
 	}
 	full := f.name
 	if full == ".then" {
 		p.recordCallbacks(f, full, args)
 	}
 	if full[0] == '.' { // a method of a value
-		if v, ok := p.computeMethod(full[1:], f, args); ok {
+		if v, ok := p.computeMethodCallResult(full[1:], f, args); ok {
 			return v
 		}
 	}
-	if v, ok := p.computeFunction(full, args); ok {
+	if v, ok := p.computeCallResult(full, args); ok {
 		return v
 	}
 	first := operand{}
@@ -114,22 +114,22 @@ func (p *script) recordCall(f operand, args []operand) operand {
 	}
 	recv := f
 	recv.name = ""
-	r := roleOf(strings.TrimPrefix(full, "."), p.language)
-	if r == unpacksMember && !f.isArchive {
+	r := callEffectOf(strings.TrimPrefix(full, "."), p.language)
+	if r == callEffectUnpackArchiveMember && !f.isArchive {
 		r = 0 // a method of the same name, but not of an archive
 	}
 	if r == 0 {
 		p.recordCallbacks(f, full, args)
 		if root, _, _ := strings.Cut(full, "."); remoteClients[root] {
-			if verb, list := knowledge.Verb(full[strings.LastIndexByte(full, '.')+1:]); list == "destroys" {
-				p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: root, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "calls " + verb + " on a remote service", Span: p.at})
+			if verb, list := knowledge.ToolNameVerb(full[strings.LastIndexByte(full, '.')+1:]); list == "destroys" {
+				p.w.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: root, Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "calls " + verb + " on a remote service", Span: p.at})
 			}
 		}
-		writes := len(args) > 0 && mayWrite(full)
+		writes := len(args) > 0 && mayCallChangeData(full)
 		for _, a := range args {
-			p.checkUnusedValue(a)
+			p.recordUnusedValueEffects(a)
 			if writes && isRootOrHomePath(a) {
-				p.w.Path(effect.WriteFile, a.Value, false)
+				p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, a.Value, false)
 			}
 		}
 		t := f.Taint | combinedTaint(args)
@@ -137,30 +137,30 @@ func (p *script) recordCall(f operand, args []operand) operand {
 		if full[0] == '.' {
 			name = ""
 		}
-		return operand{name: name, Value: abstract.Unknown(abstract.Clip(full)+"()", t), isConsumed: true}
+		return operand{name: name, Value: abstract.Unknown(abstract.ClipForMessage(full)+"()", t), isUsedByCall: true}
 	}
-	if (r == deletes || r == deletesTree) && len(args) == 0 && strings.Contains(full, ".") && (full[0] != '.' || recv.FullyUnknown || recv.Text == "") {
+	if (r == callEffectDeleteFile || r == callEffectDeleteTree) && len(args) == 0 && strings.Contains(full, ".") && (full[0] != '.' || recv.FullyUnknown || recv.Text == "") {
 		recv.Value = abstract.Unknown("…", recv.Taint) // p.unlink(): the path is unknown
 		args, first = []operand{recv}, recv
 	}
-	if (r == unpacks || r == unpacksMember) && full[0] == '.' {
+	if (r == callEffectUnpackArchive || r == callEffectUnpackArchiveMember) && full[0] == '.' {
 		args = append([]operand{recv}, args...)
 		first = recv
 	}
 	// Path("x").read_text(): the receiver is the path.
-	if full[0] == '.' && len(recv.Text) > 0 && (r == readsFile || r == writesFile || r == deletes || r == lists || r == deletesTree || r == opens || r == setsMode || r == makesFolder) && !recv.FullyUnknown {
+	if full[0] == '.' && len(recv.Text) > 0 && (r == callEffectReadFile || r == callEffectWriteFile || r == callEffectDeleteFile || r == callEffectListFolder || r == callEffectDeleteTree || r == callEffectOpenFile || r == callEffectSetPermissions || r == callEffectMakeFolder) && !recv.FullyUnknown {
 		args = append([]operand{recv}, args...)
-		if r == writesFile && len(args) > 1 {
+		if r == callEffectWriteFile && len(args) > 1 {
 			first = args[1]
 		}
 		first = recv
 	}
-	if r == links && full[0] == '.' && len(args) == 1 && recv.Known() { // Path("x").symlink_to(target)
+	if r == callEffectLinkFile && full[0] == '.' && len(args) == 1 && recv.IsLiteral() { // Path("x").symlink_to(target)
 		args = append(args, recv)
 	}
 	out := p.recordCallEffect(r, full, first, args)
 	out.Taint |= f.Taint
-	out.isConsumed = true
+	out.isUsedByCall = true
 	return out
 }
 
@@ -170,103 +170,103 @@ var remoteClients = map[string]bool{
 	"github": true, "gitlab": true, "stripe": true, "heroku3": true, "cloudflare": true, "pulumi": true, "@aws-sdk": true, "@octokit": true, "@kubernetes": true,
 }
 
-// mayWrite reports whether the name of an unlisted call suggests that it changes something.
-func mayWrite(full string) bool {
-	switch _, list := knowledge.Verb(full[strings.LastIndexByte(full, '.')+1:]); list {
+// mayCallChangeData reports whether the name of an unlisted call suggests that it changes something.
+func mayCallChangeData(dottedName string) bool {
+	switch _, list := knowledge.ToolNameVerb(dottedName[strings.LastIndexByte(dottedName, '.')+1:]); list {
 	case "changes", "destroys", "sends":
 		return true
 	}
-	last := strings.ToLower(full[strings.LastIndexByte(full, '.')+1:])
+	last := strings.ToLower(dottedName[strings.LastIndexByte(dottedName, '.')+1:])
 	return strings.HasPrefix(last, "save") || strings.HasPrefix(last, "write") || strings.HasPrefix(last, "to_") || strings.HasPrefix(last, "dump") || strings.HasSuffix(last, "handler") || strings.HasSuffix(last, "writer")
 }
 
 // isRootOrHomePath reports whether an operand is a known absolute path with at least one folder,
 // such as /etc/hosts, or a known path below the home folder.
 func isRootOrHomePath(o operand) bool {
-	return o.name == "" && !o.isList && o.Known() && len(o.Text) > 2 && len(o.Text) < 1024 && !strings.ContainsAny(o.Text, " \n<>|*") &&
+	return o.name == "" && !o.isList && o.IsLiteral() && len(o.Text) > 2 && len(o.Text) < 1024 && !strings.ContainsAny(o.Text, " \n<>|*") &&
 		(o.Text[0] == '/' && strings.IndexByte(o.Text[1:], '/') > 0 || strings.HasPrefix(o.Text, "~/"))
 }
 
 // recordCallEffect records the effects of a role and returns the call's result.
-func (p *script) recordCallEffect(r role, full string, first operand, args []operand) operand {
-	result := operand{Value: abstract.Unknown(abstract.Clip(full)+"()", 0)}
-	if r == wipes {
-		p.recordWipe(full)
+func (p *script) recordCallEffect(r callEffect, dottedName string, first operand, args []operand) operand {
+	result := operand{Value: abstract.Unknown(abstract.ClipForMessage(dottedName)+"()", 0)}
+	if r == callEffectDeleteAllRows {
+		p.recordDatabaseWipe(dottedName)
 		return result
 	}
 	if len(args) == 0 {
-		if r == receives {
+		if r == callEffectReceiveFromSocket {
 			p.receivesFromSocket = true
-			result.Taint |= abstract.Socket
+			result.Taint |= abstract.TaintSocket
 		}
 		return result
 	}
 	path := first.Value
-	path.From = p.at
+	path.SourceSpan = p.at
 	switch r {
-	case runsShell:
-		if len(args) > 1 && (p.language == "perl" || p.language == "ruby") && args[1].Known() && args[1].name == "" && !args[1].isList {
+	case callEffectRunShellText:
+		if len(args) > 1 && (p.language == "perl" || p.language == "ruby") && args[1].IsLiteral() && args[1].name == "" && !args[1].isList {
 			p.runArguments(args)
 		} else if first.isList {
 			p.runArguments(args[:1])
 		} else {
 			p.runShell(path)
 		}
-		result.Taint |= abstract.UnknownText
-	case runsArgv:
-		p.runArguments(commandArguments(full, args))
-	case runsEither:
+		result.Taint |= abstract.TaintUnknownText
+	case callEffectRunArgv:
+		p.runArguments(commandArguments(dottedName, args))
+	case callEffectRunArgvOrShellText:
 		if first.isList {
 			p.runArguments(args[:1])
 		} else {
 			p.runShell(path)
 		}
-	case opensArchive:
+	case callEffectOpenArchive:
 		return p.recordArchiveOpen(args, path)
-	case unpacks:
+	case callEffectUnpackArchive:
 		p.recordUnpacking(args, "")
-	case unpacksMember:
+	case callEffectUnpackArchiveMember:
 		p.recordMemberUnpacking(args)
-	case opens, readsFile, writesFile, deletes, deletesTree, lists, moves, copies, links, setsMode, makesFolder:
-		return p.recordFileEffect(r, full, path, args, result)
-	case sendsFile:
+	case callEffectOpenFile, callEffectReadFile, callEffectWriteFile, callEffectDeleteFile, callEffectDeleteTree, callEffectListFolder, callEffectMoveFile, callEffectCopyFile, callEffectLinkFile, callEffectSetPermissions, callEffectMakeFolder:
+		return p.recordFileEffect(r, dottedName, path, args, result)
+	case callEffectSendFile:
 		p.recordSentFile(args)
-	case requests, posts:
+	case callEffectHTTPRequest, callEffectHTTPRequestWithBody:
 		p.recordRequest(r, path, args)
-		result.Taint |= abstract.Network
-	case downloads:
+		result.Taint |= abstract.TaintNetwork
+	case callEffectDownloadFile:
 		p.recordDownload(args)
-		result.Taint |= abstract.Network
-	case connects:
+		result.Taint |= abstract.TaintNetwork
+	case callEffectOpenConnection:
 		p.opensConnection, p.sendsData, p.sendsFileContents = true, true, true
 		p.recordConnection(args)
-		result.Taint |= abstract.Socket
-	case listens:
-		p.recordListener(full, first)
-	case callsBack:
+		result.Taint |= abstract.TaintSocket
+	case callEffectListen:
+		p.recordListener(dottedName, first)
+	case callEffectRunCallback:
 		if !first.isList && !first.FullyUnknown && first.name == "" {
-			p.runCode(full, path)
+			p.runCode(dottedName, path)
 		}
-	case evaluates:
-		p.runCode(full, path)
-	case unpickles:
+	case callEffectEvaluateCode:
+		p.runCode(dottedName, path)
+	case callEffectUnpickleFile:
 		p.runCode("pickle", p.readFile(path))
-	case duplicates:
+	case callEffectDuplicateDescriptor:
 		p.duplicatesDescriptors = true
-	case changesUser:
+	case callEffectChangeUser:
 		p.w.Report(effect.Effect{Kind: effect.ChangePrivilege, Program: p.language, Span: p.at})
-	case receives:
+	case callEffectReceiveFromSocket:
 		p.receivesFromSocket = true
-		result.Taint |= abstract.Socket
-	case readsEnvironment:
+		result.Taint |= abstract.TaintSocket
+	case callEffectReadEnvironment:
 		return operand{Value: p.w.Environment(path.Text)}
-	case loadsFile:
-		p.loadCode(full, path)
-	case changesFolder:
+	case callEffectLoadCodeFile:
+		p.loadCode(dottedName, path)
+	case callEffectChangeFolder:
 		p.w.ChangeFolder(path)
-	case queries:
+	case callEffectRunSQL:
 		p.recordQuery(path)
-	case kills:
+	case callEffectKillProcess:
 		p.w.Report(effect.Effect{Kind: effect.StopProcess, Program: p.language, Span: p.at})
 	}
 	return result
@@ -322,44 +322,44 @@ func (p *script) recordOpen(args []operand, path abstract.Value) operand {
 			rest = rest[1:]
 		}
 		mode, path = perlOpenMode(rest[0].Text), rest[len(rest)-1].Value
-		path.From = p.at
+		path.SourceSpan = p.at
 		text := strings.TrimSpace(rest[0].Text)
 		if strings.HasPrefix(text, "|") || strings.HasSuffix(text, "|") || strings.Contains(text, "-|") {
 			path.Text = strings.Trim(path.Text, "|- ")
 			p.runShell(path)
-			return operand{Value: abstract.Unknown("open()", abstract.UnknownText), isConsumed: true}
+			return operand{Value: abstract.Unknown("open()", abstract.TaintUnknownText), isUsedByCall: true}
 		}
 		if strings.Contains(text, "&") { // open(STDIN, ">&C") duplicates a file handle
 			p.duplicatesDescriptors = true
-			return operand{isConsumed: true}
+			return operand{isUsedByCall: true}
 		}
 		path.Text = strings.TrimLeft(path.Text, "<>+ ")
 	}
-	if path.Known() && plain.IsURL(path.Text) {
-		p.w.URL(effect.HTTPRequest, path)
-		return operand{Value: abstract.Unknown("open()", abstract.Network), isConsumed: true}
+	if path.IsLiteral() && plain.IsURL(path.Text) {
+		p.w.RecordURLContact(effect.HTTPRequest, path)
+		return operand{Value: abstract.Unknown("open()", abstract.TaintNetwork), isUsedByCall: true}
 	}
-	if path.Known() && strings.HasPrefix(path.Text, "|") && p.language == "ruby" {
+	if path.IsLiteral() && strings.HasPrefix(path.Text, "|") && p.language == "ruby" {
 		path.Text = path.Text[1:]
 		p.runShell(path)
-		return operand{Value: abstract.Unknown("open()", abstract.UnknownText), isConsumed: true}
+		return operand{Value: abstract.Unknown("open()", abstract.TaintUnknownText), isUsedByCall: true}
 	}
 	if strings.ContainsAny(mode, "wax+>") {
 		p.writeFile(path, abstract.Value{})
-		return operand{Value: abstract.Unknown("open()", 0), isConsumed: true}
+		return operand{Value: abstract.Unknown("open()", 0), isUsedByCall: true}
 	}
-	return operand{Value: p.readFile(path), isConsumed: true}
+	return operand{Value: p.readFile(path), isUsedByCall: true}
 }
 
 // recordSysopen handles Perl's sysopen(HANDLE, path, flags).
 func (p *script) recordSysopen(args []operand) operand {
 	path := args[1].Value
-	path.From = p.at
+	path.SourceSpan = p.at
 	if flags := args[min(2, len(args)-1)]; flags.Text == "0" || flags.name == "O_RDONLY" {
-		return operand{Value: p.readFile(path), isConsumed: true}
+		return operand{Value: p.readFile(path), isUsedByCall: true}
 	}
 	p.writeFile(path, abstract.Value{})
-	return operand{Value: abstract.Unknown("open()", 0), isConsumed: true}
+	return operand{Value: abstract.Unknown("open()", 0), isUsedByCall: true}
 }
 
 // perlOpenMode returns the mode of Perl's open, which may precede the path in one string.
@@ -372,14 +372,14 @@ func perlOpenMode(text string) string {
 // other names are modules.
 func (p *script) loadCode(full string, path abstract.Value) {
 	if full != "import" {
-		p.w.RunFile(path, p.language, p.at)
+		p.w.WalkCodeFile(path, p.language, p.at)
 		return
 	}
 	if data, ok := path.DataURL(); ok {
 		p.runCode(full, data)
 	} else if plain.IsURL(path.Text) {
-		p.w.RunFile(path, p.language, p.at)
-	} else if path.Known() && (strings.HasPrefix(path.Text, "npm:") || strings.HasPrefix(path.Text, "jsr:")) {
+		p.w.WalkCodeFile(path, p.language, p.at)
+	} else if path.IsLiteral() && (strings.HasPrefix(path.Text, "npm:") || strings.HasPrefix(path.Text, "jsr:")) {
 		p.w.Call([]abstract.Value{abstract.Lit("deno"), abstract.Lit("run"), path})
 	}
 }
@@ -389,7 +389,7 @@ func (p *script) loadCode(full string, path abstract.Value) {
 // array_map('system', $list).
 func (p *script) recordCallbacks(f operand, full string, args []operand) {
 	for _, a := range args {
-		if a.name != "" && f.Taint&abstract.Network != 0 && roleOf(a.name, p.language) == evaluates {
+		if a.name != "" && f.Taint&abstract.TaintNetwork != 0 && callEffectOf(a.name, p.language) == callEffectEvaluateCode {
 			p.runCode(a.name, f.Value)
 		}
 	}
@@ -400,9 +400,9 @@ func (p *script) recordCallbacks(f operand, full string, args []operand) {
 	if callee.isList { // array_filter and array_walk take the list first, and then the function
 		callee, given = args[1], args[:1]
 	}
-	r := roleOf(callee.Text, p.language)
+	r := callEffectOf(callee.Text, p.language)
 	switch {
-	case !callee.Known() || callee.name != "" || r == 0:
+	case !callee.IsLiteral() || callee.name != "" || r == 0:
 	case full == "call_user_func_array" && given[0].isList && len(given[0].elements) > 0:
 		p.recordCallEffect(r, callee.Text, given[0].elements[0], given[0].elements)
 	case strings.HasPrefix(full, "array_") && given[0].isList:
@@ -415,27 +415,27 @@ func (p *script) recordCallbacks(f operand, full string, args []operand) {
 }
 
 func (p *script) runCode(full string, code abstract.Value) {
-	code.From = p.at
+	code.SourceSpan = p.at
 	if strings.Contains(full, "pickle") || strings.Contains(full, "marshal") {
-		if code.Taint&(abstract.Network|abstract.Decoded|abstract.Untrusted) == 0 {
+		if code.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintUntrustedText) == 0 {
 			return
 		}
 	}
-	if !code.Known() && code.HasHarmlessTaint() && code.FullyUnknown {
-		p.w.Dynamic(code.CodeCause(), p.language+" code evaluates unknown text", p.at)
+	if !code.IsLiteral() && code.HasHarmlessTaint() && code.FullyUnknown {
+		p.w.ReportUnknown(code.CodeCause(), p.language+" code evaluates unknown text", p.at)
 		return
 	}
-	if p.receivesFromSocket && !code.Known() {
-		code.Taint |= abstract.Socket
+	if p.receivesFromSocket && !code.IsLiteral() {
+		code.Taint |= abstract.TaintSocket
 	}
-	p.w.Run(p.language, code, p.language+" code", p.at)
+	p.w.WalkCode(p.language, code, p.language+" code", p.at)
 }
 
 // operandTexts returns the strings in a list; false if an element is not a known string.
 func operandTexts(list []operand) ([]string, bool) {
 	out := make([]string, 0, len(list))
 	for _, o := range list {
-		if !o.Known() || o.name != "" {
+		if !o.IsLiteral() || o.name != "" {
 			return nil, false
 		}
 		out = append(out, o.Text)

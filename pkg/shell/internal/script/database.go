@@ -9,29 +9,29 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// ownDatabasePattern matches code that uses a database in memory, in a local file, or for tests: deletions there affect
+// localOrTestDatabasePattern matches code that uses a database in memory, in a local file, or for tests: deletions there affect
 // only the program's own data.
-var ownDatabasePattern = prefilter.Lazy(`(?i)sqlite|:memory:|duckdb|in_memory|fakeredis|mongomock|testcontainers|localhost|127\.0\.0\.1|\w_test\b|\btest_?db`)
+var localOrTestDatabasePattern = prefilter.Lazy(`(?i)sqlite|:memory:|duckdb|in_memory|fakeredis|mongomock|testcontainers|localhost|127\.0\.0\.1|\w_test\b|\btest_?db`)
 
 // recordQuery reports the data that an SQL statement deletes.
 func (p *script) recordQuery(text abstract.Value) {
-	if !text.Known() || ownDatabasePattern().MatchString(p.text) {
+	if !text.IsLiteral() || localOrTestDatabasePattern().MatchString(p.text) {
 		return
 	}
 	verb, name := sqltext.Destroys(text.Text)
 	if verb == "" || name != "" && strings.Contains(strings.ToLower(p.text), "create table") && strings.Contains(strings.ToLower(p.text), name) { // the same code creates the table again
 		return
 	}
-	p.recordDatabaseLoss("SQL statement " + strings.TrimSpace(verb+" "+abstract.Clip(name)) + " deletes a database, a table or all of its rows")
+	p.recordDatabaseLoss("SQL statement " + strings.TrimSpace(verb+" "+abstract.ClipForMessage(name)) + " deletes a database, a table or all of its rows")
 }
 
-// recordWipe reports a call that deletes a database or all rows of a table.
-func (p *script) recordWipe(full string) {
-	if strings.Contains(full, ".") && !ownDatabasePattern().MatchString(p.text) {
-		p.recordDatabaseLoss(abstract.Clip(full) + " deletes a database or all rows of a table")
+// recordDatabaseWipe reports a call that deletes a database or all rows of a table.
+func (p *script) recordDatabaseWipe(dottedName string) {
+	if strings.Contains(dottedName, ".") && !localOrTestDatabasePattern().MatchString(p.text) {
+		p.recordDatabaseLoss(abstract.ClipForMessage(dottedName) + " deletes a database or all rows of a table")
 	}
 }
 
 func (p *script) recordDatabaseLoss(why string) {
-	p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: p.language, Service: "database", Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: why, Span: p.at})
+	p.w.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: p.language, RemoteServiceName: "database", Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: why, Span: p.at})
 }

@@ -9,36 +9,36 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-func (p *script) peek(text string) bool {
-	return p.i < len(p.tokens) && p.tokens[p.i].kind == punctToken && p.tokens[p.i].text == text
+func (p *script) isNextPunctuation(text string) bool {
+	return p.pos < len(p.tokens) && p.tokens[p.pos].kind == punctToken && p.tokens[p.pos].text == text
 }
 
 // parseExpression parses an expression and records its assignments.
 func (p *script) parseExpression() operand {
 	if p.depth > maxNesting || !p.w.Step(1) {
-		p.w.GiveUp("the code is nested too deeply")
+		p.w.AbortAnalysis("the code is nested too deeply")
 		return operand{}
 	}
 	p.depth++
 	defer func() { p.depth-- }()
 	left := p.parseOperand()
-	for p.i < len(p.tokens) && !p.w.Ended() {
-		t := p.tokens[p.i]
+	for p.pos < len(p.tokens) && !p.w.Ended() {
+		t := p.tokens[p.pos]
 		switch {
-		case t.kind == stringToken && left.Known() && left.Text != "" && left.name == "" && !t.newline && p.language != "perl":
+		case t.kind == stringToken && left.IsLiteral() && left.Text != "" && left.name == "" && !t.hasNewlineBefore && p.language != "perl":
 			left.Value = abstract.Concat(left.Value, p.parseOperand().Value) // adjacent strings
-		case t.text == "$" && t.kind == punctToken && p.language == "awk" || p.awkJoins(left):
+		case t.text == "$" && t.kind == punctToken && p.language == "awk" || p.awkConcatenatesNext(left):
 			left = operand{Value: abstract.Concat(left.Value, p.parseOperand().Value)}
 		case t.text == "/" && t.kind == punctToken && p.language == "python" && isPath(left):
-			p.i++
+			p.pos++
 			left, _ = joinPath([]operand{left, p.parseOperand()})
-		case t.kind == nameToken && t.text == "as" && p.language == "python" && !t.newline:
-			p.bindWithName(left)
+		case t.kind == nameToken && t.text == "as" && p.language == "python" && !t.hasNewlineBefore:
+			p.bindPythonWithVariable(left)
 			return left
 		case t.kind != punctToken:
 			return left
 		case t.text == "+" || t.text == "." || t.text == ".." || t.text == "<<" && p.language == "ruby":
-			p.i++
+			p.pos++
 			right := p.computeRepetition(p.parseOperand())
 			left = p.limitList(operand{
 				Value: abstract.Concat(left.Value, right.Value), elements: append(left.elements[:len(left.elements):len(left.elements)], right.elements...),
@@ -49,31 +49,31 @@ func (p *script) parseExpression() operand {
 		case t.text == "*":
 			left = p.computeRepetition(left)
 		case t.text == "%":
-			p.i++
+			p.pos++
 			right := p.parseOperand()
 			left = operand{Value: applyFormat(left, right)}
 		case t.text == "|" && p.language == "awk":
 			left = p.runAwkPipe(left)
 		case t.text == ">" && p.language == "awk" || t.text == ">>" && p.language == "awk":
-			p.i++
-			compares := p.i < len(p.tokens) && p.tokens[p.i].kind == numberToken
-			if o := p.parseOperand(); o.Known() && o.name == "" && !compares {
+			p.pos++
+			compares := p.pos < len(p.tokens) && p.tokens[p.pos].kind == numberToken
+			if o := p.parseOperand(); o.IsLiteral() && o.name == "" && !compares {
 				p.writeFile(o.Value, left.Value)
 			}
 		case t.text == "<" && p.language == "awk":
-			p.i++
-			if o := p.parseOperand(); o.Known() && o.name == "" && !strings.HasPrefix(o.Text, "/inet") {
+			p.pos++
+			if o := p.parseOperand(); o.IsLiteral() && o.name == "" && !strings.HasPrefix(o.Text, "/inet") {
 				p.readFile(o.Value)
 			}
 		case strings.Contains("==&&||<>-//?:&|^=>", t.text) && t.text != "=":
-			p.i++
-			p.checkUnusedValue(left)
+			p.pos++
+			p.recordUnusedValueEffects(left)
 			right := p.parseExpression()
 			if t.text == "||" || t.text == ":" || t.text == "?" {
 				left = right
 				break
 			}
-			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), isConsumed: true}
+			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), isUsedByCall: true}
 		default:
 			return left
 		}
@@ -81,34 +81,34 @@ func (p *script) parseExpression() operand {
 	return left
 }
 
-// bindWithName binds the name after "as" in a with statement.
-func (p *script) bindWithName(v operand) {
-	if p.i+1 < len(p.tokens) && p.tokens[p.i+1].kind == nameToken && len(p.vars) < 1024 {
-		p.i += 2
-		p.checkUnusedValue(v)
-		v.isConsumed = true
-		p.vars[p.tokens[p.i-1].text] = v
+// bindPythonWithVariable binds the name after "as" in a with statement.
+func (p *script) bindPythonWithVariable(v operand) {
+	if p.pos+1 < len(p.tokens) && p.tokens[p.pos+1].kind == nameToken && len(p.vars) < 1024 {
+		p.pos += 2
+		p.recordUnusedValueEffects(v)
+		v.isUsedByCall = true
+		p.vars[p.tokens[p.pos-1].text] = v
 	}
 }
 
 // isPath reports whether the left operand of "/" is a path and not a number.
 func isPath(o operand) bool {
 	_, err := strconv.ParseFloat(o.Text, 64)
-	return o.Known() && o.name == "" && !o.isList && o.Text != "" && err != nil
+	return o.IsLiteral() && o.name == "" && !o.isList && o.Text != "" && err != nil
 }
 
 // computeRepetition computes a repeated text, as "…" * 3 or 3 * "…".
 func (p *script) computeRepetition(left operand) operand {
-	for p.peek("*") {
-		p.i++
+	for p.isNextPunctuation("*") {
+		p.pos++
 		text, right := left, p.parseOperand()
 		n, err := strconv.Atoi(right.Text)
 		if err != nil {
 			text = right
 			n, err = strconv.Atoi(left.Text)
 		}
-		if err != nil || n < 0 || n > 4096 || n*len(text.Text) > 4096 || !text.Known() || text.name != "" {
-			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), isConsumed: true}
+		if err != nil || n < 0 || n > 4096 || n*len(text.Text) > 4096 || !text.IsLiteral() || text.name != "" {
+			left = operand{Value: abstract.Unknown("…", left.Taint|right.Taint), isUsedByCall: true}
 			continue
 		}
 		text.Text = strings.Repeat(text.Text, n)
@@ -123,7 +123,7 @@ func applyFormat(form, arg operand) abstract.Value {
 	if !arg.isList {
 		args = []operand{arg}
 	}
-	if !form.Known() || form.name != "" {
+	if !form.IsLiteral() || form.name != "" {
 		return abstract.Unknown("…", form.Taint|arg.Taint)
 	}
 	var b abstract.Builder
@@ -142,7 +142,7 @@ func applyFormat(form, arg operand) abstract.Value {
 }
 
 func (p *script) parseAssignment(left operand, op string) operand {
-	p.i++
+	p.pos++
 	right := p.parseExpression()
 	if left.name != "" && len(p.vars) < 1024 {
 		if op != "=" {
@@ -150,8 +150,8 @@ func (p *script) parseAssignment(left operand, op string) operand {
 				right.Value = abstract.Concat(old.Value, right.Value)
 			}
 		}
-		p.checkUnusedValue(right)
-		right.isConsumed = true
+		p.recordUnusedValueEffects(right)
+		right.isUsedByCall = true
 		p.vars[left.name] = right
 	}
 	return right
@@ -160,22 +160,22 @@ func (p *script) parseAssignment(left operand, op string) operand {
 // parseOperand parses one operand with its calls, members and subscripts.
 func (p *script) parseOperand() operand {
 	if p.depth > maxNesting {
-		p.w.GiveUp("the code is nested too deeply")
+		p.w.AbortAnalysis("the code is nested too deeply")
 	}
-	if p.i >= len(p.tokens) || p.w.Ended() {
+	if p.pos >= len(p.tokens) || p.w.Ended() {
 		return operand{}
 	}
 	p.depth++
 	defer func() { p.depth-- }()
-	t := p.tokens[p.i]
-	p.i++
+	t := p.tokens[p.pos]
+	p.pos++
 	var o operand
 	switch t.kind {
 	case stringToken:
 		o.Value = p.stringValue(&t)
-	case shellToken:
+	case shellCommandToken:
 		p.runShell(p.stringValue(&t))
-		o = operand{Value: abstract.Unknown("`…`", abstract.UnknownText).WithOrigin(abstract.FromCommand), isConsumed: true}
+		o = operand{Value: abstract.Unknown("`…`", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput), isUsedByCall: true}
 	case numberToken:
 		o.Value = abstract.Lit(t.text)
 	case nameToken:
@@ -189,31 +189,31 @@ func (p *script) parseOperand() operand {
 	case punctToken:
 		if t.text == "$" && p.language == "awk" { // a field of the input
 			p.parseOperand()
-			return operand{Value: abstract.Unknown("$…", p.w.Input().Taint|abstract.UnknownText).WithOrigin(abstract.FromInput), isConsumed: true}
+			return operand{Value: abstract.Unknown("$…", p.w.Stdin().Taint|abstract.TaintUnknownText).WithOrigin(abstract.OriginStdin), isUsedByCall: true}
 		}
 		switch t.text {
 		case "(", "[", "{":
 			o = p.parseBracket(t.text)
 		case "$":
-			if p.language == "node" && p.i < len(p.tokens) && p.tokens[p.i].kind == stringToken && !p.tokens[p.i].spaced { // $`…` of Bun and zx
-				v := p.stringValue(&p.tokens[p.i])
-				p.i++
+			if p.language == "node" && p.pos < len(p.tokens) && p.tokens[p.pos].kind == stringToken && !p.tokens[p.pos].hasSpaceBefore { // $`…` of Bun and zx
+				v := p.stringValue(&p.tokens[p.pos])
+				p.pos++
 				p.runShell(v)
-				return operand{Value: abstract.Unknown("$`…`", abstract.UnknownText).WithOrigin(abstract.FromCommand), isConsumed: true}
+				return operand{Value: abstract.Unknown("$`…`", abstract.TaintUnknownText).WithOrigin(abstract.OriginCommandOutput), isUsedByCall: true}
 			}
-			if p.language == "perl" && (p.peek("<") || p.peek(">")) { // a user ID variable of Perl: $< or $>
-				p.i++
-			} else if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
+			if p.language == "perl" && (p.isNextPunctuation("<") || p.isNextPunctuation(">")) { // a user ID variable of Perl: $< or $>
+				p.pos++
+			} else if p.pos < len(p.tokens) && (p.tokens[p.pos].kind != punctToken || p.tokens[p.pos].text == "(") {
 				return p.parseOperand()
 			}
-			return operand{isConsumed: true}
+			return operand{isUsedByCall: true}
 		case "-", "!", "~", "\\", "@", "%", "&", "*", "<", ":":
-			if p.i < len(p.tokens) && (p.tokens[p.i].kind != punctToken || p.tokens[p.i].text == "(") {
+			if p.pos < len(p.tokens) && (p.tokens[p.pos].kind != punctToken || p.tokens[p.pos].text == "(") {
 				return p.parseOperand()
 			}
-			return operand{isConsumed: true}
+			return operand{isUsedByCall: true}
 		default:
-			return operand{isConsumed: true}
+			return operand{isUsedByCall: true}
 		}
 	}
 	return p.parsePostfix(o)
@@ -221,8 +221,8 @@ func (p *script) parseOperand() operand {
 
 // stringValue returns the value of a string, after evaluating the expressions in it.
 func (p *script) stringValue(t *token) abstract.Value {
-	if t.v != nil {
-		return *t.v
+	if t.literalValue != nil {
+		return *t.literalValue
 	}
 	var b abstract.Builder
 	for i := range t.parts {
@@ -235,9 +235,9 @@ func (p *script) stringValue(t *token) abstract.Value {
 		if !one.isExpression {
 			continue
 		}
-		v.isConsumed = true
-		if v.name != "" || v.isList || !v.Known() {
-			v.Value = abstract.Unknown(one.text, v.Taint|abstract.UnknownText)
+		v.isUsedByCall = true
+		if v.name != "" || v.isList || !v.IsLiteral() {
+			v.Value = abstract.Unknown(one.text, v.Taint|abstract.TaintUnknownText)
 		}
 		b.Add(v.Value)
 	}
@@ -246,14 +246,14 @@ func (p *script) stringValue(t *token) abstract.Value {
 
 // evalStringExpression evaluates an expression in a string and returns its value.
 func (p *script) evalStringExpression(one *stringPart) operand {
-	tokens, i := p.tokens, p.i
-	defer func() { p.tokens, p.i = tokens, i }()
-	p.tokens, p.i = one.code, 0
+	tokens, i := p.tokens, p.pos
+	defer func() { p.tokens, p.pos = tokens, i }()
+	p.tokens, p.pos = one.code, 0
 	if len(p.tokens) == 1 && p.usesSigils() && strings.HasPrefix(one.text, one.text[:1]+"{") && p.tokens[0].kind == nameToken {
 		return p.valueOfName(one.text[:1] + p.tokens[0].text) // ${name}
 	}
 	v := p.parseExpression()
-	if p.i < len(p.tokens) {
+	if p.pos < len(p.tokens) {
 		v = operand{Value: abstract.Unknown("…", v.Taint)}
 		p.parseStatements("")
 	}
@@ -268,7 +268,7 @@ func (p *script) usesSigils() bool { return p.language == "perl" || p.language =
 func (p *script) isKeyword(s string) bool {
 	switch s {
 	case "for", "foreach":
-		for i := p.i; i < min(p.i+8, len(p.tokens)) && p.tokens[i].text != "in" && p.tokens[i].text != "of"; i++ {
+		for i := p.pos; i < min(p.pos+8, len(p.tokens)) && p.tokens[i].text != "in" && p.tokens[i].text != "of"; i++ {
 			if p.tokens[i].kind == nameToken {
 				delete(p.vars, p.tokens[i].text) // the loop variable changes with each iteration
 			}
@@ -277,13 +277,13 @@ func (p *script) isKeyword(s string) bool {
 	case "return", "if", "else", "while", "and", "or", "in":
 		return true
 	case "p", "puts":
-		return p.language == "ruby" && !p.peek("=") && !p.peek(",") && !p.peek(")")
+		return p.language == "ruby" && !p.isNextPunctuation("=") && !p.isNextPunctuation(",") && !p.isNextPunctuation(")")
 	case "await", "async", "yield", "try", "with":
 		return p.language == "python" || p.language == "node" || p.language == "ruby"
 	case "not", "raise", "assert", "as", "elsif", "unless", "then", "begin", "when", "BEGIN", "END":
 		return p.language != "node" && (p.language != "python" || s == "not" || s == "raise" || s == "assert" || s == "as")
 	case "new", "const", "let", "var", "throw", "case", "do":
-		if s == "do" && p.i < len(p.tokens) && p.tokens[p.i].kind == stringToken { // Perl's do FILE
+		if s == "do" && p.pos < len(p.tokens) && p.tokens[p.pos].kind == stringToken { // Perl's do FILE
 			return false
 		}
 		return p.language != "python" && p.language != "perl" || p.language == "perl" && (s == "do" || s == "new")
@@ -301,13 +301,13 @@ func (p *script) valueOfName(n string) operand {
 		return operand{name: full, Value: abstract.Unknown(n, 0)}
 	}
 	if v, ok := p.vars[n]; ok {
-		if p.peek("=") || p.peek(".=") || p.peek("+=") {
+		if p.isNextPunctuation("=") || p.isNextPunctuation(".=") || p.isNextPunctuation("+=") {
 			return operand{name: n, Value: abstract.Unknown(n, v.Taint)}
 		}
 		return v
 	}
-	if choices := p.loopValues(n); choices != nil && !p.peek("=") {
-		return operand{Value: abstract.Unknown(n, 0), choices: choices, isConsumed: true}
+	if choices := p.loopValues(n); choices != nil && !p.isNextPunctuation("=") {
+		return operand{Value: abstract.Unknown(n, 0), loopVariableValues: choices, isUsedByCall: true}
 	}
 	return operand{name: n, Value: abstract.Unknown(n, 0)}
 }
@@ -336,13 +336,13 @@ func (p *script) loopValues(name string) (out []operand) {
 	case len(code) == 0:
 	case code[0].kind == nameToken:
 		for _, e := range p.vars[code[0].text].elements {
-			if e.Known() && e.name == "" && !e.isList {
+			if e.IsLiteral() && e.name == "" && !e.isList {
 				out = append(out, operand{Value: e.Value})
 			}
 		}
 	case code[0].text == "[" || code[0].text == "(":
-		for i := 1; i+1 < len(code) && code[i].kind == stringToken && code[i].v != nil; i += 2 {
-			out = append(out, operand{Value: *code[i].v})
+		for i := 1; i+1 < len(code) && code[i].kind == stringToken && code[i].literalValue != nil; i += 2 {
+			out = append(out, operand{Value: *code[i].literalValue})
 			if code[i+1].text != "," {
 				break
 			}
@@ -353,28 +353,28 @@ func (p *script) loopValues(name string) (out []operand) {
 
 // callWithoutParentheses parses the arguments of a call without parentheses, as in Perl and Ruby: system "ls", "-l".
 func (p *script) callWithoutParentheses(n string) (operand, bool) {
-	if n == "" || p.i >= len(p.tokens) || p.tokens[p.i].newline {
+	if n == "" || p.pos >= len(p.tokens) || p.tokens[p.pos].hasNewlineBefore {
 		return operand{}, false
 	}
-	t := p.tokens[p.i]
+	t := p.tokens[p.pos]
 	if p.language == "python" || p.language == "node" && t.kind == nameToken {
 		return operand{}, false
 	}
-	known := roleOf(n, p.language) != 0
-	list := p.language == "ruby" && known && t.spaced && t.kind == punctToken && t.text == "["
+	known := callEffectOf(n, p.language) != 0
+	list := p.language == "ruby" && known && t.hasSpaceBefore && t.kind == punctToken && t.text == "["
 	if t.kind == punctToken && !list || t.kind == numberToken && p.language != "perl" {
 		return operand{}, false
 	}
-	if !t.spaced && !(known && (strings.HasPrefix(t.text, "$") || t.kind == stringToken || t.kind == shellToken)) || !known && t.kind == nameToken {
+	if !t.hasSpaceBefore && !(known && (strings.HasPrefix(t.text, "$") || t.kind == stringToken || t.kind == shellCommandToken)) || !known && t.kind == nameToken {
 		return operand{}, false
 	}
 	var args []operand
 	for {
 		args = append(args, p.parseExpression())
-		if !p.peek(",") || len(args) > 64 {
+		if !p.isNextPunctuation(",") || len(args) > 64 {
 			break
 		}
-		p.i++
+		p.pos++
 	}
 	return p.recordCall(operand{name: n}, args), true
 }
@@ -388,25 +388,25 @@ func (p *script) parseBracket(open string) operand {
 	case "{":
 		closing = "}"
 	}
-	o, mark := operand{isList: true}, len(p.stack)
-	for p.i < len(p.tokens) && !p.peek(closing) && !p.w.Ended() {
-		start := p.i
+	o, mark := operand{isList: true}, len(p.listElementStack)
+	for p.pos < len(p.tokens) && !p.isNextPunctuation(closing) && !p.w.Ended() {
+		start := p.pos
 		e := p.parseExpression()
-		if p.i == start {
-			p.i++
+		if p.pos == start {
+			p.pos++
 			continue
 		}
-		p.stack = append(p.stack, e)
-		if p.peek("=>") || p.peek(":") || p.peek(",") || p.peek(";") {
-			p.i++
+		p.listElementStack = append(p.listElementStack, e)
+		if p.isNextPunctuation("=>") || p.isNextPunctuation(":") || p.isNextPunctuation(",") || p.isNextPunctuation(";") {
+			p.pos++
 		}
-		if len(p.stack)-mark > 4096 {
-			p.w.GiveUp("a list in code is too long")
+		if len(p.listElementStack)-mark > 4096 {
+			p.w.AbortAnalysis("a list in code is too long")
 		}
 	}
-	p.i++
-	list := p.stack[mark:]
-	p.stack = p.stack[:mark]
+	p.pos++
+	list := p.listElementStack[mark:]
+	p.listElementStack = p.listElementStack[:mark]
 	if open == "(" && len(list) > 0 && (len(list) == 1 || p.language == "node") { // the value of a comma expression is the last one
 		return list[len(list)-1]
 	}
@@ -423,7 +423,7 @@ func (p *script) parseBracket(open string) operand {
 // limitList returns a list, or gives up if it is too long.
 func (p *script) limitList(o operand) operand {
 	if o.size > maxListSize {
-		p.w.GiveUp("a list in code is too long")
+		p.w.AbortAnalysis("a list in code is too long")
 		return operand{}
 	}
 	return o
@@ -431,8 +431,8 @@ func (p *script) limitList(o operand) operand {
 
 // parsePostfix parses member access, calls and subscripts.
 func (p *script) parsePostfix(o operand) operand {
-	for p.i < len(p.tokens) && !p.w.Ended() {
-		t := p.tokens[p.i]
+	for p.pos < len(p.tokens) && !p.w.Ended() {
+		t := p.tokens[p.pos]
 		if p.language == "ruby" && strings.Contains(o.name, ".") {
 			if called, ok := p.callWithoutParentheses(o.name); ok { // FileUtils.rm_rf "a"
 				return called
@@ -443,36 +443,36 @@ func (p *script) parsePostfix(o operand) operand {
 		}
 		switch t.text {
 		case "!":
-			if p.language != "code" || p.i+1 >= len(p.tokens) || p.tokens[p.i+1].text != "(" || t.spaced {
+			if p.language != "code" || p.pos+1 >= len(p.tokens) || p.tokens[p.pos+1].text != "(" || t.hasSpaceBefore {
 				return o
 			}
-			p.i++ // in Elixir and Julia, the name of a function can end with "!"
+			p.pos++ // in Elixir and Julia, the name of a function can end with "!"
 		case "{":
-			if p.language != "perl" || o.name != "$ENV" || t.spaced {
+			if p.language != "perl" || o.name != "$ENV" || t.hasSpaceBefore {
 				return o
 			}
-			p.i++
+			p.pos++
 			o = p.parseSubscript(o, "}")
 		case ".", "->", "::", ":":
-			if p.i+1 >= len(p.tokens) || p.tokens[p.i+1].kind != nameToken || t.text == "." && t.spaced && (p.language == "php" || p.language == "perl") ||
-				t.text == ":" && (p.language != "lua") || t.text == "." && strings.HasPrefix(p.tokens[p.i+1].text, "$") {
+			if p.pos+1 >= len(p.tokens) || p.tokens[p.pos+1].kind != nameToken || t.text == "." && t.hasSpaceBefore && (p.language == "php" || p.language == "perl") ||
+				t.text == ":" && (p.language != "lua") || t.text == "." && strings.HasPrefix(p.tokens[p.pos+1].text, "$") {
 				return o
 			}
-			member := p.tokens[p.i+1].text
-			p.i += 2
-			o = p.memberOf(o, member)
+			member := p.tokens[p.pos+1].text
+			p.pos += 2
+			o = p.resolveMember(o, member)
 		case "(":
-			if t.newline && p.language != "node" {
+			if t.hasNewlineBefore && p.language != "node" {
 				return o
 			}
-			p.i++
+			p.pos++
 			args := p.parseBracket("(argument")
 			o = p.recordCall(o, args.elements)
 		case "[":
-			if t.newline {
+			if t.hasNewlineBefore {
 				return o
 			}
-			p.i++
+			p.pos++
 			o = p.parseSubscript(o, "]")
 		default:
 			return o
@@ -481,8 +481,8 @@ func (p *script) parsePostfix(o operand) operand {
 	return o
 }
 
-// memberOf handles o.name.
-func (p *script) memberOf(o operand, member string) operand {
+// resolveMember handles o.name.
+func (p *script) resolveMember(o operand, member string) operand {
 	if o.name != "" {
 		out := o
 		out.name = o.name + "." + member
@@ -490,47 +490,47 @@ func (p *script) memberOf(o operand, member string) operand {
 			return bound
 		}
 		switch {
-		case p.peek("=") || p.peek("(") || p.peek("!"):
+		case p.isNextPunctuation("=") || p.isNextPunctuation("(") || p.isNextPunctuation("!"):
 		case p.language == "node" && isEnvironmentTable(o.name):
 			return p.environmentValue(member)
-		case isHomeName(out.name):
+		case isHomeFolderAccessor(out.name):
 			return homeFolder()
 		}
 		return out
 	}
 	recv := o
 	if p.language == "ruby" && p.isCalledWithoutArguments() {
-		if v, ok := p.computeMethod(member, recv, nil); ok {
+		if v, ok := p.computeMethodCallResult(member, recv, nil); ok {
 			return v
 		}
 	}
-	return operand{name: "." + member, Value: recv.Value, elements: recv.elements, choices: recv.choices, isList: recv.isList, size: recv.size, isArchive: recv.isArchive}
+	return operand{name: "." + member, Value: recv.Value, elements: recv.elements, loopVariableValues: recv.loopVariableValues, isList: recv.isList, size: recv.size, isArchive: recv.isArchive}
 }
 
 // isCalledWithoutArguments reports whether a method is called without arguments and parentheses.
 func (p *script) isCalledWithoutArguments() bool {
-	if p.i >= len(p.tokens) || p.tokens[p.i].newline {
+	if p.pos >= len(p.tokens) || p.tokens[p.pos].hasNewlineBefore {
 		return true
 	}
-	t := p.tokens[p.i]
+	t := p.tokens[p.pos]
 	return t.kind == punctToken && t.text != "(" && t.text != "=" && t.text != "["
 }
 
 func (p *script) parseSubscript(o operand, closing string) operand {
-	start := p.i
+	start := p.pos
 	index := operand{}
-	for p.i < len(p.tokens) && !p.peek(closing) {
-		before := p.i
+	for p.pos < len(p.tokens) && !p.isNextPunctuation(closing) {
+		before := p.pos
 		index = p.parseExpression()
-		if p.i == before {
-			p.i++
+		if p.pos == before {
+			p.pos++
 		}
 	}
-	raw := p.tokens[start:min(p.i, len(p.tokens))]
-	p.i++
-	if len(raw) >= 3 && raw[len(raw)-1].text == "1" && raw[len(raw)-2].text == "-" && o.Known() && o.name == "" { // s[::-1]
+	raw := p.tokens[start:min(p.pos, len(p.tokens))]
+	p.pos++
+	if len(raw) >= 3 && raw[len(raw)-1].text == "1" && raw[len(raw)-2].text == "-" && o.IsLiteral() && o.name == "" { // s[::-1]
 		o.Text = decode.Reverse(o.Text)
-		o.Taint |= abstract.Decoded
+		o.Taint |= abstract.TaintDecoded
 		return o
 	}
 	if slices.ContainsFunc(environmentTableNames[:], func(end string) bool { return strings.HasSuffix(o.name, end) }) {
@@ -542,30 +542,30 @@ func (p *script) parseSubscript(o operand, closing string) operand {
 	if n, err := strconv.Atoi(index.Text); err == nil && o.isList && n >= 0 && n < len(o.elements) {
 		return o.elements[n]
 	}
-	if o.name != "" && index.Known() && index.Text != "" && index.name == "" {
-		if isHomeName(o.name + "." + index.Text) {
+	if o.name != "" && index.IsLiteral() && index.Text != "" && index.name == "" {
+		if isHomeFolderAccessor(o.name + "." + index.Text) {
 			return homeFolder()
 		}
 		return operand{name: o.name + "." + index.Text, Value: o.Value} // child_process["exec"]
 	}
-	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), isConsumed: true}
+	return operand{Value: abstract.Unknown("[…]", o.Taint|index.Taint), isUsedByCall: true}
 }
 
 // runShell walks shell text that the code runs.
 func (p *script) runShell(v abstract.Value) {
 	p.startsProgram = true
-	v.From = p.at
-	if !v.Known() {
-		v.Taint |= abstract.UnknownText // the code may have inserted parts of its input
+	v.SourceSpan = p.at
+	if !v.IsLiteral() {
+		v.Taint |= abstract.TaintUnknownText // the code may have inserted parts of its input
 	}
-	if p.receivesFromSocket && !v.Known() {
-		v.Taint |= abstract.Socket
+	if p.receivesFromSocket && !v.IsLiteral() {
+		v.Taint |= abstract.TaintSocket
 	}
-	if v.Known() && v.HasHarmlessTaint() {
-		p.w.Nested(v.Text, p.at)
+	if v.IsLiteral() && v.HasHarmlessTaint() {
+		p.w.WalkShellText(v.Text, p.at)
 		return
 	}
-	p.w.Run("shell", v, p.language+" code", p.at)
+	p.w.WalkCode("shell", v, p.language+" code", p.at)
 }
 
 // runArguments walks a command that the code runs without a shell.
@@ -575,12 +575,12 @@ func (p *script) runArguments(list []operand) {
 	for _, o := range list {
 		if o.isList {
 			for _, e := range o.elements {
-				e.From = p.at
+				e.SourceSpan = p.at
 				words = append(words, e.Value)
 			}
 			continue
 		}
-		o.From = p.at
+		o.SourceSpan = p.at
 		words = append(words, o.Value)
 	}
 	if len(words) == 0 {

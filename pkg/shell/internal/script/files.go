@@ -11,54 +11,54 @@ import (
 )
 
 // recordFileEffect records the effects of the file roles; path is the first argument.
-func (p *script) recordFileEffect(r role, full string, path abstract.Value, args []operand, result operand) operand {
+func (p *script) recordFileEffect(r callEffect, full string, path abstract.Value, args []operand, result operand) operand {
 	switch r {
-	case opens:
+	case callEffectOpenFile:
 		if full == "sysopen" && p.language == "perl" && len(args) > 1 {
 			return p.recordSysopen(args)
 		}
 		return p.recordOpen(args, path)
-	case readsFile:
-		if path.Known() && plain.IsURL(path.Text) {
-			p.recordRequest(requests, path, args)
-			result.Taint |= abstract.Network
+	case callEffectReadFile:
+		if path.IsLiteral() && plain.IsURL(path.Text) {
+			p.recordRequest(callEffectHTTPRequest, path, args)
+			result.Taint |= abstract.TaintNetwork
 			return result
 		}
 		return operand{Value: p.readFile(path)}
-	case writesFile:
+	case callEffectWriteFile:
 		content := abstract.Value{}
 		if len(args) > 1 {
 			content = args[1].Value
 		}
 		p.writeFile(path, content)
-	case deletes:
+	case callEffectDeleteFile:
 		p.recordDeletion(args, false)
-	case deletesTree:
+	case callEffectDeleteTree:
 		if p.language != "perl" {
 			args = args[:1] // the other arguments are options
 		}
 		p.recordDeletion(args, !strings.HasSuffix(full, "rmdir"))
-	case lists:
-		p.w.Path(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
-	case moves:
-		p.w.Path(effect.MoveFile, path, true)
+	case callEffectListFolder:
+		p.w.RecordEffectAndResolvePathOrPattern(effect.ListDirectory, path, strings.HasSuffix(full, "walk") || strings.HasSuffix(full, "rglob"))
+	case callEffectMoveFile:
+		p.w.RecordEffectAndResolvePathOrPattern(effect.MoveFile, path, true)
 		p.recordTransfer(args, abstract.Value{}, false)
-	case copies:
+	case callEffectCopyFile:
 		if plain.IsURL(path.Text) {
 			p.recordDownload(args)
 			break
 		}
 		p.recordTransfer(args, p.readFile(path), slices.Contains(treeCopyCalls[:], full[strings.LastIndexByte(full, '.')+1:]))
-	case links:
-		p.w.Path(effect.ReadFile, path, true)
+	case callEffectLinkFile:
+		p.w.RecordEffectAndResolvePathOrPattern(effect.ReadFile, path, true)
 		p.recordTransfer(args, abstract.Value{}, false)
 		if len(args) > 1 {
 			p.w.Link(args[1].Value, path)
 		}
-	case setsMode:
-		p.w.Path(effect.ChangePermissions, path, false)
-	case makesFolder:
-		p.w.Path(effect.CreateDirectory, path, false)
+	case callEffectSetPermissions:
+		p.w.RecordEffectAndResolvePathOrPattern(effect.ChangePermissions, path, false)
+	case callEffectMakeFolder:
+		p.w.RecordEffectAndResolvePathOrPattern(effect.CreateDirectory, path, false)
 	}
 	return result
 }
@@ -72,38 +72,38 @@ func (p *script) recordDeletion(args []operand, tree bool) {
 			}
 			continue
 		}
-		p.recordDeletion(a.choices, tree)
+		p.recordDeletion(a.loopVariableValues, tree)
 		if a.name == "" || i == 0 {
 			if a.name != "" {
 				a.Value = abstract.Unknown(a.name, a.Taint)
 			}
-			a.From = p.at
-			p.w.Path(effect.DeleteFile, a.Value, tree)
+			a.SourceSpan = p.at
+			p.w.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, a.Value, tree)
 		}
 	}
 }
 
 func (p *script) writeFile(path, content abstract.Value) {
-	path.From = p.at
-	if path.Known() && (p.w.Discards(path.Text) || path.Text == "") {
+	path.SourceSpan = p.at
+	if path.IsLiteral() && (p.w.IsOutputDiscarded(path.Text) || path.Text == "") {
 		return
 	}
-	at, pattern := p.w.Path(effect.WriteFile, path, false)
-	content.Taint |= p.readTaint & (abstract.Network | abstract.Decoded | abstract.Secret)
-	if !content.Known() || content.Text == "" {
+	at, pattern := p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, path, false)
+	content.Taint |= p.taintOfReadData & (abstract.TaintNetwork | abstract.TaintDecoded | abstract.TaintReadCredentials)
+	if !content.IsLiteral() || content.Text == "" {
 		content = abstract.UnknownOutput(p.language+" code", content.Taint)
 	}
-	p.w.Store(at, pattern, content)
+	p.w.StoreFileContent(at, pattern, content)
 }
 
 // recordArchiveOpen handles the opening of an archive; its value is the archive's path.
 func (p *script) recordArchiveOpen(args []operand, path abstract.Value) operand {
 	if len(args) > 1 && strings.ContainsAny(args[1].Text, "wax") {
 		p.writeFile(path, abstract.Value{})
-		return operand{Value: abstract.Unknown("archive", path.Taint), isConsumed: true}
+		return operand{Value: abstract.Unknown("archive", path.Taint), isUsedByCall: true}
 	}
 	p.readFile(path)
-	return operand{Value: path, isConsumed: true, isArchive: true}
+	return operand{Value: path, isUsedByCall: true, isArchive: true}
 }
 
 // recordUnpacking records that the archive in the first argument, or one member of it, is unpacked into the folder in the
@@ -114,14 +114,14 @@ func (p *script) recordUnpacking(args []operand, member string) {
 		switch {
 		case i == 0:
 			folders[0] = a.Value
-		case a.Known() && a.Text != "" && !a.isList && a.name == "" && len(folders) < 4:
+		case a.IsLiteral() && a.Text != "" && !a.isList && a.name == "" && len(folders) < 4:
 			folders = append(folders, a.Value)
 		}
 	}
 	for _, into := range folders {
-		into.From = p.at
-		p.w.Path(effect.WriteFile, into, true)
-		if from := args[0]; from.Known() && from.Text != "" && !from.isList && from.name == "" {
+		into.SourceSpan = p.at
+		p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, into, true)
+		if from := args[0]; from.IsLiteral() && from.Text != "" && !from.isList && from.name == "" {
 			words := []abstract.Value{abstract.Lit("bsdtar"), abstract.Lit("-xf"), from.Value, abstract.Lit("-C"), into}
 			if member != "" {
 				words = append(words, abstract.Lit(member))
@@ -140,7 +140,7 @@ func (p *script) recordMemberUnpacking(args []operand) {
 	member := args[1]
 	args = append(args[:1:1], args[2:]...)
 	name := ""
-	if member.Known() && member.name == "" && !member.isList && !strings.HasPrefix(member.Text, "-") {
+	if member.IsLiteral() && member.name == "" && !member.isList && !strings.HasPrefix(member.Text, "-") {
 		name = member.Text
 	}
 	p.recordUnpacking(args, name)
@@ -157,13 +157,13 @@ func (p *script) recordTransfer(args []operand, content abstract.Value, tree boo
 		return
 	}
 	from, to := args[0].Value, args[1].Value
-	to.From = p.at
+	to.SourceSpan = p.at
 	if tree {
-		p.w.Path(effect.WriteFile, to, true)
+		p.w.RecordEffectAndResolvePathOrPattern(effect.WriteFile, to, true)
 	} else {
 		p.writeFile(to, content)
 	}
-	if name := path.Base(from.Text); from.Known() && name != "." && name != ".." && name != "/" {
+	if name := path.Base(from.Text); from.IsLiteral() && name != "." && name != ".." && name != "/" {
 		p.writeFile(abstract.Concat(to, abstract.Value{Text: "/" + name}), content)
 	}
 }

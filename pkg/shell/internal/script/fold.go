@@ -10,51 +10,51 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// computeFunction computes functions of constants; ok is false for others.
-func (p *script) computeFunction(full string, args []operand) (operand, bool) {
-	last := full[strings.LastIndexByte(full, '.')+1:]
+// computeCallResult computes functions of constants; ok is false for others.
+func (p *script) computeCallResult(dottedName string, args []operand) (operand, bool) {
+	last := dottedName[strings.LastIndexByte(dottedName, '.')+1:]
 	one := operand{}
 	if len(args) > 0 {
 		one = args[0]
 	}
-	known := len(args) > 0 && one.Known() && one.name == ""
-	if out, folded, ok := p.computeDecoding(last, full, args, known); ok {
+	known := len(args) > 0 && one.IsLiteral() && one.name == ""
+	if out, folded, ok := p.computeDecodingCall(last, dottedName, args, known); ok {
 		return out, folded
 	}
-	if last == "home" || isHomeName(full) {
+	if last == "home" || isHomeFolderAccessor(dottedName) {
 		return homeFolder(), true
 	}
 	switch last {
 	case "chr", "fromCharCode", "char", "unichr":
-		return p.computeCharacters(full, args)
+		return p.computeTextFromCharCodes(dottedName, args)
 	case "import_module", "__import__", "require":
 		if known {
 			if last == "require" && p.language == "node" && isRootOrHomePath(one) {
-				p.w.RunFile(one.Value, p.language, p.at)
+				p.w.WalkCodeFile(one.Value, p.language, p.at)
 			}
-			return operand{name: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), isConsumed: true}, true
+			return operand{name: strings.TrimPrefix(one.Text, "node:"), Value: abstract.Unknown(one.Text, 0), isUsedByCall: true}, true
 		}
 	case "getattr":
-		if len(args) > 1 && args[1].Known() && one.name != "" {
-			return operand{name: one.name + "." + args[1].Text, Value: abstract.Unknown("", 0), isConsumed: true}, true
+		if len(args) > 1 && args[1].IsLiteral() && one.name != "" {
+			return operand{name: one.name + "." + args[1].Text, Value: abstract.Unknown("", 0), isUsedByCall: true}, true
 		}
 	case "bytes", "bytearray":
 		if one.isList {
-			return p.computeCharacters(full, one.elements)
+			return p.computeTextFromCharCodes(dottedName, one.elements)
 		}
 		return one, known
 	case "str", "String", "expanduser", "abspath", "realpath", "normpath", "fsencode", "expandvars", "expand_path", "Path", "PurePath", "Pathname", "File", "resolve", "URI", "Request", "parse", "quote", "encode_utf8":
 		if len(args) == 1 || last == "Request" && len(args) > 0 || last == "Path" && len(args) == 1 {
 			out := one
-			out.isConsumed = false
+			out.isUsedByCall = false
 			return out, one.name == ""
 		}
 	case "join":
-		if full != ".join" && len(args) > 0 { // os.path.join, path.join
+		if dottedName != ".join" && len(args) > 0 { // os.path.join, path.join
 			return joinPath(args)
 		}
 	case "new":
-		if full == "Pathname.new" && len(args) == 1 {
+		if dottedName == "Pathname.new" && len(args) == 1 {
 			return one, one.name == ""
 		}
 	case "glob":
@@ -66,12 +66,12 @@ func (p *script) computeFunction(full string, args []operand) (operand, bool) {
 			return homeFolder(), true
 		}
 	case "getcwd", "cwd":
-		return operand{Value: p.w.Environment("PWD"), isConsumed: true}, true
+		return operand{Value: p.w.Environment("PWD"), isUsedByCall: true}, true
 	case "dict", "dumps", "stringify", "json_encode", "to_json":
 		for _, a := range args {
 			if isEnvironmentTable(a.name) {
-				p.readTaint |= abstract.EnvironmentDump
-				return operand{Value: abstract.Unknown(a.name, abstract.EnvironmentDump), isConsumed: true}, true
+				p.taintOfReadData |= abstract.TaintEnvironmentDump
+				return operand{Value: abstract.Unknown(a.name, abstract.TaintEnvironmentDump), isUsedByCall: true}, true
 			}
 		}
 	case "b64encode":
@@ -82,31 +82,31 @@ func (p *script) computeFunction(full string, args []operand) (operand, bool) {
 	return operand{}, false
 }
 
-// computeDecoding computes functions that decode text; ok is false for others.
-func (p *script) computeDecoding(last, full string, args []operand, known bool) (out operand, folded, ok bool) {
+// computeDecodingCall computes functions that decode text; ok is false for others.
+func (p *script) computeDecodingCall(functionName, dottedName string, args []operand, isFirstArgKnown bool) (out operand, isComputed, isDecoder bool) {
 	one := operand{}
 	if len(args) > 0 {
 		one = args[0]
 	}
 	to := func(text string, decoded bool) (operand, bool, bool) {
 		if !decoded {
-			return operand{Value: abstract.Unknown(abstract.Clip(full)+"()", one.Taint|abstract.Decoded), isConsumed: true}, true, true
+			return operand{Value: abstract.Unknown(abstract.ClipForMessage(dottedName)+"()", one.Taint|abstract.TaintDecoded), isUsedByCall: true}, true, true
 		}
-		return operand{Value: abstract.Value{Text: text, Taint: one.Taint | abstract.Decoded}}, true, true
+		return operand{Value: abstract.Value{Text: text, Taint: one.Taint | abstract.TaintDecoded}}, true, true
 	}
-	switch last {
+	switch functionName {
 	case "b64decode", "urlsafe_b64decode", "standard_b64decode", "decodebytes", "base64_decode", "decode64", "strict_decode64", "decode_base64", "atob", "a2b_base64":
-		if !known {
+		if !isFirstArgKnown {
 			return to("", false)
 		}
 		return to(decode.Base64(one.Text))
 	case "fromhex", "unhexlify", "hex2bin", "a2b_hex":
 		text, ok := decode.Hex(strings.Join(strings.Fields(one.Text), ""))
-		return to(text, known && ok)
+		return to(text, isFirstArgKnown && ok)
 	case "decompress", "gzinflate", "gzuncompress", "gzdecode", "inflateSync", "gunzipSync", "b32decode", "b85decode", "str_rot13", "convert_uudecode":
 		return to("", false)
 	case "from":
-		if strings.HasSuffix(full, "Buffer.from") && known && len(args) > 1 {
+		if strings.HasSuffix(dottedName, "Buffer.from") && isFirstArgKnown && len(args) > 1 {
 			switch args[1].Text {
 			case "base64":
 				return to(decode.Base64(one.Text))
@@ -115,9 +115,9 @@ func (p *script) computeDecoding(last, full string, args []operand, known bool) 
 			}
 		}
 	case "pack":
-		if len(args) > 1 && strings.HasPrefix(one.Text, "H") && args[1].Known() {
+		if len(args) > 1 && strings.HasPrefix(one.Text, "H") && args[1].IsLiteral() {
 			text, ok := decode.Hex(args[1].Text)
-			return operand{Value: abstract.Value{Text: text, Taint: abstract.Decoded}}, ok, true
+			return operand{Value: abstract.Value{Text: text, Taint: abstract.TaintDecoded}}, ok, true
 		}
 	}
 	return operand{}, false, false
@@ -134,39 +134,39 @@ func joinPath(args []operand) (operand, bool) {
 	return operand{Value: b.Value()}, true
 }
 
-func (p *script) computeCharacters(full string, args []operand) (operand, bool) {
+func (p *script) computeTextFromCharCodes(dottedName string, args []operand) (operand, bool) {
 	var b strings.Builder
 	for _, a := range args {
 		n, err := strconv.ParseInt(a.Text, 0, 32)
-		if err != nil || !a.Known() {
-			return operand{Value: abstract.Unknown(full+"()", abstract.Decoded), isConsumed: true}, true
+		if err != nil || !a.IsLiteral() {
+			return operand{Value: abstract.Unknown(dottedName+"()", abstract.TaintDecoded), isUsedByCall: true}, true
 		}
 		b.WriteRune(rune(n))
 	}
-	return operand{Value: abstract.Value{Text: b.String(), Taint: abstract.Decoded}}, true
+	return operand{Value: abstract.Value{Text: b.String(), Taint: abstract.TaintDecoded}}, true
 }
 
-// computeMethod computes methods of strings and lists; the result is false for others.
-func (p *script) computeMethod(name string, recv operand, args []operand) (operand, bool) {
+// computeMethodCallResult computes methods of strings and lists; the result is false for others.
+func (p *script) computeMethodCallResult(methodName string, recv operand, args []operand) (operand, bool) {
 	recv.name = ""
 	keep := func(text string) (operand, bool) {
 		recv.Text = text
 		return recv, true
 	}
-	known := recv.Known() && !recv.isList
-	switch name {
+	known := recv.IsLiteral() && !recv.isList
+	switch methodName {
 	case "decode", "encode", "toString", "strip", "trim", "read", "readline", "to_s", "chomp", "text", "content", "body", "format", "freeze", "expanduser", "expand_path", "resolve", "as_posix", "toLowerCase", "lower", "rstrip", "lstrip", "utf8", "then", "split", "json", "unwrap", "slice", "substring":
 		switch {
-		case known && (name == "strip" || name == "trim" || name == "chomp" || name == "rstrip" || name == "lstrip"):
+		case known && (methodName == "strip" || methodName == "trim" || methodName == "chomp" || methodName == "rstrip" || methodName == "lstrip"):
 			return keep(strings.TrimSpace(recv.Text))
-		case known && (name == "lower" || name == "toLowerCase"):
+		case known && (methodName == "lower" || methodName == "toLowerCase"):
 			return keep(strings.ToLower(recv.Text))
-		case name == "split" && known && len(args) <= 1:
+		case methodName == "split" && known && len(args) <= 1:
 			return splitText(recv, args), true
-		case name == "decode" && len(args) > 0 && (args[0].Text == "base64" || args[0].Text == "hex" || args[0].Text == "rot13" || args[0].Text == "rot_13"):
+		case methodName == "decode" && len(args) > 0 && (args[0].Text == "base64" || args[0].Text == "hex" || args[0].Text == "rot13" || args[0].Text == "rot_13"):
 			return p.decodeMethod(recv, args[0].Text)
-		case name == "format" || name == "slice" || name == "substring" || name == "json":
-			return operand{Value: abstract.Unknown("…", recv.Taint|combinedTaint(args)), isConsumed: true}, true
+		case methodName == "format" || methodName == "slice" || methodName == "substring" || methodName == "json":
+			return operand{Value: abstract.Unknown("…", recv.Taint|combinedTaint(args)), isUsedByCall: true}, true
 		}
 		return recv, true
 	case "join":
@@ -187,11 +187,11 @@ func (p *script) computeMethod(name string, recv operand, args []operand) (opera
 			}
 			return operand{Value: b.Value()}, true
 		}
-		return operand{Value: abstract.Unknown("join()", recv.Taint|combinedTaint(args)), isConsumed: true}, true
+		return operand{Value: abstract.Unknown("join()", recv.Taint|combinedTaint(args)), isUsedByCall: true}, true
 	case "replace", "replaceAll", "gsub", "sub":
-		if known && len(args) > 1 && args[0].Known() && args[1].Known() && args[0].name == "" && (p.language != "lua" || !strings.ContainsAny(args[0].Text, `^$()%.[]*+-?`)) {
+		if known && len(args) > 1 && args[0].IsLiteral() && args[1].IsLiteral() && args[0].name == "" && (p.language != "lua" || !strings.ContainsAny(args[0].Text, `^$()%.[]*+-?`)) {
 			n := -1
-			if name == "sub" || name == "replace" && p.language == "node" {
+			if methodName == "sub" || methodName == "replace" && p.language == "node" {
 				n = 1
 			}
 			if len(args) > 2 {
@@ -200,7 +200,7 @@ func (p *script) computeMethod(name string, recv operand, args []operand) (opera
 					break
 				}
 			}
-			if len(args[1].Text)*strings.Count(recv.Text, args[0].Text) > abstract.MaxValue {
+			if len(args[1].Text)*strings.Count(recv.Text, args[0].Text) > abstract.MaxValueBytes {
 				break
 			}
 			return keep(strings.Replace(recv.Text, args[0].Text, args[1].Text, n))
@@ -223,12 +223,12 @@ func (p *script) computeMethod(name string, recv operand, args []operand) (opera
 	case "unpack1", "unpack":
 		if known && len(args) > 0 && args[0].Text == "m" {
 			text, ok := decode.Base64(recv.Text)
-			return operand{Value: abstract.Value{Text: text, Taint: abstract.Decoded}}, ok
+			return operand{Value: abstract.Value{Text: text, Taint: abstract.TaintDecoded}}, ok
 		}
 	case "pack":
 		if n := len(recv.elements); n > 0 && len(args) > 0 && strings.HasPrefix(args[0].Text, "H") {
 			text, ok := decode.Hex(recv.elements[0].Text)
-			return operand{Value: abstract.Value{Text: text, Taint: abstract.Decoded}}, ok
+			return operand{Value: abstract.Value{Text: text, Taint: abstract.TaintDecoded}}, ok
 		}
 	}
 	return operand{}, false
@@ -238,8 +238,8 @@ func (p *script) computeMethod(name string, recv operand, args []operand) (opera
 func splitText(text operand, args []operand) operand {
 	parts := strings.Fields(text.Text)
 	if len(args) == 1 && args[0].Text != " " {
-		if !args[0].Known() || args[0].name != "" {
-			return operand{Value: abstract.Unknown("split()", text.Taint|args[0].Taint), isConsumed: true}
+		if !args[0].IsLiteral() || args[0].name != "" {
+			return operand{Value: abstract.Unknown("split()", text.Taint|args[0].Taint), isUsedByCall: true}
 		}
 		parts = strings.Split(text.Text, args[0].Text)
 	}
@@ -252,7 +252,7 @@ func splitText(text operand, args []operand) operand {
 
 func (p *script) decodeMethod(recv operand, codec string) (operand, bool) {
 	var text string
-	ok := recv.Known()
+	ok := recv.IsLiteral()
 	switch codec {
 	case "base64":
 		text, ok = decode.Base64(recv.Text)
@@ -262,7 +262,7 @@ func (p *script) decodeMethod(recv operand, codec string) (operand, bool) {
 		text, _ = plain.Translate(nil, []string{"A-Za-z", "N-ZA-Mn-za-m"}, recv.Text)
 	}
 	if !ok {
-		return operand{Value: abstract.Unknown("decode()", recv.Taint|abstract.Decoded), isConsumed: true}, true
+		return operand{Value: abstract.Unknown("decode()", recv.Taint|abstract.TaintDecoded), isUsedByCall: true}, true
 	}
-	return operand{Value: abstract.Value{Text: text, Taint: recv.Taint | abstract.Decoded}}, true
+	return operand{Value: abstract.Value{Text: text, Taint: recv.Taint | abstract.TaintDecoded}}, true
 }

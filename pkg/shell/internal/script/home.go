@@ -9,14 +9,14 @@ import (
 // homeFolder returns the user's home folder.
 func homeFolder() operand { return operand{Value: abstract.Lit("~")} }
 
-// isHomeName reports whether a name is that of a function or field whose value is the user's home
+// isHomeFolderAccessor reports whether a name is that of a function or field whose value is the user's home
 // folder. A function counts even without parentheses, since some languages can call it so.
-func isHomeName(full string) bool {
-	switch full[strings.LastIndexByte(full, '.')+1:] {
+func isHomeFolderAccessor(dottedName string) bool {
+	switch dottedName[strings.LastIndexByte(dottedName, '.')+1:] {
 	case "homedir", "gethomedir", "my_home", "user_home", "pw_dir", "NSHomeDirectory":
 		return true
 	}
-	return full == "Dir.home" || full == "getpwuid.7"
+	return dottedName == "Dir.home" || dottedName == "getpwuid.7"
 }
 
 func isEnvironmentTable(name string) bool {
@@ -32,7 +32,7 @@ func (p *script) environmentValue(name string) operand {
 	if name == "USERPROFILE" {
 		return homeFolder()
 	}
-	return operand{Value: p.w.Environment(name), isConsumed: true}
+	return operand{Value: p.w.Environment(name), isUsedByCall: true}
 }
 
 // environmentTableNames are endings of names that refer to all environment variables, such as

@@ -9,12 +9,12 @@ import (
 
 // A token is one lexical element of code.
 type token struct {
-	kind    tokenKind
-	text    string
-	v       *abstract.Value // value of a string or command without expressions; nil for other tokens
-	parts   []stringPart    // parts of a string or command with expressions
-	spaced  bool            // white space precedes it
-	newline bool            // a line break precedes it
+	kind             tokenKind
+	text             string
+	literalValue     *abstract.Value // value of a string or command without expressions; nil for other tokens
+	parts            []stringPart    // parts of a string or command with expressions
+	hasSpaceBefore   bool            // white space precedes it
+	hasNewlineBefore bool            // a line break precedes it
 }
 
 // A stringPart of a string is text or an expression.
@@ -31,85 +31,85 @@ const (
 	nameToken
 	numberToken
 	stringToken
-	shellToken // `…`, %x(…), qx(…): text that a shell runs
+	shellCommandToken // `…`, %x(…), qx(…): text that a shell runs
 )
 
 // A grammar describes the strings, comments and regular expressions of a language.
 type grammar struct {
-	lineComment          string // start of a comment that extends to the line's end
-	hasBlockComments     bool   // has comments in /* */
-	quotes               string // characters that begin a string
-	rawQuotes            string // quotes of strings without escapes and expressions
-	interpolatingQuotes  string // quotes of strings with interpolated expressions
-	backquoteRunsShell   bool   // a backquoted text is a command
-	multilineStrings     bool   // quoted strings may contain line breaks
-	hasTripleQuotes      bool   // """ and ''' begin strings
-	sigils               string // characters that begin a variable's name
-	hasRegexpLiterals    bool   // /…/ is a regular expression where a value is expected
-	newlineEndsStatement bool   // a line break after a value ends the statement
-	heredocStart         string // start of a here-document
-	wordsBeforeValue     string // words after which a value is expected
-	ambiguousQuotes      string // quotes that also have other meanings, and so need not be closed
-	hashHasOtherUses     bool   // "#[" and preprocessor directives are not comments
+	lineComment                string // start of a comment that extends to the line's end
+	hasBlockComments           bool   // has comments in /* */
+	quotes                     string // characters that begin a string
+	rawQuotes                  string // quotes of strings without escapes and expressions
+	interpolatingQuotes        string // quotes of strings with interpolated expressions
+	backquoteRunsShell         bool   // a backquoted text is a command
+	multilineStrings           bool   // quoted strings may contain line breaks
+	hasTripleQuotes            bool   // """ and ''' begin strings
+	sigils                     string // characters that begin a variable's name
+	hasRegexpLiterals          bool   // /…/ is a regular expression where a value is expected
+	newlineEndsStatement       bool   // a line break after a value ends the statement
+	heredocStart               string // start of a here-document
+	wordsBeforeOperand         string // words after which a value is expected
+	ambiguousQuotes            string // quotes that also have other meanings, and so need not be closed
+	hashSignMayStartNonComment bool   // "#[" and preprocessor directives are not comments
 }
 
 // Words after which a value follows, in languages with regular expression literals.
 const (
-	commonValueWords = " return if unless while until and or not when in case elsif else then do puts p print "
-	nodeValueWords   = " return typeof case in of delete void throw new else do instanceof default extends "
-	perlValueWords   = " warn printf sprintf STDERR STDOUT system exec eval confess croak return if unless while until and or not elsif else split grep map join push unshift print say x lt gt le ge eq ne cmp die when "
+	commonWordsBeforeOperand = " return if unless while until and or not when in case elsif else then do puts p print "
+	nodeWordsBeforeOperand   = " return typeof case in of delete void throw new else do instanceof default extends "
+	perlWordsBeforeOperand   = " warn printf sprintf STDERR STDOUT system exec eval confess croak return if unless while until and or not elsif else split grep map join push unshift print say x lt gt le ge eq ne cmp die when "
 )
 
 var grammars = map[string]*grammar{
 	"python": {lineComment: "#", quotes: `"'`, hasTripleQuotes: true},
-	"node":   {lineComment: "//", hasBlockComments: true, quotes: "\"'`", interpolatingQuotes: "`", hasRegexpLiterals: true, wordsBeforeValue: nodeValueWords},
+	"node":   {lineComment: "//", hasBlockComments: true, quotes: "\"'`", interpolatingQuotes: "`", hasRegexpLiterals: true, wordsBeforeOperand: nodeWordsBeforeOperand},
 	"ruby": {lineComment: "#", quotes: "\"'`", rawQuotes: "'", interpolatingQuotes: "\"`", backquoteRunsShell: true, multilineStrings: true, sigils: "$@", hasRegexpLiterals: true, newlineEndsStatement: true, heredocStart: "<<",
-		wordsBeforeValue: commonValueWords},
-	"perl":        {lineComment: "#", quotes: "\"'`", rawQuotes: "'", interpolatingQuotes: "\"`", backquoteRunsShell: true, multilineStrings: true, sigils: "$@", hasRegexpLiterals: true, heredocStart: "<<", wordsBeforeValue: perlValueWords},
-	"php":         {lineComment: "#", hasBlockComments: true, quotes: "\"'`", rawQuotes: "'", interpolatingQuotes: "\"`", backquoteRunsShell: true, multilineStrings: true, sigils: "$", heredocStart: "<<<", hashHasOtherUses: true},
+		wordsBeforeOperand: commonWordsBeforeOperand},
+	"perl":        {lineComment: "#", quotes: "\"'`", rawQuotes: "'", interpolatingQuotes: "\"`", backquoteRunsShell: true, multilineStrings: true, sigils: "$@", hasRegexpLiterals: true, heredocStart: "<<", wordsBeforeOperand: perlWordsBeforeOperand},
+	"php":         {lineComment: "#", hasBlockComments: true, quotes: "\"'`", rawQuotes: "'", interpolatingQuotes: "\"`", backquoteRunsShell: true, multilineStrings: true, sigils: "$", heredocStart: "<<<", hashSignMayStartNonComment: true},
 	"lua":         {lineComment: "--", quotes: `"'`},
-	"awk":         {lineComment: "#", quotes: `"`, hasRegexpLiterals: true, newlineEndsStatement: true, wordsBeforeValue: commonValueWords},
+	"awk":         {lineComment: "#", quotes: `"`, hasRegexpLiterals: true, newlineEndsStatement: true, wordsBeforeOperand: commonWordsBeforeOperand},
 	"applescript": {lineComment: "--", quotes: `"`, multilineStrings: true},
-	"code":        {lineComment: "#", quotes: "\"'`", rawQuotes: "`", interpolatingQuotes: `"`, multilineStrings: true, hasTripleQuotes: true, ambiguousQuotes: "'", hashHasOtherUses: true},
+	"code":        {lineComment: "#", quotes: "\"'`", rawQuotes: "`", interpolatingQuotes: `"`, multilineStrings: true, hasTripleQuotes: true, ambiguousQuotes: "'", hashSignMayStartNonComment: true},
 }
 
 // lexCode splits code into tokens, which it appends to room. It handles strings, regular
 // expressions, here-documents and comments of Python, Perl, Ruby, JavaScript, PHP, Lua and awk well
 // enough to find calls; other characters become punctuation. unread says why later code may be
 // split into wrong tokens; "" if there is no such reason.
-func lexCode(language, text string, room []token) (tokens []token, unread string) {
-	l := &lexer{language: language, text: text, tokens: room}
+func lexCode(language, text string, tokenBuffer []token) (tokens []token, unreadReason string) {
+	l := &lexer{language: language, text: text, tokens: tokenBuffer}
 	if l.grammar = grammars[language]; l.grammar == nil {
 		l.grammar = grammars["code"]
 	}
 	switch {
 	case strings.HasPrefix(text, "#!") && (language == "node" || language == "lua"):
-		l.i = lineEnd(text, 0)
+		l.pos = lineEnd(text, 0)
 	case language == "php" && strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "<"):
 		l.skipPHPMarkup()
 	case language == "php" && strings.HasPrefix(text, "#!"):
 		l.skipPHPMarkup()
 	}
-	for l.skipDocumentation(); l.i < len(l.text); {
+	for l.skipDocumentation(); l.pos < len(l.text); {
 		l.lexNext()
 	}
 	l.lexHeredocBodies()
-	return l.tokens, l.unreadReason
+	return l.tokens, l.possibleMisparseReason
 }
 
 type lexer struct {
 	language string
 	*grammar
-	text              string
-	i                 int
-	spaced            bool
-	newline           bool
-	tokens            []token
-	unreadReason      string        // why later code may be read wrongly
-	depth             int           // nesting of expressions in strings
-	openBrackets      []bracketKind // stack of open brackets
-	lastClosedBracket bracketKind   // the bracket that the last token closed
-	pendingHeredocs   []heredoc     // here-documents that begin after this line
+	text                   string
+	pos                    int
+	sawSpaceBeforeToken    bool
+	sawNewlineBeforeToken  bool
+	tokens                 []token
+	possibleMisparseReason string        // why later code may be read wrongly
+	depth                  int           // nesting of expressions in strings
+	openBrackets           []bracketKind // stack of open brackets
+	lastClosedBracket      bracketKind   // the bracket that the last token closed
+	pendingHeredocs        []heredoc     // here-documents that begin after this line
 }
 
 // A bracketKind is the kind of an open bracket, by the token before it.
@@ -140,15 +140,15 @@ type stringForm struct {
 	isRegexp         bool
 }
 
-func (l *lexer) noteUnread(why string) {
-	if l.unreadReason == "" {
-		l.unreadReason = why
+func (l *lexer) recordPossibleMisparse(reason string) {
+	if l.possibleMisparseReason == "" {
+		l.possibleMisparseReason = reason
 	}
 }
 
 func (l *lexer) addToken(t token) {
-	t.spaced, t.newline = l.spaced, l.newline
-	l.spaced, l.newline = false, false
+	t.hasSpaceBefore, t.hasNewlineBefore = l.sawSpaceBeforeToken, l.sawNewlineBeforeToken
+	l.sawSpaceBeforeToken, l.sawNewlineBeforeToken = false, false
 	l.lastClosedBracket = plainBracket
 	if t.kind == punctToken {
 		switch t.text {
@@ -170,7 +170,7 @@ func (l *lexer) bracketKindOf(t token) bracketKind {
 	case last == nil:
 	case t.text == "(" && last.kind == nameToken && strings.Contains(" if while for with until unless elsif foreach ", " "+last.text+" "):
 		return conditionBracket
-	case t.text == "{" && l.language == "perl" && !t.spaced && !t.newline &&
+	case t.text == "{" && l.language == "perl" && !t.hasSpaceBefore && !t.hasNewlineBefore &&
 		(last.kind == nameToken && l.isSigil(last.text[0]) || last.kind == punctToken && strings.Contains("$ @ % & $# -> ] }", last.text)):
 		return subscriptBracket
 	}
@@ -194,26 +194,26 @@ func lineEnd(text string, at int) int {
 }
 
 func (l *lexer) lexNext() {
-	c := l.text[l.i]
-	rest := l.text[l.i:]
+	c := l.text[l.pos]
+	rest := l.text[l.pos:]
 	switch {
 	case c == '\n':
-		l.newline, l.spaced = true, true
-		l.i++
+		l.sawNewlineBeforeToken, l.sawSpaceBeforeToken = true, true
+		l.pos++
 		l.lexHeredocBodies()
 		l.skipDocumentation()
 	case c == ' ' || c == '\t' || c == '\r':
-		l.spaced = true
-		l.i++
+		l.sawSpaceBeforeToken = true
+		l.pos++
 	case l.language == "lua" && l.lexLongBracket(rest):
 	case l.skipLineComment(rest):
 	case l.hasBlockComments && strings.HasPrefix(rest, "/*"):
 		n := strings.Index(rest[2:], "*/")
 		if n < 0 {
-			l.noteUnread("a comment does not end")
+			l.recordPossibleMisparse("a comment does not end")
 			n = len(rest)
 		}
-		l.i = min(len(l.text), l.i+n+4)
+		l.pos = min(len(l.text), l.pos+n+4)
 	case l.language == "php" && strings.HasPrefix(rest, "?>"):
 		l.skipPHPMarkup()
 	case l.isSigil(c) && len(rest) > 1 && plain.IsWordByte(rest[1]) || plain.IsWordByte(c):
@@ -236,7 +236,7 @@ func (l *lexer) lexNext() {
 			}
 		}
 		l.addToken(token{kind: punctToken, text: rest[:n]})
-		l.i += n
+		l.pos += n
 	}
 }
 
@@ -245,7 +245,7 @@ func (l *lexer) skipLineComment(rest string) bool {
 	if !strings.HasPrefix(rest, l.lineComment) && !(l.language == "php" && strings.HasPrefix(rest, "//")) {
 		return false
 	}
-	if l.hashHasOtherUses && len(rest) > 1 && rest[0] == '#' {
+	if l.hashSignMayStartNonComment && len(rest) > 1 && rest[0] == '#' {
 		if rest[1] == '[' {
 			return false
 		}
@@ -255,32 +255,32 @@ func (l *lexer) skipLineComment(rest string) bool {
 			}
 		}
 	}
-	end := lineEnd(l.text, l.i)
+	end := lineEnd(l.text, l.pos)
 	if l.language == "php" {
-		if n := strings.Index(l.text[l.i:end], "?>"); n >= 0 {
-			end = l.i + n
+		if n := strings.Index(l.text[l.pos:end], "?>"); n >= 0 {
+			end = l.pos + n
 		}
 	}
-	l.i = end
+	l.pos = end
 	return true
 }
 
 // skipPHPMarkup skips the text outside of PHP tags.
 func (l *lexer) skipPHPMarkup() {
 	for {
-		n := strings.Index(l.text[l.i:], "<?")
+		n := strings.Index(l.text[l.pos:], "<?")
 		if n < 0 {
-			l.i = len(l.text)
+			l.pos = len(l.text)
 			return
 		}
-		l.i += n + 2
-		switch rest := l.text[l.i:]; {
+		l.pos += n + 2
+		switch rest := l.text[l.pos:]; {
 		case strings.HasPrefix(rest, "xml"):
 			continue
 		case strings.HasPrefix(rest, "="):
-			l.i++
+			l.pos++
 		case len(rest) >= 3 && strings.EqualFold(rest[:3], "php"):
-			l.i += 3
+			l.pos += 3
 		}
 		l.addToken(token{kind: punctToken, text: ";"})
 		return
@@ -289,7 +289,7 @@ func (l *lexer) skipPHPMarkup() {
 
 // skipDocumentation skips documentation lines, and the data section at the end of a script.
 func (l *lexer) skipDocumentation() {
-	rest := l.text[l.i:]
+	rest := l.text[l.pos:]
 	end := ""
 	switch {
 	case l.language == "ruby" && strings.HasPrefix(rest, "=begin"):
@@ -300,17 +300,17 @@ func (l *lexer) skipDocumentation() {
 			end = "\n=cut"
 		}
 	case l.language == "ruby" && (strings.HasPrefix(rest, "__END__\n") || rest == "__END__"):
-		l.i = len(l.text)
+		l.pos = len(l.text)
 	}
 	if end == "" {
 		return
 	}
 	n := strings.Index(rest, end)
 	if n < 0 {
-		l.i = len(l.text)
+		l.pos = len(l.text)
 		return
 	}
-	l.i = lineEnd(l.text, l.i+n+1)
+	l.pos = lineEnd(l.text, l.pos+n+1)
 }
 
 // lexLongBracket reads Lua's strings and comments in [[ ]] and [=[ ]=].
@@ -327,18 +327,18 @@ func (l *lexer) lexLongBracket(rest string) bool {
 	if at+1+level >= len(rest) || rest[at+1+level] != '[' {
 		return false
 	}
-	l.i += at + level + 2
+	l.pos += at + level + 2
 	end := "]" + strings.Repeat("=", level) + "]"
 	if !comment {
 		l.lexString(stringToken, stringForm{closeDelimiter: end, multiline: true})
 		return true
 	}
-	n := strings.Index(l.text[l.i:], end)
+	n := strings.Index(l.text[l.pos:], end)
 	if n < 0 {
-		l.noteUnread("a comment does not end")
+		l.recordPossibleMisparse("a comment does not end")
 		n = len(l.text)
 	}
-	l.i = min(len(l.text), l.i+n+len(end))
+	l.pos = min(len(l.text), l.pos+n+len(end))
 	return true
 }
 
@@ -353,13 +353,13 @@ func (l *lexer) lexPunctuationVariable(rest string) bool {
 		l.addToken(token{kind: punctToken, text: "$#"})
 	case rest[1] == '^' && len(rest) > 2 && plain.IsWordByte(rest[2]):
 		l.addToken(token{kind: nameToken, text: rest[:3]})
-		l.i++
+		l.pos++
 	case strings.IndexByte("\"'`&/\\;,.!@~", rest[1]) >= 0:
 		l.addToken(token{kind: nameToken, text: rest[:2]})
 	default:
 		return false
 	}
-	l.i += 2
+	l.pos += 2
 	return true
 }
 
@@ -369,16 +369,16 @@ func (l *lexer) lexQuoted(rest string, raw, formatted bool) {
 	f := stringForm{closeDelimiter: q, escapes: true, keepsBackslashes: raw || strings.Contains(l.rawQuotes, q), interpolates: formatted || strings.Contains(l.interpolatingQuotes, q), multiline: l.multilineStrings || q == "`"}
 	kind := stringToken
 	if q == "`" && l.backquoteRunsShell {
-		kind = shellToken
+		kind = shellCommandToken
 	}
 	if q == "`" && l.language == "code" {
 		f.escapes = false
 	}
-	l.i++
+	l.pos++
 	switch {
 	case l.hasTripleQuotes && strings.HasPrefix(rest[1:], q+q) && q != "`":
 		f.closeDelimiter, f.multiline = q+q+q, true
-		l.i += 2
+		l.pos += 2
 	case strings.Contains(l.ambiguousQuotes, q):
 		l.lexApostrophe(rest)
 		return
@@ -401,10 +401,10 @@ func (l *lexer) lexApostrophe(rest string) {
 		return
 	}
 	body := line[:end]
-	l.i += end + 1
+	l.pos += end + 1
 	if len(body) < 3 || !strings.ContainsAny(body, "(\"`") {
 		v := abstract.Lit(resolveEscapes(body, false))
-		l.addToken(token{kind: stringToken, v: &v})
+		l.addToken(token{kind: stringToken, literalValue: &v})
 		return
 	}
 	// The text between two lifetimes is code.
@@ -426,55 +426,55 @@ func (l *lexer) addString(kind tokenKind, parts []stringPart) {
 	if len(parts) == 1 {
 		v.Text = parts[0].text
 	}
-	l.addToken(token{kind: kind, v: &v})
+	l.addToken(token{kind: kind, literalValue: &v})
 }
 
 // lexStringBody reads a string to its end. If there is none, later code may be read wrongly.
 func (l *lexer) lexStringBody(f stringForm) (parts []stringPart) {
-	start, nested := l.i, 0
+	start, nested := l.pos, 0
 	literal := func() {
-		if l.i > start {
-			parts = append(parts, stringPart{text: resolveEscapes(l.text[start:l.i], f.keepsBackslashes || f.isRegexp || !f.escapes)})
+		if l.pos > start {
+			parts = append(parts, stringPart{text: resolveEscapes(l.text[start:l.pos], f.keepsBackslashes || f.isRegexp || !f.escapes)})
 		}
 	}
-	for l.i < len(l.text) {
-		c := l.text[l.i]
+	for l.pos < len(l.text) {
+		c := l.text[l.pos]
 		switch {
-		case nested == 0 && f.closeDelimiter != "" && strings.HasPrefix(l.text[l.i:], f.closeDelimiter):
+		case nested == 0 && f.closeDelimiter != "" && strings.HasPrefix(l.text[l.pos:], f.closeDelimiter):
 			literal()
-			l.i += len(f.closeDelimiter)
+			l.pos += len(f.closeDelimiter)
 			return parts
-		case c == '\\' && f.escapes && !(l.language == "code" && strings.HasPrefix(l.text[l.i:], `\(`)):
-			l.i = min(len(l.text), l.i+l.escapeLength(f))
+		case c == '\\' && f.escapes && !(l.language == "code" && strings.HasPrefix(l.text[l.pos:], `\(`)):
+			l.pos = min(len(l.text), l.pos+l.escapeLength(f))
 		case c == '\n' && !f.multiline:
-			l.noteUnread("a string does not end")
+			l.recordPossibleMisparse("a string does not end")
 			literal()
 			return parts
 		case f.openDelimiter != 0 && c == f.openDelimiter:
 			nested++
-			l.i++
+			l.pos++
 		case f.openDelimiter != 0 && c == f.closeDelimiter[0]:
 			nested--
-			l.i++
+			l.pos++
 		case f.isRegexp && c == '[' && l.language != "perl": // in a character class, the delimiter is a plain character
 			l.skipCharacterClass()
 		case f.interpolates && strings.IndexByte(`{$#@(\`, c) >= 0:
-			before := l.i
+			before := l.pos
 			if one, ok := l.lexInterpolation(f); ok {
-				at := l.i
-				l.i = before
+				at := l.pos
+				l.pos = before
 				literal()
-				l.i, start = at, at
+				l.pos, start = at, at
 				parts = append(parts, one)
 				break
 			}
-			l.i++
+			l.pos++
 		default:
-			l.i++
+			l.pos++
 		}
 	}
 	if f.closeDelimiter != "" {
-		l.noteUnread("a string does not end")
+		l.recordPossibleMisparse("a string does not end")
 	}
 	literal()
 	return parts
@@ -482,34 +482,34 @@ func (l *lexer) lexStringBody(f stringForm) (parts []stringPart) {
 
 // skipCharacterClass skips a character class of a regular expression.
 func (l *lexer) skipCharacterClass() {
-	for i := l.i + 1; i < len(l.text) && l.text[i] != '\n'; i++ {
+	for i := l.pos + 1; i < len(l.text) && l.text[i] != '\n'; i++ {
 		switch l.text[i] {
 		case '\\':
 			i++
 		case ']':
-			l.i = i + 1
+			l.pos = i + 1
 			return
 		case '#', '$':
 			if l.language == "ruby" && i+1 < len(l.text) && l.text[i+1] == '{' {
-				l.i++
+				l.pos++
 				return // Ruby: an interpolated expression #{…} begins inside the class
 			}
 		}
 	}
-	l.i++
+	l.pos++
 }
 
 // escapeLength returns the length in bytes of the escape sequence at the current position.
 func (l *lexer) escapeLength(f stringForm) int {
-	if l.language != "python" || l.i+1 >= len(l.text) {
+	if l.language != "python" || l.pos+1 >= len(l.text) {
 		return 2
 	}
-	if strings.HasPrefix(l.text[l.i:], `\N{`) && !f.keepsBackslashes {
-		if n := strings.IndexByte(l.text[l.i:], '}'); n > 0 {
+	if strings.HasPrefix(l.text[l.pos:], `\N{`) && !f.keepsBackslashes {
+		if n := strings.IndexByte(l.text[l.pos:], '}'); n > 0 {
 			return n + 1
 		}
 	}
-	if l.text[l.i+1] == '{' {
+	if l.text[l.pos+1] == '{' {
 		return 1
 	}
 	return 2
@@ -524,12 +524,12 @@ func resolveEscapes(s string, raw bool) string {
 
 // lexInterpolation reads an interpolated expression in a string, if one begins here.
 func (l *lexer) lexInterpolation(f stringForm) (stringPart, bool) {
-	rest := l.text[l.i:]
+	rest := l.text[l.pos:]
 	at := func(s string) bool { return strings.HasPrefix(rest, s) }
 	switch l.language {
 	case "python":
 		if at("{{") {
-			l.i++ // the caller skips the second character
+			l.pos++ // the caller skips the second character
 			return stringPart{}, false
 		}
 		if rest[0] == '{' {
@@ -578,24 +578,24 @@ func (l *lexer) lexInterpolation(f stringForm) (stringPart, bool) {
 
 // lexExpression reads code in a string up to a closing bracket; n is the length of its opening delimiter.
 func (l *lexer) lexExpression(n int, closing byte) stringPart {
-	start := l.i
+	start := l.pos
 	outer := *l
-	l.i += n
-	l.tokens, l.openBrackets, l.pendingHeredocs, l.spaced, l.newline = nil, nil, nil, false, false
+	l.pos += n
+	l.tokens, l.openBrackets, l.pendingHeredocs, l.sawSpaceBeforeToken, l.sawNewlineBeforeToken = nil, nil, nil, false, false
 	if l.depth++; l.depth > maxNesting {
-		l.noteUnread("expressions in strings are nested too deeply")
-		l.i = len(l.text)
+		l.recordPossibleMisparse("expressions in strings are nested too deeply")
+		l.pos = len(l.text)
 	}
 	ended := false
-	for l.i < len(l.text) && !ended {
-		c := l.text[l.i]
+	for l.pos < len(l.text) && !ended {
+		c := l.text[l.pos]
 		if len(l.openBrackets) == 0 {
 			if c == closing {
 				ended = true
 				break
 			}
-			if l.language == "python" && (c == ':' || c == '!' && !strings.HasPrefix(l.text[l.i:], "!=")) {
-				l.lexFormatSpec()
+			if l.language == "python" && (c == ':' || c == '!' && !strings.HasPrefix(l.text[l.pos:], "!=")) {
+				l.lexFStringFormatSpec()
 				ended = true
 				break
 			}
@@ -603,30 +603,30 @@ func (l *lexer) lexExpression(n int, closing byte) stringPart {
 		l.lexNext()
 	}
 	if !ended || len(l.pendingHeredocs) > 0 {
-		l.noteUnread("an expression in a string does not end")
+		l.recordPossibleMisparse("an expression in a string does not end")
 	}
 	if l.language == "python" && len(l.tokens) > 0 && l.lastToken().text == "=" && l.lastToken().kind == punctToken {
 		l.tokens = l.tokens[:len(l.tokens)-1] // Python's {x=} also prints the expression
 	}
-	l.i = min(len(l.text), l.i+1)
-	one := stringPart{text: l.text[start:l.i], code: l.tokens, isExpression: true}
-	l.restoreOuter(&outer)
+	l.pos = min(len(l.text), l.pos+1)
+	one := stringPart{text: l.text[start:l.pos], code: l.tokens, isExpression: true}
+	l.resumeOuterLexer(&outer)
 	return one
 }
 
-// restoreOuter returns to the code around an expression, after its end.
-func (l *lexer) restoreOuter(outer *lexer) {
-	i, unread := l.i, l.unreadReason
+// resumeOuterLexer returns to the code around an expression, after its end.
+func (l *lexer) resumeOuterLexer(outer *lexer) {
+	i, unread := l.pos, l.possibleMisparseReason
 	*l = *outer
-	l.i, l.unreadReason = i, unread
+	l.pos, l.possibleMisparseReason = i, unread
 }
 
-// lexFormatSpec reads the format specification of a Python f-string field, up to the closing brace. It may contain
+// lexFStringFormatSpec reads the format specification of a Python f-string field, up to the closing brace. It may contain
 // expressions.
-func (l *lexer) lexFormatSpec() {
-	for l.i < len(l.text) && l.text[l.i] != '}' {
-		if l.text[l.i] != '{' {
-			l.i++
+func (l *lexer) lexFStringFormatSpec() {
+	for l.pos < len(l.text) && l.text[l.pos] != '}' {
+		if l.text[l.pos] != '{' {
+			l.pos++
 			continue
 		}
 		one := l.lexExpression(1, '}')
@@ -636,30 +636,30 @@ func (l *lexer) lexFormatSpec() {
 
 // lexVariable reads an interpolated variable with its subscripts; n is the length of its opening delimiter.
 func (l *lexer) lexVariable(n int) stringPart {
-	start := l.i
+	start := l.pos
 	outer := *l
-	l.i += n
-	l.tokens, l.openBrackets, l.pendingHeredocs, l.spaced, l.newline = nil, nil, nil, false, false
+	l.pos += n
+	l.tokens, l.openBrackets, l.pendingHeredocs, l.sawSpaceBeforeToken, l.sawNewlineBeforeToken = nil, nil, nil, false, false
 	l.depth++
-	for l.i < len(l.text) && (l.isSigil(l.text[l.i]) || l.text[l.i] == '$') && !plain.IsWordByte(l.text[min(l.i+1, len(l.text)-1)]) {
-		l.i++
+	for l.pos < len(l.text) && (l.isSigil(l.text[l.pos]) || l.text[l.pos] == '$') && !plain.IsWordByte(l.text[min(l.pos+1, len(l.text)-1)]) {
+		l.pos++
 	}
-	if l.i < len(l.text) {
-		l.lexWord(l.text[l.i:])
+	if l.pos < len(l.text) {
+		l.lexWord(l.text[l.pos:])
 	}
 	for n := 0; n < 8 && l.language != "ruby"; n++ {
-		rest := l.text[l.i:]
+		rest := l.text[l.pos:]
 		if strings.HasPrefix(rest, "->[") || strings.HasPrefix(rest, "->{") {
 			l.lexNext()
 		} else if rest == "" || rest[0] != '[' && (rest[0] != '{' || l.language != "perl") || l.depth > maxNesting {
 			break
 		}
-		for l.lexNext(); l.i < len(l.text) && len(l.openBrackets) > 0; {
+		for l.lexNext(); l.pos < len(l.text) && len(l.openBrackets) > 0; {
 			l.lexNext()
 		}
 	}
-	one := stringPart{text: l.text[start:l.i], code: l.tokens, isExpression: true}
-	l.restoreOuter(&outer)
+	one := stringPart{text: l.text[start:l.pos], code: l.tokens, isExpression: true}
+	l.resumeOuterLexer(&outer)
 	return one
 }
 
@@ -667,14 +667,14 @@ func (l *lexer) lexVariable(n int) stringPart {
 func (l *lexer) lexNested(text string) []token {
 	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
 	if sub.depth > maxNesting {
-		l.noteUnread("expressions in strings are nested too deeply")
+		l.recordPossibleMisparse("expressions in strings are nested too deeply")
 		return nil
 	}
-	for sub.i < len(sub.text) {
+	for sub.pos < len(sub.text) {
 		sub.lexNext()
 	}
-	if sub.unreadReason != "" {
-		l.noteUnread(sub.unreadReason)
+	if sub.possibleMisparseReason != "" {
+		l.recordPossibleMisparse(sub.possibleMisparseReason)
 	}
 	return sub.tokens
 }
@@ -688,7 +688,7 @@ func (l *lexer) lexWord(rest string) {
 	if n < len(rest) && (rest[n] == '"' || rest[n] == '\'') && n <= 2 && l.language == "python" {
 		lower := strings.ToLower(w)
 		if strings.Trim(lower, "rbfut") == "" {
-			l.i += n
+			l.pos += n
 			l.lexQuoted(rest[n:], strings.Contains(lower, "r"), strings.ContainsAny(lower, "ft"))
 			return
 		}
@@ -697,13 +697,13 @@ func (l *lexer) lexWord(rest string) {
 		return
 	}
 	if l.language == "perl" && (w == "__END__" || w == "__DATA__") && !l.isPerlKey(n) {
-		l.i = len(l.text)
+		l.pos = len(l.text)
 		return
 	}
 	if l.language == "code" && (w == "r" || w == "br") && l.lexRustRawString(rest[n:]) {
 		return
 	}
-	l.i += n
+	l.pos += n
 	if w[0] >= '0' && w[0] <= '9' {
 		l.addToken(token{kind: numberToken, text: w})
 		return
@@ -717,7 +717,7 @@ func (l *lexer) lexRustRawString(rest string) bool {
 	if hashes >= len(rest) || rest[hashes] != '"' || hashes == 0 {
 		return false
 	}
-	l.i = len(l.text) - len(rest) + hashes + 1
+	l.pos = len(l.text) - len(rest) + hashes + 1
 	l.lexString(stringToken, stringForm{closeDelimiter: `"` + rest[:hashes], multiline: true})
 	return true
 }
@@ -725,7 +725,7 @@ func (l *lexer) lexRustRawString(rest string) bool {
 // isPerlKey reports whether the word of n bytes at the current position is a Perl hash key, or a name after a sigil,
 // an arrow or sub.
 func (l *lexer) isPerlKey(n int) bool {
-	after := strings.TrimLeft(l.text[l.i+n:], " \t\r\n")
+	after := strings.TrimLeft(l.text[l.pos+n:], " \t\r\n")
 	if strings.HasPrefix(after, "=>") {
 		return true
 	}
@@ -736,26 +736,26 @@ func (l *lexer) isPerlKey(n int) bool {
 	switch {
 	case t.kind == nameToken:
 		return t.text == "sub"
-	case t.kind != punctToken || l.newline:
+	case t.kind != punctToken || l.sawNewlineBeforeToken:
 		return false
 	case t.text == "->" || t.text == "::":
 		return true
 	case t.text == "{":
 		return strings.HasPrefix(after, "}")
 	}
-	if t.text == "-" && !l.spaced && l.text[l.i:l.i+n] == "s" { // the file test -s
+	if t.text == "-" && !l.sawSpaceBeforeToken && l.text[l.pos:l.pos+n] == "s" { // the file test -s
 		n := len(l.tokens)
-		return n < 2 || l.tokens[n-2].kind == punctToken || strings.Contains(l.wordsBeforeValue, " "+l.tokens[n-2].text+" ")
+		return n < 2 || l.tokens[n-2].kind == punctToken || strings.Contains(l.wordsBeforeOperand, " "+l.tokens[n-2].text+" ")
 	}
-	return !l.spaced && (t.text == "%" || t.text == "&" || t.text == "*" || t.text == "@" || t.text == "$")
+	return !l.sawSpaceBeforeToken && (t.text == "%" || t.text == "&" || t.text == "*" || t.text == "@" || t.text == "$")
 }
 
 // closingDelimiter returns the closing delimiter for an opening one, and the opening one again if pairs nest.
-func closingDelimiter(open byte) (end string, nests byte) {
-	if i := strings.IndexByte("({[<", open); i >= 0 {
-		return ")}]>"[i : i+1], open
+func closingDelimiter(opener byte) (closer string, nestedOpener byte) {
+	if i := strings.IndexByte("({[<", opener); i >= 0 {
+		return ")}]>"[i : i+1], opener
 	}
-	return string(open), 0
+	return string(opener), 0
 }
 
 // lexQuoteOperator reads Perl's q(…), qq{…}, qx[…], m/…/, s/…/…/ and the like, with any delimiter.
@@ -768,7 +768,7 @@ func (l *lexer) lexQuoteOperator(w string, n int) bool {
 	if l.isPerlKey(n) {
 		return false
 	}
-	at := l.i + n
+	at := l.pos + n
 	from := at
 	for at < len(l.text) && strings.IndexByte(" \t\r\n", l.text[at]) >= 0 {
 		at++
@@ -777,7 +777,7 @@ func (l *lexer) lexQuoteOperator(w string, n int) bool {
 		return false
 	}
 	if at > from && (l.text[at] == '#' || plain.IsWordByte(l.text[at])) {
-		l.noteUnread("a word after the Perl operator " + w + " can be the delimiter of a string")
+		l.recordPossibleMisparse("a word after the Perl operator " + w + " can be the delimiter of a string")
 		return false
 	}
 	delimiter := l.text[at]
@@ -787,11 +787,11 @@ func (l *lexer) lexQuoteOperator(w string, n int) bool {
 	kind := stringToken
 	switch w {
 	case "qx":
-		kind = shellToken
+		kind = shellCommandToken
 	case "qr", "m", "s":
 		f.isRegexp = true
 	}
-	l.i = at + 1
+	l.pos = at + 1
 	if w != "s" && w != "y" && w != "tr" {
 		if w == "qq" || w == "qx" {
 			f.keepsBackslashes = false
@@ -804,20 +804,20 @@ func (l *lexer) lexQuoteOperator(w string, n int) bool {
 	}
 	parts := l.lexStringBody(f)
 	if nests != 0 {
-		for l.i < len(l.text) && strings.IndexByte(" \t\r\n", l.text[l.i]) >= 0 {
-			l.i++
+		for l.pos < len(l.text) && strings.IndexByte(" \t\r\n", l.text[l.pos]) >= 0 {
+			l.pos++
 		}
-		if l.i < len(l.text) {
-			f.closeDelimiter, f.openDelimiter = closingDelimiter(l.text[l.i])
-			l.i++
+		if l.pos < len(l.text) {
+			f.closeDelimiter, f.openDelimiter = closingDelimiter(l.text[l.pos])
+			l.pos++
 		}
 	}
-	start := l.i
+	start := l.pos
 	f.isRegexp = false
 	plainForm := f
 	plainForm.interpolates = false
 	l.lexStringBody(plainForm)
-	replaced := l.text[start:max(start, l.i-1)]
+	replaced := l.text[start:max(start, l.pos-1)]
 	switch evaluated := strings.Count(l.skipRegexpFlags(), "e"); {
 	case w != "s" || !f.interpolates && evaluated == 0:
 	case evaluated > 0:
@@ -838,30 +838,30 @@ func (l *lexer) lexTextParts(text string, f stringForm) []stringPart {
 	f.closeDelimiter, f.openDelimiter, f.multiline = "", 0, true
 	sub := &lexer{language: l.language, grammar: l.grammar, text: text, depth: l.depth + 1}
 	if sub.depth > maxNesting {
-		l.noteUnread("expressions in strings are nested too deeply")
+		l.recordPossibleMisparse("expressions in strings are nested too deeply")
 		return nil
 	}
 	parts := sub.lexStringBody(f)
-	if sub.unreadReason != "" {
-		l.noteUnread(sub.unreadReason)
+	if sub.possibleMisparseReason != "" {
+		l.recordPossibleMisparse(sub.possibleMisparseReason)
 	}
 	return parts
 }
 
-// A valueState says whether the token before the current position ends a value.
-type valueState uint8
+// A lastTokenState says whether the token before the current position ends a value.
+type lastTokenState uint8
 
 const (
-	valueExpected valueState = iota // a value is expected
-	valueEnded                      // a value has ended
-	valueUnclear
+	lastTokenExpectsOperand lastTokenState = iota // a value is expected
+	lastTokenEndsOperand                          // a value has ended
+	lastTokenMayEndOperand
 )
 
-// lastValueState reports whether the last token ends a value; rest is the text after it.
-func (l *lexer) lastValueState(rest string) valueState {
+// classifyLastToken reports whether the last token ends a value; rest is the text after it.
+func (l *lexer) classifyLastToken(rest string) lastTokenState {
 	t := l.lastToken()
-	if t == nil || l.newlineEndsStatement && l.newline {
-		return valueExpected
+	if t == nil || l.newlineEndsStatement && l.sawNewlineBeforeToken {
+		return lastTokenExpectsOperand
 	}
 	switch t.kind {
 	case nameToken:
@@ -869,63 +869,63 @@ func (l *lexer) lastValueState(rest string) valueState {
 		member := n > 1 && l.tokens[n-2].kind == punctToken && (l.tokens[n-2].text == "." || l.tokens[n-2].text == "->")
 		switch {
 		case member && l.language == "node", l.isSigil(t.text[0]):
-			return valueEnded
-		case strings.Contains(l.wordsBeforeValue, " "+t.text+" ") && !member:
-			return valueExpected
+			return lastTokenEndsOperand
+		case strings.Contains(l.wordsBeforeOperand, " "+t.text+" ") && !member:
+			return lastTokenExpectsOperand
 		case l.language == "node" && (t.text == "yield" || t.text == "await"),
-			l.language != "node" && l.spaced && len(rest) > 1 && rest[1] != ' ' && rest[1] != '=' && l.language != "awk":
-			return valueUnclear // an argument or an operator may follow
+			l.language != "node" && l.sawSpaceBeforeToken && len(rest) > 1 && rest[1] != ' ' && rest[1] != '=' && l.language != "awk":
+			return lastTokenMayEndOperand // an argument or an operator may follow
 		}
-		return valueEnded
+		return lastTokenEndsOperand
 	case punctToken:
 		switch t.text {
 		case ")":
 			if l.lastClosedBracket == conditionBracket {
-				return valueUnclear
+				return lastTokenMayEndOperand
 			}
-			return valueEnded
+			return lastTokenEndsOperand
 		case "]":
-			return valueEnded
+			return lastTokenEndsOperand
 		case "}":
 			switch {
 			case l.language == "awk":
-				return valueExpected
+				return lastTokenExpectsOperand
 			case l.lastClosedBracket == subscriptBracket:
-				return valueEnded
+				return lastTokenEndsOperand
 			}
-			return valueUnclear
+			return lastTokenMayEndOperand
 		case "+", "-":
-			if n := len(l.tokens); n > 1 && l.tokens[n-2].text == t.text && !t.spaced {
-				return valueUnclear
+			if n := len(l.tokens); n > 1 && l.tokens[n-2].text == t.text && !t.hasSpaceBefore {
+				return lastTokenMayEndOperand
 			}
 		case "!":
-			if !t.spaced && l.language == "node" && len(l.tokens) > 1 && l.tokens[len(l.tokens)-2].kind != punctToken {
-				return valueUnclear
+			if !t.hasSpaceBefore && l.language == "node" && len(l.tokens) > 1 && l.tokens[len(l.tokens)-2].kind != punctToken {
+				return lastTokenMayEndOperand
 			}
 		}
-		return valueExpected
+		return lastTokenExpectsOperand
 	}
-	return valueEnded
+	return lastTokenEndsOperand
 }
 
 // lexRegexp reads a regular expression, if one begins here. If the slash may also be a division,
-// and the later code depends on that, it records with noteUnread that the code may be read wrongly.
+// and the later code depends on that, it records with recordPossibleMisparse that the code may be read wrongly.
 func (l *lexer) lexRegexp(rest string) bool {
-	turn := l.lastValueState(rest)
-	if turn == valueEnded {
+	turn := l.classifyLastToken(rest)
+	if turn == lastTokenEndsOperand {
 		return false
 	}
-	if turn == valueUnclear {
+	if turn == lastTokenMayEndOperand {
 		to := strings.IndexByte(rest[1:], '/')
 		if line := lineEnd(rest, 0); to < 0 || l.language == "node" && to+1 > line {
 			return false
 		}
 		if strings.ContainsAny(rest[1:to+1], "\"'`(\\[") {
-			l.noteUnread("the character / can begin a regular expression or be a division")
+			l.recordPossibleMisparse("the character / can begin a regular expression or be a division")
 		}
 		return false
 	}
-	l.i++
+	l.pos++
 	l.lexString(stringToken, stringForm{closeDelimiter: "/", escapes: true, isRegexp: true, interpolates: l.language == "ruby" || l.language == "perl", multiline: l.language == "perl" || l.language == "ruby"})
 	if l.language != "awk" {
 		l.skipRegexpFlags()
@@ -935,11 +935,11 @@ func (l *lexer) lexRegexp(rest string) bool {
 
 // skipRegexpFlags skips the flags after a regular expression and returns them.
 func (l *lexer) skipRegexpFlags() string {
-	start := l.i
-	for l.i < len(l.text) && plain.IsWordByte(l.text[l.i]) {
-		l.i++
+	start := l.pos
+	for l.pos < len(l.text) && plain.IsWordByte(l.text[l.pos]) {
+		l.pos++
 	}
-	return l.text[start:l.i]
+	return l.text[start:l.pos]
 }
 
 // lexPercentString reads Ruby's strings that begin with a percent sign.
@@ -951,18 +951,18 @@ func (l *lexer) lexPercentString(rest string) bool {
 	if at >= len(rest) || plain.IsWordByte(rest[at]) || strings.IndexByte(" \t\r\n=", rest[at]) >= 0 {
 		return false
 	}
-	turn := l.lastValueState(rest)
-	if turn == valueEnded {
+	turn := l.classifyLastToken(rest)
+	if turn == lastTokenEndsOperand {
 		return false
 	}
 	end, nests := closingDelimiter(rest[at])
-	if turn == valueUnclear && strings.ContainsAny(rest[at+1:lineEnd(rest, 0)], "\"'`") {
-		l.noteUnread("the character % can begin a string or be an operator")
+	if turn == lastTokenMayEndOperand && strings.ContainsAny(rest[at+1:lineEnd(rest, 0)], "\"'`") {
+		l.recordPossibleMisparse("the character % can begin a string or be an operator")
 	}
-	l.i += at + 1
+	l.pos += at + 1
 	token := stringToken
 	if kind == 'x' {
-		token = shellToken
+		token = shellCommandToken
 	}
 	l.lexString(token, stringForm{closeDelimiter: end, openDelimiter: nests, escapes: true, keepsBackslashes: strings.IndexByte("qwis", kind) >= 0, interpolates: strings.IndexByte("QWIxr", kind) >= 0, isRegexp: kind == 'r', multiline: true})
 	return true
@@ -970,7 +970,7 @@ func (l *lexer) lexPercentString(rest string) bool {
 
 // lexCharacter reads Ruby's character literal ?x.
 func (l *lexer) lexCharacter(rest string) bool {
-	if len(rest) < 2 || strings.IndexByte(" \t\r\n", rest[1]) >= 0 || l.lastValueState("? ") == valueEnded {
+	if len(rest) < 2 || strings.IndexByte(" \t\r\n", rest[1]) >= 0 || l.classifyLastToken("? ") == lastTokenEndsOperand {
 		return false
 	}
 	n := 2
@@ -981,8 +981,8 @@ func (l *lexer) lexCharacter(rest string) bool {
 		return false
 	}
 	v := abstract.Lit(rest[1:n])
-	l.addToken(token{kind: stringToken, v: &v})
-	l.i += n
+	l.addToken(token{kind: stringToken, literalValue: &v})
+	l.pos += n
 	return true
 }
 
@@ -1016,7 +1016,7 @@ func (l *lexer) lexHeredocStart(rest string) bool {
 			d.form.interpolates, d.form.escapes = false, false
 		}
 		if quote == '`' {
-			kind = shellToken
+			kind = shellCommandToken
 		}
 	} else {
 		from := n
@@ -1033,24 +1033,24 @@ func (l *lexer) lexHeredocStart(rest string) bool {
 	}
 	d.mayBeIndented = d.mayBeIndented || l.language == "php"
 	d.tokenIndex = len(l.tokens)
-	l.addToken(token{kind: kind, v: &abstract.Value{}})
-	l.i += n
+	l.addToken(token{kind: kind, literalValue: &abstract.Value{}})
+	l.pos += n
 	l.pendingHeredocs = append(l.pendingHeredocs, d)
 	return true
 }
 
 // opensHeredoc reports whether << begins a here-document and is not an operator.
 func (l *lexer) opensHeredoc(rest string) bool {
-	turn, last := l.lastValueState(rest), l.lastToken()
-	if turn != valueUnclear || last.kind != nameToken {
-		return turn == valueExpected
+	turn, last := l.classifyLastToken(rest), l.lastToken()
+	if turn != lastTokenMayEndOperand || last.kind != nameToken {
+		return turn == lastTokenExpectsOperand
 	}
 	// After a function's name, << begins a here-document; after a variable, it is an operator.
 	if l.language == "perl" {
-		l.noteUnread("<< can begin a here-document or be an operator")
+		l.recordPossibleMisparse("<< can begin a here-document or be an operator")
 	}
 	for i := range l.tokens[:len(l.tokens)-1] {
-		if l.unreadReason != "" {
+		if l.possibleMisparseReason != "" {
 			return false
 		}
 		if l.tokens[i].text == last.text && l.tokens[i].kind == nameToken && (strings.Contains("= | , ) += =>", l.tokens[i+1].text) || i > 0 && strings.Contains("for => | , * &", l.tokens[i-1].text)) {
@@ -1063,11 +1063,11 @@ func (l *lexer) opensHeredoc(rest string) bool {
 // lexHeredocBodies reads the text of the here-documents that begin at this line.
 func (l *lexer) lexHeredocBodies() {
 	for _, d := range l.pendingHeredocs {
-		start, from := l.i, l.i
+		start, from := l.pos, l.pos
 		for {
 			if from >= len(l.text) {
-				l.noteUnread("a here-document does not end")
-				l.i = len(l.text)
+				l.recordPossibleMisparse("a here-document does not end")
+				l.pos = len(l.text)
 				break
 			}
 			end := lineEnd(l.text, from)
@@ -1076,7 +1076,7 @@ func (l *lexer) lexHeredocBodies() {
 				line = strings.TrimLeft(line, " \t")
 			}
 			if rest, ok := strings.CutPrefix(line, d.end); ok && (rest == "" || l.language == "php" && !plain.IsWordByte(rest[0])) {
-				l.i = end - len(rest)
+				l.pos = end - len(rest)
 				break
 			}
 			from = min(len(l.text), end+1)
@@ -1085,12 +1085,12 @@ func (l *lexer) lexHeredocBodies() {
 			}
 		}
 		t := &l.tokens[d.tokenIndex]
-		parts := l.lexTextParts(l.text[start:min(from, l.i)], d.form)
+		parts := l.lexTextParts(l.text[start:min(from, l.pos)], d.form)
 		switch {
 		case len(parts) == 1 && !parts[0].isExpression:
-			t.v.Text = parts[0].text
+			t.literalValue.Text = parts[0].text
 		case len(parts) > 0:
-			t.v, t.parts = nil, parts
+			t.literalValue, t.parts = nil, parts
 		}
 	}
 	l.pendingHeredocs = l.pendingHeredocs[:0]

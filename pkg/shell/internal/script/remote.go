@@ -23,15 +23,15 @@ func (p *script) recordRemoteCalls() {
 	for i := range p.tokens {
 		t := &p.tokens[i]
 		text := t.text
-		if t.v != nil {
-			text = t.v.Text
+		if t.literalValue != nil {
+			text = t.literalValue.Text
 		}
 		at := strings.Index(text, "mutation")
 		if t.kind != stringToken || at < 0 {
 			continue
 		}
-		if word := apicall.DestructiveMutation(text[at:]); word != "" {
-			p.w.Report(effect.Effect{Kind: effect.ChangeRemote, Program: p.language, Verb: "delete", Harms: []effect.Harm{effect.Destroys}, Reason: "GraphQL mutation: " + word, Span: p.at})
+		if word := apicall.FindDestructiveGraphQLVerb(text[at:]); word != "" {
+			p.w.Report(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: p.language, Verb: "delete", Harms: []effect.Harm{effect.DestroysResources}, Reason: "GraphQL mutation: " + word, Span: p.at})
 			return
 		}
 	}

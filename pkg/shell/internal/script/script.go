@@ -15,36 +15,36 @@ import (
 // A script is code in a language other than shell, being analysed. Calls are recognised by name and constant
 // strings are computed. Control flow is ignored: all code counts as run.
 type script struct {
-	w        abstract.World
-	language string
-	text     string
-	at       effect.Span
-	tokens   []token
-	i        int
-	stack    []operand // elements of the lists that are being parsed
-	depth    int
-	vars     map[string]operand
-	loops    map[string][]token // loop variable → the code after "in"; nil if there are several loops
-	imports  map[string]string  // local name → module or module.function
+	w                abstract.AnalysisContext
+	language         string
+	text             string
+	at               effect.Span
+	tokens           []token
+	pos              int
+	listElementStack []operand // elements of the lists that are being parsed
+	depth            int
+	vars             map[string]operand
+	loops            map[string][]token // loop variable → the code after "in"; nil if there are several loops
+	imports          map[string]string  // local name → module or module.function
 
 	opensConnection, opensListener, startsProgram, duplicatesDescriptors, receivesFromSocket bool
 	listenerReported                                                                         bool // the listener of Python's bind was reported, so listen reports no second one
 	sendsData, readsFiles                                                                    bool
 	sendsFileContents                                                                        bool           // the code sends file contents; false if it only reads files and sends other data
-	readTaint                                                                                abstract.Taint // taint of the files and variables that were read
+	taintOfReadData                                                                          abstract.Taint // taint of the files and variables that were read
 	secretDescription                                                                        string
 }
 
 // An operand is the value of an expression in code.
 type operand struct {
 	abstract.Value
-	elements   []operand
-	choices    []operand // the values of a loop variable, whose own value is unknown
-	name       string    // dotted name, if it refers to a module, function or object
-	isList     bool
-	size       int  // number of values in a list and the lists in it
-	isConsumed bool // a call has used it, so it is not checked as a plain string
-	isArchive  bool // an open archive; its value is the archive's path
+	elements           []operand
+	loopVariableValues []operand // the values of a loop variable, whose own value is unknown
+	name               string    // dotted name, if it refers to a module, function or object
+	isList             bool
+	size               int  // number of values in a list and the lists in it
+	isUsedByCall       bool // a call has used it, so it is not checked as a plain string
+	isArchive          bool // an open archive; its value is the archive's path
 }
 
 // maxNesting is the maximum nesting of expressions.
@@ -56,22 +56,22 @@ const maxListSize = 1 << 14
 // tokenPool reuses the memory for tokens between calls of [Read].
 var tokenPool = sync.Pool{New: func() any { return new([]token) }}
 
-// Read reports the effects of code in a language other than shell, and returns its output.
-func Read(w abstract.World, language, text string, at effect.Span) abstract.Value {
+// Interpret reports the effects of code in a language other than shell, and returns its output.
+func Interpret(w abstract.AnalysisContext, language, text string, at effect.Span) abstract.Value {
 	if language == "applescript" {
 		walkAppleScript(w, text, at)
 		return abstract.UnknownOutput("the script", 0)
 	}
 	p := &script{w: w, language: language, text: text, at: at, vars: map[string]operand{}, imports: map[string]string{}}
-	if len(text) > parse.MaxText || !w.Step(len(text)/256+1) {
-		w.Dynamic(effect.CauseLimit, "the "+language+" code is too long", at)
-		return abstract.Unknown("…", abstract.UnknownText)
+	if len(text) > parse.MaxCommandBytes || !w.Step(len(text)/256+1) {
+		w.ReportUnknown(effect.CauseAnalysisLimitExceeded, "the "+language+" code is too long", at)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	}
 	room := tokenPool.Get().(*[]token)
 	unread := ""
 	p.tokens, unread = lexCode(language, text, (*room)[:0])
 	if unread != "" {
-		w.Dynamic(effect.CauseUnanalysedCode, "the "+language+" code cannot be read: "+unread, at)
+		w.ReportUnknown(effect.CauseUnanalysedCode, "the "+language+" code cannot be read: "+unread, at)
 	}
 	p.findLoops()
 	p.parseStatements("")
@@ -82,89 +82,89 @@ func Read(w abstract.World, language, text string, at effect.Span) abstract.Valu
 	if containsRemoteShell(text) {
 		p.opensConnection, p.startsProgram = true, true
 	}
-	p.recordCombinedEffects()
-	return abstract.UnknownOutput(language+" code", p.readTaint&(abstract.Secret|abstract.EnvironmentDump|abstract.Credential))
+	p.recordEffectsOfCallCombinations()
+	return abstract.UnknownOutput(language+" code", p.taintOfReadData&(abstract.TaintReadCredentials|abstract.TaintEnvironmentDump|abstract.TaintCredentialVariable))
 }
 
 // parseStatements parses up to a closing bracket or the end.
 func (p *script) parseStatements(until string) {
-	for p.i < len(p.tokens) && !p.w.Ended() {
-		t := p.tokens[p.i]
+	for p.pos < len(p.tokens) && !p.w.Ended() {
+		t := p.tokens[p.pos]
 		if until != "" && t.kind == punctToken && t.text == until {
 			return
 		}
-		start := p.i
+		start := p.pos
 		if t.kind == nameToken && (t.text == "import" || t.text == "from") && p.language == "python" {
 			p.parsePythonImport()
 		} else if t.kind == nameToken && (t.text == "import" || t.text == "export") && p.language == "node" {
 			p.parseNodeImport()
-			p.checkUnusedValue(p.parseExpression())
+			p.recordUnusedValueEffects(p.parseExpression())
 		} else {
-			p.checkUnusedValue(p.parseExpression())
+			p.recordUnusedValueEffects(p.parseExpression())
 		}
-		if p.i == start {
-			p.i++
+		if p.pos == start {
+			p.pos++
 		}
 	}
 }
 
-// checkUnusedValue checks a value that no call has used.
-func (p *script) checkUnusedValue(o operand) {
+// recordUnusedValueEffects checks a value that no call has used.
+func (p *script) recordUnusedValueEffects(o operand) {
 	for _, e := range o.elements {
-		p.checkUnusedValue(e)
+		p.recordUnusedValueEffects(e)
 	}
-	if !o.isConsumed && p.language == "ruby" && roleOf(o.name, p.language) == wipes { // a call without parentheses
-		p.recordWipe(o.name)
+	if !o.isUsedByCall && p.language == "ruby" && callEffectOf(o.name, p.language) == callEffectDeleteAllRows { // a call without parentheses
+		p.recordDatabaseWipe(o.name)
 	}
-	if o.isConsumed || o.name != "" || !o.Known() {
+	if o.isUsedByCall || o.name != "" || !o.IsLiteral() {
 		return
 	}
-	p.recordSuspectText(o.Value)
+	p.recordAccessToPathOrURLString(o.Value)
 }
 
-// recordSuspectText records a string that looks like an important path or a URL.
-func (p *script) recordSuspectText(v abstract.Value) {
+// recordAccessToPathOrURLString records a string that looks like an important path or a URL.
+func (p *script) recordAccessToPathOrURLString(v abstract.Value) {
 	text := v.Text
 	switch {
 	case len(text) < 4 || len(text) > 1024 || strings.ContainsAny(text, "\n<>{}"):
 	case strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://"):
 		if !strings.ContainsAny(text, " ") {
-			v.From = p.at
-			p.w.URL(effect.HTTPRequest, v)
+			v.SourceSpan = p.at
+			p.w.RecordURLContact(effect.HTTPRequest, v)
 		}
 	case strings.ContainsAny(text, " \t|"):
 	case strings.HasPrefix(text, "~/") || strings.HasPrefix(text, "/") && strings.Count(text, "/") > 1 && text[1] != '/':
-		v.From = p.at
+		v.SourceSpan = p.at
 		p.readFile(v)
-	case strings.ContainsAny(text, "./_") && p.w.Secret("/"+text):
-		v.From = p.at
+	case strings.ContainsAny(text, "./_") && p.w.IsSecretPath("/"+text):
+		v.SourceSpan = p.at
 		p.readFile(v)
 	}
 }
 
 func (p *script) readFile(v abstract.Value) abstract.Value {
-	v.From = p.at
+	v.SourceSpan = p.at
 	out := p.w.Read(v)
-	p.readTaint |= out.Taint & (abstract.Secret | abstract.Network | abstract.Decoded | abstract.Local)
+	p.taintOfReadData |= out.Taint & (abstract.TaintReadCredentials | abstract.TaintNetwork | abstract.TaintDecoded | abstract.TaintLocalMachineData)
 	if out.SecretDescription != "" {
 		p.secretDescription = out.SecretDescription
 	}
 	p.readsFiles = true
-	out.From = p.at
+	out.SourceSpan = p.at
 	return out
 }
 
-// recordCombinedEffects records the effects of combinations of calls.
-func (p *script) recordCombinedEffects() {
+// recordEffectsOfCallCombinations records the effects of combinations of calls.
+func (p *script) recordEffectsOfCallCombinations() {
 	if p.opensConnection && (p.startsProgram || p.duplicatesDescriptors) || p.opensListener && p.duplicatesDescriptors {
 		p.w.Report(effect.Effect{Kind: effect.RemoteShell, Program: p.language, Reason: p.language + " code connects a shell to the network", Span: p.at})
 	}
-	leaves := abstract.Secret | abstract.EnvironmentDump
+	leaves := abstract.TaintReadCredentials | abstract.TaintEnvironmentDump
 	if p.sendsFileContents {
-		leaves |= abstract.Local
+		leaves |= abstract.TaintLocalMachineData
 	}
-	if p.sendsData && p.readTaint&leaves != 0 {
-		p.w.Send(abstract.Value{Taint: p.readTaint & leaves, SecretDescription: p.secretDescription}, p.language, p.at)
+	if p.sendsData && p.taintOfReadData&leaves != 0 {
+		p.w.Send(abstract.Value{Taint: p.taintOfReadData & leaves, SecretDescription: p.secretDescription}, p.language, p.at)
 	}
 }
 
@@ -186,22 +186,22 @@ func containsRemoteShell(text string) bool {
 
 // parseNodeImport checks the module that an import or export statement names.
 func (p *script) parseNodeImport() {
-	export := p.tokens[p.i].text == "export"
+	export := p.tokens[p.pos].text == "export"
 	depth := 0
-	for i := p.i + 1; i < len(p.tokens); i++ {
-		if i-p.i > maxImportTokens {
-			p.w.Dynamic(effect.CauseLimit, "a statement is too long for shield to find the module that it loads", p.at)
+	for i := p.pos + 1; i < len(p.tokens); i++ {
+		if i-p.pos > maxImportTokens {
+			p.w.ReportUnknown(effect.CauseAnalysisLimitExceeded, "a statement is too long for shield to find the module that it loads", p.at)
 			return
 		}
 		switch t := p.tokens[i]; {
 		case t.kind == stringToken && depth > 0: // a quoted name, as in {"a-b" as c}
 		case t.kind == stringToken:
 			module := p.stringValue(&t)
-			if _, host := effect.URL(module.Text); module.Known() && !moduleHosts[host] {
+			if _, host := effect.URL(module.Text); module.IsLiteral() && !jsModuleRegistryHosts[host] {
 				p.loadCode("import", module)
 			}
 			return
-		case export && i == p.i+1 && t.text != "*" && t.text != "{" && t.text != "type":
+		case export && i == p.pos+1 && t.text != "*" && t.text != "{" && t.text != "type":
 			return // a declaration
 		case t.text == "{":
 			depth++
@@ -219,25 +219,25 @@ func (p *script) parseNodeImport() {
 // maxImportTokens is the maximum number of tokens of one import statement that are read.
 const maxImportTokens = 1024
 
-// moduleHosts are hosts that serve only modules of registries.
-var moduleHosts = map[string]bool{"deno.land": true, "esm.sh": true, "jsr.io": true, "cdn.skypack.dev": true, "esm.run": true, "unpkg.com": true}
+// jsModuleRegistryHosts are hosts that serve only modules of registries.
+var jsModuleRegistryHosts = map[string]bool{"deno.land": true, "esm.sh": true, "jsr.io": true, "cdn.skypack.dev": true, "esm.run": true, "unpkg.com": true}
 
 // parsePythonImport parses `import a.b as c, d` and `from a import b as c`.
 func (p *script) parsePythonImport() {
 	from := ""
-	if p.tokens[p.i].text == "from" {
-		p.i++
+	if p.tokens[p.pos].text == "from" {
+		p.pos++
 		from = p.parseDottedName()
-		if p.i < len(p.tokens) && p.tokens[p.i].text == "import" {
-			p.i++
+		if p.pos < len(p.tokens) && p.tokens[p.pos].text == "import" {
+			p.pos++
 		}
 		from += "."
 	} else {
-		p.i++
+		p.pos++
 	}
-	for p.i < len(p.tokens) {
-		if p.tokens[p.i].text == "(" {
-			p.i++
+	for p.pos < len(p.tokens) {
+		if p.tokens[p.pos].text == "(" {
+			p.pos++
 			continue
 		}
 		full := p.parseDottedName()
@@ -245,24 +245,24 @@ func (p *script) parsePythonImport() {
 			return
 		}
 		local := full
-		if p.i+1 < len(p.tokens) && p.tokens[p.i].text == "as" {
-			local = p.tokens[p.i+1].text
-			p.i += 2
+		if p.pos+1 < len(p.tokens) && p.tokens[p.pos].text == "as" {
+			local = p.tokens[p.pos+1].text
+			p.pos += 2
 		}
 		if from != "" || local != full {
 			p.imports[local] = from + full
 		}
-		if p.i >= len(p.tokens) || p.tokens[p.i].text != "," {
+		if p.pos >= len(p.tokens) || p.tokens[p.pos].text != "," {
 			return
 		}
-		p.i++
+		p.pos++
 	}
 }
 
 func (p *script) parseDottedName() string {
 	var b strings.Builder
-	for p.i < len(p.tokens) {
-		t := p.tokens[p.i]
+	for p.pos < len(p.tokens) {
+		t := p.tokens[p.pos]
 		if t.kind != nameToken && t.text != "." || t.kind == nameToken && (t.text == "import" || t.text == "as") {
 			break
 		}
@@ -270,7 +270,7 @@ func (p *script) parseDottedName() string {
 			break
 		}
 		b.WriteString(t.text)
-		p.i++
+		p.pos++
 	}
 	return b.String()
 }
@@ -280,7 +280,7 @@ var appleScriptDeletePattern = prefilter.Lazy(`\bdelete\s+(?:every|all|the|entir
 
 // walkAppleScript walks the shell scripts in AppleScript, and records password prompts, keystrokes, uses of the clipboard
 // and deletions.
-func walkAppleScript(w abstract.World, text string, at effect.Span) {
+func walkAppleScript(w abstract.AnalysisContext, text string, at effect.Span) {
 	lower := strings.ToLower(text)
 	if strings.Contains(lower, "hidden answer") || strings.Contains(lower, "keystroke") || strings.Contains(lower, "the clipboard") {
 		w.Report(effect.Effect{Kind: effect.ReadClipboard, Program: "osascript", Reason: "asks for a password, types keys or reads the clipboard (AppleScript)", Span: at})
@@ -290,8 +290,8 @@ func walkAppleScript(w abstract.World, text string, at effect.Span) {
 	}
 	if (strings.Contains(lower, "finder") || strings.Contains(lower, "system events")) && appleScriptDeletePattern().MatchString(lower) {
 		v := abstract.Unknown("what an application deletes", 0)
-		v.From = at
-		w.Path(effect.DeleteFile, v, true)
+		v.SourceSpan = at
+		w.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, v, true)
 	}
 	for rest, n := lower, 0; n < 32; n++ {
 		i := strings.Index(rest, "do shell script")
@@ -302,15 +302,15 @@ func walkAppleScript(w abstract.World, text string, at effect.Span) {
 		rest = lower[off:]
 		code := strings.TrimLeft(text[off:], " (")
 		if !strings.HasPrefix(code, `"`) {
-			w.Dynamic(effect.CauseUnresolved, "AppleScript runs unknown shell text", at)
+			w.ReportUnknown(effect.CauseUnresolvedText, "AppleScript runs unknown shell text", at)
 			continue
 		}
 		l := &lexer{grammar: grammars["applescript"], text: code}
 		l.lexNext()
-		if l.unreadReason != "" {
-			w.Dynamic(effect.CauseUnresolved, "AppleScript runs unknown shell text", at)
+		if l.possibleMisparseReason != "" {
+			w.ReportUnknown(effect.CauseUnresolvedText, "AppleScript runs unknown shell text", at)
 			continue
 		}
-		w.Nested(l.tokens[0].v.Text, at)
+		w.WalkShellText(l.tokens[0].literalValue.Text, at)
 	}
 }

@@ -22,8 +22,8 @@ func TestRead(t *testing.T) {
 	for _, file := range files {
 		language := strings.TrimSuffix(filepath.Base(file), ".txt")
 		t.Run(language, func(t *testing.T) {
-			worldtest.Check(t, file, *update, func(w *worldtest.World, _, text string) {
-				Read(w, language, text, effect.Span{})
+			worldtest.CheckGoldenCases(t, file, *update, func(w *worldtest.RecordingContext, _, text string) {
+				Interpret(w, language, text, effect.Span{})
 			})
 		})
 	}
@@ -41,18 +41,18 @@ func TestReadGivesUp(t *testing.T) {
 		"reversed": "a = ['b']" + strings.Repeat("; a = [a.reverse(), a.reverse()]", 40),
 	} {
 		w := worldtest.New()
-		if out := Read(w, "python", text, effect.Span{}); out.Known() {
+		if out := Interpret(w, "python", text, effect.Span{}); out.IsLiteral() {
 			t.Errorf("%s: writes %+v", name, out)
 		}
-		if got := strings.Join(w.Reports, "\n"); !strings.Contains(got, "too long") && !strings.Contains(got, "gives up") {
+		if got := strings.Join(w.RecordedCalls, "\n"); !strings.Contains(got, "too long") && !strings.Contains(got, "gives up") {
 			t.Errorf("%s: reports %q", name, got)
 		}
 	}
 	w := worldtest.New()
 	w.RemainingSteps = 3
-	Read(w, "python", "open('a'); open('b'); open('c'); open('d')", effect.Span{})
+	Interpret(w, "python", "open('a'); open('b'); open('c'); open('d')", effect.Span{})
 	if !w.Ended() {
-		t.Errorf("goes on without a budget: %q", w.Reports)
+		t.Errorf("goes on without a budget: %q", w.RecordedCalls)
 	}
 }
 
@@ -61,9 +61,9 @@ func TestReadBoundsTexts(t *testing.T) {
 	t.Parallel()
 	for _, again := range []string{"a = a + a", "a = a.replace('b', 'bb')", "a = a.join([a, a])", "a = '%s%s' % (a, a)"} {
 		w := worldtest.New()
-		Read(w, "python", "a = 'b'"+strings.Repeat("; "+again, 60)+"; open(a)", effect.Span{})
-		for _, r := range w.Reports {
-			if len(r) > 2*abstract.MaxValue {
+		Interpret(w, "python", "a = 'b'"+strings.Repeat("; "+again, 60)+"; open(a)", effect.Span{})
+		for _, r := range w.RecordedCalls {
+			if len(r) > 2*abstract.MaxValueBytes {
 				t.Errorf("%s: %d bytes", again, len(r))
 			}
 		}
@@ -74,11 +74,11 @@ func TestReadBoundsTexts(t *testing.T) {
 func TestOutputIsTainted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]abstract.Taint{
-		"print(open('/home/me/.ssh/id_rsa').read())": abstract.Secret,
-		"import os; print(dict(os.environ))":         abstract.EnvironmentDump,
+		"print(open('/home/me/.ssh/id_rsa').read())": abstract.TaintReadCredentials,
+		"import os; print(dict(os.environ))":         abstract.TaintEnvironmentDump,
 		"print(1)":                                   0,
 	} {
-		if got := Read(worldtest.New(), "python", text, effect.Span{}).Taint; got != want {
+		if got := Interpret(worldtest.New(), "python", text, effect.Span{}).Taint; got != want {
 			t.Errorf("%s: taint %b, want %b", text, got, want)
 		}
 	}

@@ -9,21 +9,21 @@ import (
 )
 
 // An Action is a compiled action text such as "=write network -> read...". Roles, effects and flags have the names
-// of the command package's Go code.
+// of the Go constants.
 type Action struct {
-	Values            []string
-	Attached          bool
-	Class             string
-	Effects           []string
-	Stdin, Stdout     string // names of the command package's Stream constants; "" if unchanged
-	Operands          *OperandRoles
-	RoleChanges       []RoleChange
-	WorkingFolderRole string
-	NoOperandsRole    string
-	Flags             []string
-	Verb              string // verb of a remote change
-	Harm              string
-	Losses            []string
+	ValueRoles                                []string
+	HasOptionalAttachedValue                  bool
+	Class                                     string
+	Effects                                   []string
+	StdinStreamConstant, StdoutStreamConstant string // names of the command package's Stream constants; "" if unchanged
+	Operands                                  *OperandRoles
+	RoleChanges                               []RoleChange
+	WorkingFolderRole                         string
+	NoOperandsRole                            string
+	ActionFlagConstants                       []string
+	Verb                                      string // verb of a remote change
+	Harm                                      string
+	LossConstants                             []string
 }
 
 // A RoleChange changes the role of words.
@@ -36,70 +36,78 @@ type OperandRoles struct {
 	Last   []string
 }
 
-var styles = []string{"gnu", "long", "plus", "numeric", "first", "literal", "bare", "expr", "open", "own", "settings", "bundled", "apart", "slash", "helpful"}
+// styleConstantByWord maps the words for styles to Go names.
+var styleConstantByWord = map[string]string{
+	"gnu": "argStyleGNUAbbreviations", "long": "argStyleSingleDashLong", "plus": "argStylePlusOptions", "numeric": "argStyleNumericOptions",
+	"first": "argStyleOptionsEndAtOperand", "literal": "argStyleUnlistedDashIsOperand", "bare": "argStyleDashlessFirstWord", "expr": "argStyleDashlessOptions",
+	"open": "argStyleAllowsUnlistedOptions", "own": "argStyleExcludesParentOptions", "settings": "argStyleLeadingAssignments", "bundled": "argStyleBundledLetters",
+	"apart": "argStyleBundledValueIsNextArg", "slash": "argStyleWindowsSlashOptions", "helpful": "argStyleTrailingHelpWord",
+}
 
-// classes maps the words for classes to Go names.
-var classes = map[string]string{
-	"readonly": "readOnly", "local-write": "localWrite", "network": "network", "destructive": "destructive", "privileged": "privileged", "unknown": "anything",
+// programClassConstantByYAMLWord maps the words for classes to Go names.
+var programClassConstantByYAMLWord = map[string]string{
+	"readonly": "readOnlyClassRank", "local-write": "localWriteClassRank", "network": "networkClassRank", "destructive": "destructiveClassRank", "privileged": "privilegedClassRank", "unknown": "unknownClassRank",
 }
 
 // classesBySeverity are the Go names of the classes, in ascending order.
-var classesBySeverity = []string{"readOnly", "localWrite", "network", "destructive", "privileged", "anything"}
+var classesBySeverity = []string{"readOnlyClassRank", "localWriteClassRank", "networkClassRank", "destructiveClassRank", "privilegedClassRank", "unknownClassRank"}
 
-// effects maps the words for effects without an operand to Go names.
-var effects = map[string]string{
-	"change_system": "ChangeSystem", "change_remote": "ChangeRemote", "change_privilege": "ChangePrivilege", "stop_process": "StopProcess", "change_guard": "ChangeGuard",
-	"read_secret": "ReadSecret", "read_private": "ReadClipboard", "destroy": "Destroy", "send_message": "SendMessage",
+// effectConstantByYAMLWord maps the words for effects without an operand to Go names.
+var effectConstantByYAMLWord = map[string]string{
+	"change_system": "ChangeSystem", "change_remote": "ChangeRemoteSystem", "change_privilege": "ChangePrivilege", "stop_process": "StopProcess", "change_guard": "TamperWithShield",
+	"read_secret": "ReadSecret", "read_private": "ReadClipboard", "destroy": "DestroyData", "send_message": "SendMessage",
 	"http_request": "HTTPRequest", "connect": "Connect", "listen": "Listen", "persist": "Persist", "execute": "Execute",
-	"remote_shell": "RemoteShell", "run_download": "RunDownload", "dynamic": "Dynamic", "publish": "SendData",
+	"remote_shell": "RemoteShell", "run_download": "RunDownload", "dynamic": "UnknownEffect", "publish": "SendData",
 }
 
-var streams = map[string]string{
-	"data": "Data", "code": "Code", "download": "Download", "upload": "Upload", "decoded": "Decoded", "input": "Input", "secret": "Secret", "names": "Listed",
+// streamConstantByYAMLWord maps the words for streams to Go names.
+var streamConstantByYAMLWord = map[string]string{
+	"data": "StreamPlainData", "code": "StreamExecutedCode", "download": "StreamDownload", "upload": "StreamUpload", "decoded": "StreamDecodedStdin", "input": "StreamFilteredStdin", "secret": "StreamCredentials", "names": "StreamOperandList",
 }
 
-var flags = map[string]string{
-	"recursive": "recursive", "stop": "stop", "reject": "reject", "nohere": "notHere", "widen": "widen", "remove": "remove", "mirrors": "mirrors", "takes": "takes",
-	"urls": "urls", "run-urls": "runURLs", "decodes": "decodes", "tells": "tells", "near": "near", "dry": "dry", "wet": "wet", "database": "database", "recorded": "recorded", "adopts": "adopts", "remote": "remote", "asks": "asks",
+// actionFlagConstantByYAMLWord maps the words for flags to Go names.
+var actionFlagConstantByYAMLWord = map[string]string{
+	"recursive": "actionFlagRecursive", "stop": "actionFlagEndsOptions", "reject": "actionFlagUnjudgeable", "nohere": "actionFlagCancelsWorkingFolderRole", "widen": "actionFlagFindFiltersIneffective", "remove": "actionFlagDeletesFoundFiles", "mirrors": "actionFlagDeletesExtraneousFiles", "takes": "actionFlagRemovesSourceFiles",
+	"urls": "actionFlagContactsURLsInArgs", "run-urls": "actionFlagRunsURLResponses", "decodes": "actionFlagWritesDecoded", "tells": "actionFlagSendsArguments", "near": "actionFlagColonPrefixNamesContainer", "dry": "actionFlagDryRun", "wet": "actionFlagCancelsDryRun", "database": "actionFlagShellVariableIsDatabaseAddress", "recorded": "actionFlagReadsPacketCaptureFile", "adopts": "actionFlagImportsReposChartsManifests", "remote": "actionFlagTargetIsRemote", "asks": "actionFlagHTTPReadByDefault",
 }
 
 // verbs are the words for the kinds of remote changes.
 var verbs = []string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
 
-// losses maps the words for data that a program deletes in addition to its operands, such as
+// lossConstantByYAMLWord maps the words for data that a program deletes in addition to its operands, such as
 // uncommitted changes, to the names of Go constants.
-var losses = map[string]string{
-	"dirty": "effect.LosesDirty", "below": "effect.LosesBelow", "untracked": "effect.LosesUntracked", "refs": "effect.LosesRefs",
-	"database": "effect.LosesDatabase", "adds": "effect.LosesNothing", "later": "effect.LosesLater",
+var lossConstantByYAMLWord = map[string]string{
+	"dirty": "effect.LosesModifiedTrackedFiles", "below": "effect.LosesModifiedFilesItWrites", "untracked": "effect.LosesUntracked", "refs": "effect.LosesRefs",
+	"database": "effect.LosesDatabase", "adds": "effect.LosesNothing", "later": "effect.LosesFilesAtUnknownTime",
 }
 
-// roles maps the words for roles to Go names.
-var roles = map[string]string{
-	"text": "roleText", "word": "roleWord", "read": "roleRead", "read-tree": "roleReadTree", "send-file": "roleSendFile", "send-tree": "roleSendTree", "write": "roleWrite", "write-tree": "roleWriteTree", "output": "roleOutput", "control": "roleControl", "unset": "roleUnset", "recipes": "roleRecipes", "read-input": "roleReadInput", "names": "roleNames", "dry-run": "roleDryRun", "diff": "roleDiff", "patch": "rolePatch", "settings": "roleSettings", "server": "roleServer", "body": "roleBody",
-	"write-to": "roleWriteTo", "into-dir": "roleIntoDir", "edit": "roleEdit", "edit-tree": "roleEditTree", "bind": "roleBind", "compress": "roleCompress", "beside": "roleBeside", "store": "roleStore", "named": "roleNamed", "delete": "roleDelete",
-	"delete-tree": "roleDeleteTree", "clean-tree": "roleCleanTree", "rmdir": "roleRmdir", "format": "roleFormat", "mend": "roleMend", "move": "roleMove", "list": "roleList", "list-tree": "roleListTree",
-	"mkdir": "roleMkdir", "chmod": "roleChmod", "over": "roleOver", "start": "roleStart", "url": "roleURL", "source": "roleSource", "plugin": "rolePlugin", "image-source": "roleImageSource", "fetch": "roleFetch",
-	"host": "roleHost", "listen": "roleListen", "send": "roleSend", "web-item": "roleWebItem", "socket": "roleSocket", "data": "roleData", "form": "roleForm", "maybe-file": "roleMaybeFile", "maybe-path": "roleMaybePath", "place": "rolePlace", "method": "roleMethod", "lines": "roleLines", "texts": "roleTexts", "script-input": "roleScriptInput",
-	"repo": "roleRepo", "push": "rolePush", "remote-name": "roleRemoteName", "remote-url": "roleRemoteURL", "image": "roleImage", "clone": "roleClone", "remote-src": "roleRemoteSrc", "remote-dst": "roleRemoteDst", "package": "rolePackage", "npm-package": "roleNPMPackage", "from-package": "roleFromPackage", "creator": "roleCreator", "template": "roleTemplate", "module-path": "roleModulePath", "module-program": "roleModuleProgram", "maybe-url": "roleMaybeURL", "object": "roleObject",
-	"object-dst": "roleObjectDst", "volume": "roleVolume", "mount": "roleMount", "ssh-option": "roleSSHOption", "git-config": "roleGitConfig",
-	"git-key": "roleGitKey", "git-value": "roleGitValue", "sed": "roleSed", "sql": "roleSQL", "transfer": "roleTransfer", "ex": "roleEx", "date": "roleDate", "suffix": "roleSuffix",
-	"secret-name": "roleSecret", "secret-all": "roleSecretAll", "setting": "roleSetting", "module": "roleModule", "change": "roleChange", "system": "roleSystem",
-	"remote": "roleRemote", "destroy": "roleDestroy", "process": "roleProcess", "core": "roleCore", "process-name": "roleProcessName", "process-pattern": "roleProcessPattern", "process-line": "roleProcessLine", "process-exact": "roleProcessExact", "process-group": "roleProcessGroup", "process-parent": "roleProcessParent", "process-file": "roleProcessFile", "privilege": "rolePrivilege", "reject": "roleReject",
-	"archive": "roleArchive", "folder": "roleFolder", "enter": "roleEnter", "step": "roleStep", "entry": "roleEntry", "shell": "roleShell", "python": "rolePython", "perl": "rolePerl",
-	"ruby": "roleRuby", "node": "roleNode", "php": "rolePHP", "awk": "roleAwk", "applescript": "roleAppleScript", "lua": "roleLua",
-	"powershell": "rolePowerShell", "encoded": "roleEncoded", "key": "roleKey", "set-key": "roleSetKey", "maybe-script": "roleMaybeScript", "cmd": "roleCmd", "ipython": "roleIPython", "code": "roleCode", "script": "roleScript", "script-shell": "roleScriptShell",
-	"script-python": "roleScriptPython", "script-perl": "roleScriptPerl", "script-ruby": "roleScriptRuby", "script-node": "roleScriptNode",
-	"script-php": "roleScriptPHP", "script-awk": "roleScriptAwk", "script-applescript": "roleScriptAppleScript", "script-lua": "roleScriptLua",
-	"script-powershell": "roleScriptPowerShell", "script-code": "roleScriptCode", "argv-script": "roleArgvScript", "argv-package": "roleArgvPackage", "argv-listed": "roleArgvListed",
-	"cmd-words": "roleCmdWords", "powershell-words": "rolePowerShellWords", "argv": "roleArgv", "argv-remote": "roleArgvRemote", "argv-stdin": "roleArgvStdin",
-	"argv-semicolon": "roleArgvSemi", "words": "roleWords", "keys": "roleKeys", "shell-words": "roleShellWords", "shell-args": "roleShellArgs", "shell-remote": "roleShellRemote",
+// roleConstantByYAMLWord maps the words for roles to Go names.
+var roleConstantByYAMLWord = map[string]string{
+	"text": "argRoleInertText", "word": "argRoleTextOrSensitivePath", "read": "argRoleReadFile", "read-tree": "argRoleReadTree", "send-file": "argRoleSendFile", "send-tree": "argRoleSendTree", "write": "argRoleWriteFile", "write-tree": "argRoleWriteTree", "output": "argRoleOutputFileOrPipe", "control": "argRoleControlSocket", "unset": "argRoleUnsetVariable", "recipes": "argRoleMakeRules", "read-input": "argRoleReadFileRunStdin", "names": "argRoleOperandListFile", "dry-run": "argRoleDryRunMode", "diff": "argRoleDiffText", "patch": "argRolePatchFile", "settings": "argRoleSettingsPath", "server": "argRoleProxyOrServer", "body": "argRoleRequestBody",
+	"write-to": "argRoleCopyDestination", "into-dir": "argRoleCopyDestinationFolder", "edit": "argRoleEditFile", "edit-tree": "argRoleEditTree", "bind": "argRoleBindMountFolder", "compress": "argRoleCompressFile", "beside": "argRoleReadFileWriteSuffixed", "store": "argRoleDatabaseFile", "named": "argRoleNameEqualsFile", "delete": "argRoleDeleteFile",
+	"delete-tree": "argRoleDeleteTree", "clean-tree": "argRoleDeleteVersionedTree", "rmdir": "argRoleDeleteEmptyFolder", "format": "argRoleOverwriteDisk", "mend": "argRoleRepairDisk", "move": "argRoleMoveSource", "list": "argRoleListFolder", "list-tree": "argRoleListTree",
+	"mkdir": "argRoleCreateFolder", "chmod": "argRoleChangePermissions", "over": "argRoleMountPoint", "start": "argRoleFindStartFolder", "url": "argRoleURL", "source": "argRolePackageSourceURLs", "plugin": "argRolePluginSource", "image-source": "argRoleImageSource", "fetch": "argRoleDownloadURL",
+	"host": "argRoleHost", "listen": "argRoleListenAddress", "send": "argRoleMessageRecipient", "web-item": "argRoleHTTPieItem", "socket": "argRoleSocatAddress", "data": "argRoleRequestData", "form": "argRoleRequestFormField", "maybe-file": "argRoleTextOrFileReference", "maybe-path": "argRoleTextOrPath", "place": "argRoleTargetHostOrDatabase", "method": "argRoleHTTPMethod", "lines": "argRoleSubcommandLines", "texts": "argRoleTextToSearchForPatterns", "script-input": "argRoleQueryLanguageFile",
+	"repo": "argRoleGitRemote", "push": "argRoleGitPushRemote", "remote-name": "argRoleGitRemoteName", "remote-url": "argRoleGitRemoteURL", "image": "argRolePushedImage", "clone": "argRoleGitCloneRemote", "remote-src": "argRoleRemoteCopySource", "remote-dst": "argRoleRemoteCopyDestination", "package": "argRolePackage", "npm-package": "argRoleNPMPackage", "from-package": "argRolePackageProvidingProgram", "creator": "argRoleNPMCreateTemplate", "template": "argRoleTemplateRepository", "module-path": "argRoleGoModulePath", "module-program": "argRoleGoProgram", "maybe-url": "argRoleURLOrFile", "object": "argRoleCloudObjectSource",
+	"object-dst": "argRoleCloudObjectDestination", "volume": "argRoleDockerVolume", "mount": "argRoleDockerMount", "ssh-option": "argRoleSSHOption", "git-config": "argRoleGitConfigSetting",
+	"git-key": "argRoleGitConfigKey", "git-value": "argRoleGitConfigValue", "sed": "argRoleSedScript", "sql": "argRoleSQLText", "transfer": "argRoleFTPCommands", "ex": "argRoleExEditorCommands", "date": "argRoleDateFormatOrTime", "suffix": "argRoleBackupSuffix",
+	"secret-name": "argRolePrintedVariable", "secret-all": "argRolePrintsAllVariables", "setting": "argRoleEnvironmentAssignment", "module": "argRolePythonModuleArgv", "change": "argRoleImpliesLocalWriteClass", "system": "argRoleImpliesChangeSystemEffect",
+	"remote": "argRoleImpliesChangeRemoteEffect", "destroy": "argRoleDestroyedResource", "process": "argRoleStoppedProcess", "core": "argRoleCoreDumpOrPID", "process-name": "argRoleProcessName", "process-pattern": "argRoleProcessNameRegexp", "process-line": "argRoleProcessCommandLineRegexp", "process-exact": "argRoleProcessWholeNameRegexp", "process-group": "argRoleProcessGroup", "process-parent": "argRoleProcessParent", "process-file": "argRoleProcessOpenFile", "privilege": "argRoleSwitchUser", "reject": "argRoleUnjudgeable",
+	"archive": "argRoleArchiveReadOrWritten", "folder": "argRoleWorkingFolder", "enter": "argRoleChdirForAllArgs", "step": "argRoleChdirForLaterOperands", "entry": "argRoleContainerEntryPoint", "shell": "argRoleShellCode", "python": "argRolePythonCode", "perl": "argRolePerlCode",
+	"ruby": "argRoleRubyCode", "node": "argRoleNodeCode", "php": "argRolePHPCode", "awk": "argRoleAwkCode", "applescript": "argRoleAppleScriptCode", "lua": "argRoleLuaCode",
+	"powershell": "argRolePowerShellCode", "encoded": "argRoleEncodedPowerShellCode", "key": "argRoleReadRegistryKey", "set-key": "argRoleChangeRegistryKey", "maybe-script": "argRoleTextOrScriptFile", "cmd": "argRoleCmdCode", "ipython": "argRoleIPythonCode", "code": "argRoleOtherLanguageCode", "script": "argRoleScriptFile", "script-shell": "argRoleShellScriptFile",
+	"script-python": "argRolePythonScriptFile", "script-perl": "argRolePerlScriptFile", "script-ruby": "argRoleRubyScriptFile", "script-node": "argRoleNodeScriptFile",
+	"script-php": "argRolePHPScriptFile", "script-awk": "argRoleAwkScriptFile", "script-applescript": "argRoleAppleScriptFile", "script-lua": "argRoleLuaScriptFile",
+	"script-powershell": "argRolePowerShellScriptFile", "script-code": "argRoleOtherLanguageScriptFile", "argv-script": "argRoleArgvOrScriptFile", "argv-package": "argRoleArgvFromPackage", "argv-listed": "argRoleArgvIfProgramSyntaxKnown",
+	"cmd-words": "argRoleCmdCodeWords", "powershell-words": "argRolePowerShellCodeWords", "argv": "argRoleArgv", "argv-remote": "argRoleArgvOnRemote", "argv-stdin": "argRoleArgvPlusStdinArgs",
+	"argv-semicolon": "argRoleArgvUntilSemicolon", "words": "argRoleInertRemainingArgs", "keys": "argRoleKeystrokes", "shell-words": "argRoleShellCodeWords", "shell-args": "argRoleArgsPassedToShell", "shell-remote": "argRoleRemoteShellCodeWords",
 }
 
-// restRoles are the roles that cover all remaining words.
-var restRoles = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "keys", "shell-words", "shell-args", "shell-remote", "module", "argv-script", "argv-package", "argv-listed", "cmd-words", "powershell-words"}
+// rolesTakingRemainingWords are the roles that cover all remaining words.
+var rolesTakingRemainingWords = []string{"argv", "argv-remote", "argv-stdin", "argv-semicolon", "words", "keys", "shell-words", "shell-args", "shell-remote", "module", "argv-script", "argv-package", "argv-listed", "cmd-words", "powershell-words"}
 
 func parseRole(s string) (string, error) {
-	if r, ok := roles[s]; ok {
+	if r, ok := roleConstantByYAMLWord[s]; ok {
 		return r, nil
 	}
 	return "", fmt.Errorf("unknown role %q", s)
@@ -112,7 +120,7 @@ func parseOperandRoles(text string) (s OperandRoles, err error) {
 		if err != nil {
 			return s, err
 		}
-		switch all := slices.Contains(restRoles, name); {
+		switch all := slices.Contains(rolesTakingRemainingWords, name); {
 		case (many || all) && s.Middle != "":
 			return s, fmt.Errorf("shape %q: only one role may be followed by three dots", text)
 		case all && many:
@@ -146,35 +154,35 @@ func parseAction(text string) (a Action, err error) {
 }
 
 func (a *Action) parseWord(w string) (err error) {
-	if class, ok := classes[w]; ok {
+	if class, ok := programClassConstantByYAMLWord[w]; ok {
 		if slices.Index(classesBySeverity, class) > slices.Index(classesBySeverity, a.Class) {
 			a.Class = class
 		}
 		return nil
 	}
-	if e, ok := effects[w]; ok {
+	if e, ok := effectConstantByYAMLWord[w]; ok {
 		a.Effects = append(a.Effects, e)
 		return nil
 	}
-	if f, ok := flags[w]; ok {
-		a.Flags = append(a.Flags, f)
+	if f, ok := actionFlagConstantByYAMLWord[w]; ok {
+		a.ActionFlagConstants = append(a.ActionFlagConstants, f)
 		return nil
 	}
 	if w == "secret" {
-		a.Effects, a.Stdout = append(a.Effects, "ReadSecret"), "Secret"
+		a.Effects, a.StdoutStreamConstant = append(a.Effects, effectConstantByYAMLWord["read_secret"]), streamConstantByYAMLWord["secret"]
 		return nil
 	}
 	key, v, _ := strings.Cut(w, ":")
 	switch key {
 	case "in", "out":
-		s, ok := streams[v]
+		s, ok := streamConstantByYAMLWord[v]
 		if !ok {
 			return fmt.Errorf("unknown stream %q", v)
 		}
 		if key == "in" {
-			a.Stdin = s
+			a.StdinStreamConstant = s
 		} else {
-			a.Stdout = s
+			a.StdoutStreamConstant = s
 		}
 	case "turn":
 		from, to, _ := strings.Cut(v, "=")
@@ -187,7 +195,7 @@ func (a *Action) parseWord(w string) (err error) {
 		if !slices.Contains(verbs, v) {
 			return fmt.Errorf("unknown verb %q", v)
 		}
-		a.Effects, a.Verb = append(a.Effects, "ChangeRemote"), v
+		a.Effects, a.Verb = append(a.Effects, effectConstantByYAMLWord["change_remote"]), v
 	case "harm":
 		if !slices.Contains(effect.Harms(), effect.Harm(v)) {
 			return fmt.Errorf("unknown harm %q", v)
@@ -197,26 +205,26 @@ func (a *Action) parseWord(w string) (err error) {
 		}
 		a.Harm = v
 	case "undo":
-		l, ok := losses[v]
+		l, ok := lossConstantByYAMLWord[v]
 		if !ok {
 			return fmt.Errorf("unknown loss %q", v)
 		}
-		a.Losses = append(a.Losses, l)
+		a.LossConstants = append(a.LossConstants, l)
 	case "here":
 		a.WorkingFolderRole, err = parseRole(v)
 	case "empty":
 		a.NoOperandsRole, err = parseRole(v)
 	default:
-		return a.parseValues(w)
+		return a.parseValueRoles(w)
 	}
 	return err
 }
 
-// parseValues parses =ROLE,ROLE or [=ROLE].
-func (a *Action) parseValues(w string) error {
+// parseValueRoles parses =ROLE,ROLE or [=ROLE].
+func (a *Action) parseValueRoles(w string) error {
 	list := w
 	if strings.HasPrefix(w, "[") && strings.HasSuffix(w, "]") {
-		a.Attached, list = true, w[1:len(w)-1]
+		a.HasOptionalAttachedValue, list = true, w[1:len(w)-1]
 	}
 	if !strings.HasPrefix(list, "=") {
 		return fmt.Errorf("unknown word %q", w)
@@ -226,7 +234,7 @@ func (a *Action) parseValues(w string) error {
 		if err != nil {
 			return err
 		}
-		a.Values = append(a.Values, r)
+		a.ValueRoles = append(a.ValueRoles, r)
 	}
 	return nil
 }

@@ -10,21 +10,21 @@ import (
 
 // An entryCompiler compiles one entry.
 type entryCompiler struct {
-	loader         *loader
-	isProgram      bool // the entry is a program, not a subcommand
-	otherNames     []string
-	examples       []Example
-	fileExtensions []string
-	harmForms      []harmForm
-	options        map[string]Action
-	searchedTexts  map[string]Action
-	keyOperands    map[string]Action
-	subs           map[string]*Grammar
-	likeDepth      int
+	loader           *loader
+	isProgram        bool // the entry is a program, not a subcommand
+	otherNames       []string
+	examples         []Example
+	fileExtensions   []string
+	harmfulCommands  []harmfulCommand
+	options          map[string]Action
+	argTextPatterns  map[string]Action
+	keyValueOperands map[string]Action
+	subs             map[string]*Grammar
+	inheritanceDepth int
 }
 
 func (b *entryCompiler) compileEntry(fields yaml.MapSlice) (*Grammar, error) {
-	b.options, b.keyOperands, b.searchedTexts, b.subs = map[string]Action{}, map[string]Action{}, map[string]Action{}, map[string]*Grammar{}
+	b.options, b.keyValueOperands, b.argTextPatterns, b.subs = map[string]Action{}, map[string]Action{}, map[string]Action{}, map[string]*Grammar{}
 	g := &Grammar{}
 	if err := b.readFields(g, fields); err != nil {
 		return nil, err
@@ -37,19 +37,19 @@ func (b *entryCompiler) compileEntry(fields yaml.MapSlice) (*Grammar, error) {
 			g.Options = append(g.Options, o)
 		}
 	}
-	for name, a := range b.keyOperands {
-		g.KeyOperands = append(g.KeyOperands, Option{name, a})
+	for name, a := range b.keyValueOperands {
+		g.KeyValueOperands = append(g.KeyValueOperands, Option{name, a})
 	}
-	for name, a := range b.searchedTexts {
-		g.SearchedTexts = append(g.SearchedTexts, Option{name, a})
+	for name, a := range b.argTextPatterns {
+		g.ArgTextPatterns = append(g.ArgTextPatterns, Option{name, a})
 	}
 	for name, sub := range b.subs {
 		g.Subcommands = append(g.Subcommands, Subcommand{name, sub})
 	}
 	byName := func(a, b Option) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(g.Options, byName)
-	slices.SortFunc(g.KeyOperands, byName)
-	slices.SortFunc(g.SearchedTexts, byName)
+	slices.SortFunc(g.KeyValueOperands, byName)
+	slices.SortFunc(g.ArgTextPatterns, byName)
 	// The longest prefix of a word counts.
 	slices.SortFunc(g.Prefixes, func(a, b Option) int {
 		if len(a.Name) != len(b.Name) {
@@ -60,18 +60,18 @@ func (b *entryCompiler) compileEntry(fields yaml.MapSlice) (*Grammar, error) {
 	slices.SortFunc(g.Subcommands, func(a, b Subcommand) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(g.SkippableWords)
 	for _, sub := range g.Subcommands {
-		if sub.Grammar.Style == nil {
-			sub.Grammar.Style = inheritedStyles(g.Style)
+		if sub.Grammar.ArgStyles == nil {
+			sub.Grammar.ArgStyles = argStylesInheritedBySubcommand(g.ArgStyles)
 		}
 	}
 	return g, nil
 }
 
-// inheritedStyles returns the option styles, such as gnu or bundled, that a subcommand inherits
+// argStylesInheritedBySubcommand returns the option styles, such as gnu or bundled, that a subcommand inherits
 // from its parent if its entry names none.
-func inheritedStyles(style []string) []string {
+func argStylesInheritedBySubcommand(parentStyles []string) []string {
 	out := []string{}
-	for _, s := range style {
+	for _, s := range parentStyles {
 		switch s {
 		case "gnu", "long", "plus", "numeric", "bundled", "apart", "slash":
 			out = append(out, s)
@@ -82,7 +82,7 @@ func inheritedStyles(style []string) []string {
 
 // readFields reads the keys of an entry. The keys of the entry in its key "like" come first and are overridden.
 func (b *entryCompiler) readFields(g *Grammar, fields yaml.MapSlice) error {
-	if b.likeDepth++; b.likeDepth > 8 {
+	if b.inheritanceDepth++; b.inheritanceDepth > 8 {
 		return fmt.Errorf("like: nested too deeply")
 	}
 	for _, item := range fields {
@@ -97,11 +97,11 @@ func (b *entryCompiler) readFields(g *Grammar, fields yaml.MapSlice) error {
 			return err
 		}
 	}
-	defer func() { b.likeDepth-- }()
+	defer func() { b.inheritanceDepth-- }()
 	own := map[string]bool{}
 	for _, item := range fields {
 		key, _ := item.Key.(string)
-		if b.likeDepth > 1 && (key == "also" || key == "examples" || key == "files") {
+		if b.inheritanceDepth > 1 && (key == "also" || key == "examples" || key == "files") {
 			continue // these keys describe only the entry that "like" names, not this one
 		}
 		if err := b.readField(g, key, item.Value, own); err != nil {
@@ -115,14 +115,14 @@ func (b *entryCompiler) readField(g *Grammar, key string, v any, own map[string]
 	switch key {
 	case "harms":
 		m, ok := v.(yaml.MapSlice)
-		if !ok || !b.isProgram && b.likeDepth == 1 {
+		if !ok || !b.isProgram && b.inheritanceDepth == 1 {
 			return fmt.Errorf("not a map, or not of a program")
 		}
-		forms, err := parseHarmForms(m)
-		if b.likeDepth > 1 { // these keys describe only the entry that "like" names, not this one
-			forms = slices.DeleteFunc(forms, func(f harmForm) bool { return len(f.programs) > 0 })
+		forms, err := parseHarmfulCommands(m)
+		if b.inheritanceDepth > 1 { // these keys describe only the entry that "like" names, not this one
+			forms = slices.DeleteFunc(forms, func(f harmfulCommand) bool { return len(f.programs) > 0 })
 		}
-		b.harmForms = append(b.harmForms, forms...)
+		b.harmfulCommands = append(b.harmfulCommands, forms...)
 		return err
 	case "options", "keys", "texts", "subs", "examples":
 		m, ok := v.(yaml.MapSlice)
@@ -144,7 +144,7 @@ func (b *entryCompiler) readField(g *Grammar, key string, v any, own map[string]
 		b.otherNames = words
 	case "like":
 	case "why":
-		g.EffectText = text
+		g.EffectsDescription = text
 	case "service":
 		g.Service = text
 	case "registry":
@@ -164,11 +164,11 @@ func (b *entryCompiler) readField(g *Grammar, key string, v any, own map[string]
 		}
 	case "style":
 		for _, w := range words {
-			if !slices.Contains(styles, w) {
+			if styleConstantByWord[w] == "" {
 				return fmt.Errorf("unknown style %q", w)
 			}
 		}
-		g.Style = words
+		g.ArgStyles = words
 	case "does":
 		a, err := parseAction(text)
 		if err != nil {
@@ -178,9 +178,9 @@ func (b *entryCompiler) readField(g *Grammar, key string, v any, own map[string]
 	case "flags":
 		return b.addOptions(words, Action{}, own)
 	case "values":
-		return b.addOptions(words, Action{Values: []string{"roleWord"}}, own)
+		return b.addOptions(words, Action{ValueRoles: []string{roleConstantByYAMLWord["word"]}}, own)
 	case "optional":
-		return b.addOptions(words, Action{Values: []string{"roleWord"}, Attached: true}, own)
+		return b.addOptions(words, Action{ValueRoles: []string{roleConstantByYAMLWord["word"]}, HasOptionalAttachedValue: true}, own)
 	case "operands":
 		s, err := parseOperandRoles(text)
 		g.Operands = s
@@ -223,10 +223,10 @@ func (b *entryCompiler) readMapField(key string, m yaml.MapSlice, own map[string
 		case "options":
 			err = b.addOptions(strings.Fields(name), a, own)
 		case "texts":
-			b.searchedTexts[name] = a
+			b.argTextPatterns[name] = a
 		default:
 			for _, k := range strings.Fields(name) {
-				b.keyOperands[k] = a
+				b.keyValueOperands[k] = a
 			}
 		}
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 // A Program is one entry of the files, compiled.
 type Program struct {
 	Name           string
-	Entry          string // the name of its entry
+	EntryName      string // the name of its entry
 	File           string
 	IsMainName     bool // false for the other names of an entry
 	Grammar        *Grammar
@@ -27,20 +27,20 @@ type Example struct{ Command, WantedEffects string }
 
 // A Grammar is the compiled description of a program or subcommand.
 type Grammar struct {
-	Style          []string
-	EffectText     string
-	Language       string
-	Service        string
-	Registry       string
-	InputRole      string // role of standard input, as Go code
-	Options        []Option
-	Prefixes       []Option
-	KeyOperands    []Option
-	SearchedTexts  []Option
-	Subcommands    []Subcommand
-	SkippableWords []string
-	Operands       OperandRoles
-	BaseAction     *Action
+	ArgStyles          []string
+	EffectsDescription string
+	Language           string
+	Service            string
+	Registry           string
+	InputRole          string // role of standard input, as Go code
+	Options            []Option
+	Prefixes           []Option
+	KeyValueOperands   []Option
+	ArgTextPatterns    []Option
+	Subcommands        []Subcommand
+	SkippableWords     []string
+	Operands           OperandRoles
+	BaseAction         *Action
 }
 
 // An Option is a name with an action.
@@ -132,11 +132,11 @@ func (l *loader) compileEntry(e entryName) ([]Program, error) {
 	if len(b.examples) == 0 {
 		return nil, fmt.Errorf("the examples are missing")
 	}
-	if g, err = withHarms(g, b.harmForms, "", false); err != nil {
+	if g, err = grammarWithHarms(g, b.harmfulCommands, "", false); err != nil {
 		return nil, err
 	}
 	names := append([]string{e.name}, b.otherNames...)
-	for _, f := range b.harmForms {
+	for _, f := range b.harmfulCommands {
 		for _, name := range f.programs {
 			if !slices.Contains(names, name) {
 				return nil, fmt.Errorf("harms: %s is not one of its names", name)
@@ -145,11 +145,11 @@ func (l *loader) compileEntry(e entryName) ([]Program, error) {
 	}
 	var ps []Program
 	for _, name := range names {
-		own, err := withHarms(g, b.harmForms, name, true)
+		own, err := grammarWithHarms(g, b.harmfulCommands, name, true)
 		if err != nil {
 			return nil, err
 		}
-		ps = append(ps, Program{Name: name, Entry: e.name, File: e.file, IsMainName: name == e.name, Grammar: own})
+		ps = append(ps, Program{Name: name, EntryName: e.name, File: e.file, IsMainName: name == e.name, Grammar: own})
 	}
 	ps[0].Examples, ps[0].FileExtensions = b.examples, b.fileExtensions
 	return ps, nil

@@ -85,9 +85,9 @@ func TestLike(t *testing.T) {
 	}
 	var got []string
 	for _, o := range programs[1].Grammar.Options {
-		got = append(got, o.Name+strings.Join(o.Action.Values, ","))
+		got = append(got, o.Name+strings.Join(o.Action.ValueRoles, ","))
 	}
-	if s := strings.Join(got, " "); s != "-a -oroleRead -xroleShell" {
+	if s := strings.Join(got, " "); s != "-a -oargRoleReadFile -xargRoleShellCode" {
 		t.Errorf("options of q: %s", s)
 	}
 }
@@ -113,7 +113,7 @@ func TestLikeSubcommand(t *testing.T) {
 	if subs := programs[3].Grammar.Subcommands; len(subs) != 2 || len(programs[3].Examples) != 1 {
 		t.Errorf("r, like p: %+v, examples %v", subs, programs[3].Examples)
 	}
-	if style := programs[0].Grammar.Subcommands[0].Grammar.Style; !slices.Equal(style, []string{"gnu"}) {
+	if style := programs[0].Grammar.Subcommands[0].Grammar.ArgStyles; !slices.Equal(style, []string{"gnu"}) {
 		t.Errorf("p a has the habits %q of p", style)
 	}
 }
@@ -151,12 +151,12 @@ A-b.c:
 	}
 	text := strings.Join(strings.Fields(string(source)), " ")
 	for _, want := range []string{
-		`{"a-b.c", &syntaxA_b_2ec_}`, `{"A-b.c", &syntaxA_b_2ec}`, `case ".awk": return "awk" case ".gawk": return "awk" }`, `style: gnu | plus, why: "because", language: "awk", service: "git", input: roleShell,`,
-		`prefixes: []option{ {"-Ox", `, `keys: []option{ {"if", `, `texts: []option{ {"two words", `, `groups: []string{"x", "y"}, operands: shape{head: []role{roleRead}}`,
-		`{values: []role{roleWord}}`, `{values: []role{roleWord}, attached: true}`, `{effects: []effect.Kind{effect.ChangeRemote}, verb: "delete"}`,
-		`{class: network, effects: []effect.Kind{effect.ReadSecret}, streams: streams{in: Code, setIn: true, out: Secret, setOut: true}, operands: &shape_`,
-		`turns: []turn{{roleRead, roleWrite}, {roleList, roleRead}}, here: roleRead, empty: roleList, flags: stop | dry}`,
-		`{head: []role{roleText}, rest: roleRead, tail: []role{roleWrite}}`,
+		`{"a-b.c", &syntaxA_b_2ec_}`, `{"A-b.c", &syntaxA_b_2ec}`, `case ".awk": return "awk" case ".gawk": return "awk" }`, `argStyle: argStyleGNUAbbreviations | argStylePlusOptions, effectsDescription: "because", language: "awk", service: "git", stdinRole: argRoleShellCode,`,
+		`optionsMatchedByPrefix: []option{ {"-Ox", `, `keyValueOperands: []option{ {"if", `, `argTextPatterns: []option{ {"two words", `, `skippableWords: []string{"x", "y"}, operandRoles: operandRoles{firstRoles: []argRole{argRoleReadFile}}`,
+		`{valueRoles: []argRole{argRoleTextOrSensitivePath}}`, `{valueRoles: []argRole{argRoleTextOrSensitivePath}, hasOptionalAttachedValue: true}`, `{effects: []effect.Kind{effect.ChangeRemoteSystem}, remoteChangeVerb: "delete"}`,
+		`{class: networkClassRank, effects: []effect.Kind{effect.ReadSecret}, streams: streamChanges{stdin: StreamExecutedCode, setsStdin: true, stdout: StreamCredentials, setsStdout: true}, operandRoles: &shape_`,
+		`roleChanges: []argRoleOverrideByOption{{argRoleReadFile, argRoleWriteFile}, {argRoleListFolder, argRoleReadFile}}, workingFolderRole: argRoleReadFile, noOperandsRole: argRoleListFolder, actionFlags: actionFlagEndsOptions | actionFlagDryRun}`,
+		`{firstRoles: []argRole{argRoleInertText}, middleRole: argRoleReadFile, lastRoles: []argRole{argRoleWriteFile}}`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, source)
@@ -175,8 +175,8 @@ func TestLoads(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(string(source)), " ")
 	for _, want := range []string{
-		`{ // a Names: []string{"z"}, Words: []string{"build"}, Reads: []string{"s"}, File: []string{"-f"}, Values: []string{"-j"}, ends: "z", Recipe: "", }, { // b`,
-		`Names: []string{"*.x", "y"}, Goals: []string{"-=all", "*=*"}, Folder: []string{"-C"}, ends: "xy", Recipe: "make", }`,
+		`{ // a FileNameGlobs: []string{"z"}, RequiredArgGlobs: []string{"build"}, AnalyzedFilePaths: []string{"s"}, RecipePathOptions: []string{"-f"}, OptionsWithIgnoredValue: []string{"-j"}, possibleLastBytes: "z", RecipeFormat: "", }, { // b`,
+		`FileNameGlobs: []string{"*.x", "y"}, OperandEqualsRecipeGoalsPairs: []string{"-=all", "*=*"}, FolderOptions: []string{"-C"}, possibleLastBytes: "xy", RecipeFormat: "make", }`,
 		`case "r": return []int{0}`, `case "q": return []int{0, 1}`, `case "p": return []int{1}`,
 		`{"make", []string{"m", "*.mk"}, false}, {"yaml", []string{"*.yml"}, true}, }`,
 	} {
@@ -207,7 +207,7 @@ func TestAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !a.Attached || a.Class != "network" || a.Stdout != "Download" || len(a.RoleChanges) != 1 || len(a.Operands.Last) != 1 || a.Operands.Middle != "roleRead" {
+	if !a.HasOptionalAttachedValue || a.Class != "networkClassRank" || a.StdoutStreamConstant != "StreamDownload" || len(a.RoleChanges) != 1 || len(a.Operands.Last) != 1 || a.Operands.Middle != "argRoleReadFile" {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -221,7 +221,7 @@ func TestWriteGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"DO NOT EDIT", `{"p", &syntaxP}`, `{"s", &syntax_operands_rest_Read_base_class_localWrite}`, `{"-a", &action_none}`, "rest: roleRead"} {
+	for _, want := range []string{"DO NOT EDIT", `{"p", &syntaxP}`, `{"s", &syntax_7ccc440fe292}`, `{"-a", &action_none}`, "middleRole: argRoleReadFile"} {
 		if !strings.Contains(string(source), want) {
 			t.Errorf("no %q in\n%s", want, source)
 		}
@@ -251,7 +251,7 @@ func TestWriteGoIsStable(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	source, err := WriteWords([]byte("Bs:\n  about: are letters\n  words: c b\nAs:\n  about: are others\n  words: a\n"))
+	source, err := GenerateWordListSource([]byte("Bs:\n  about: are letters\n  words: c b\nAs:\n  about: are others\n  words: a\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestWords(t *testing.T) {
 		"A:\n  abuot: x\n":               "unknown field",
 		"A: [":                           "",
 	} {
-		if _, err := WriteWords([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := GenerateWordListSource([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got error %v, want %q", text, err, want)
 		}
 	}
@@ -277,8 +277,8 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := slices.Concat(styles, slices.Collect(maps.Keys(classes)), slices.Collect(maps.Keys(effects)),
-		slices.Collect(maps.Keys(streams)), slices.Collect(maps.Keys(flags)), slices.Collect(maps.Keys(roles)), slices.Collect(maps.Keys(losses)), verbs,
+	words := slices.Concat(slices.Collect(maps.Keys(styleConstantByWord)), slices.Collect(maps.Keys(programClassConstantByYAMLWord)), slices.Collect(maps.Keys(effectConstantByYAMLWord)),
+		slices.Collect(maps.Keys(streamConstantByYAMLWord)), slices.Collect(maps.Keys(actionFlagConstantByYAMLWord)), slices.Collect(maps.Keys(roleConstantByYAMLWord)), slices.Collect(maps.Keys(lossConstantByYAMLWord)), verbs,
 		strings.Fields("also like style does why language service input files flags values optional options keys texts subs groups operands examples"))
 	for _, w := range words {
 		if !strings.Contains(string(data), "`"+w+"`") {
@@ -300,7 +300,7 @@ func TestWriteGoShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]int{
-		"syntax_operands_rest_Read_base_class_readOnly = ": 1, "&syntax_operands_rest_Read_base_class_readOnly}": 3,
+		"syntax_cfa3f220eb29 = ": 1, "&syntax_cfa3f220eb29}": 3,
 		"var syntaxQ_D = ": 1, "var syntaxQ_E = ": 0, `{"e", &syntaxQ_D}`: 1, `{"-x", &action_none}`: 1,
 	} {
 		if got := strings.Count(string(source), text); got != want {

@@ -14,25 +14,25 @@ import (
 // (dry runs).
 const dryRunKey = "dry"
 
-// A harmForm is a form of a command that does harm, such as "submodule deinit --all". A command has
+// A harmfulCommand is a form of a command that does harm, such as "submodule deinit --all". A command has
 // this form if it has the subcommand and, unless options is empty, one of the options.
-type harmForm struct {
+type harmfulCommand struct {
 	programs []string // programs of the entry to which it applies; empty for all
 	subs     [][]string
 	options  []string
 	harm     string
 }
 
-// parseHarmForms parses the key harms of an entry. It maps each harm to command forms, such as
+// parseHarmfulCommands parses the key harms of an entry. It maps each harm to command forms, such as
 // "submodule deinit --all", separated by commas.
-func parseHarmForms(m yaml.MapSlice) (out []harmForm, err error) {
+func parseHarmfulCommands(m yaml.MapSlice) (out []harmfulCommand, err error) {
 	for _, item := range m {
 		harm, text := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
 		if harm != dryRunKey && !slices.Contains(effect.Harms(), effect.Harm(harm)) {
 			return nil, fmt.Errorf("unknown harm %q", harm)
 		}
 		for part := range strings.SplitSeq(text, ",") {
-			f := harmForm{harm: harm}
+			f := harmfulCommand{harm: harm}
 			for _, w := range strings.Fields(part) {
 				switch programs, named := strings.CutSuffix(w, ":"); {
 				case named:
@@ -56,7 +56,7 @@ func parseHarmForms(m yaml.MapSlice) (out []harmForm, err error) {
 
 // addHarmTo returns a copy of a grammar in which a command form, such as "submodule deinit --all",
 // has its harm. above are the grammars of the parent commands.
-func (f *harmForm) addHarmTo(g *Grammar, above ...*Grammar) (*Grammar, error) {
+func (f *harmfulCommand) addHarmTo(g *Grammar, above ...*Grammar) (*Grammar, error) {
 	out := *g
 	depth := len(above)
 	if depth == len(f.subs) {
@@ -84,7 +84,7 @@ func (f *harmForm) addHarmTo(g *Grammar, above ...*Grammar) (*Grammar, error) {
 
 // unlistedSubcommand returns a subcommand that an entry does not list, with the effect of a matching prefix or of the program.
 func unlistedSubcommand(name string, g *Grammar, subs []Subcommand) (Subcommand, error) {
-	if i := slices.IndexFunc(subs, func(s Subcommand) bool { return isPrefixPattern(s.Name, name) }); i >= 0 {
+	if i := slices.IndexFunc(subs, func(s Subcommand) bool { return matchesPrefixPattern(s.Name, name) }); i >= 0 {
 		return Subcommand{name, subs[i].Grammar}, nil
 	}
 	if len(g.Operands.First)+len(g.Operands.Last) > 0 {
@@ -92,30 +92,30 @@ func unlistedSubcommand(name string, g *Grammar, subs []Subcommand) (Subcommand,
 	}
 	shape := g.Operands
 	if shape.Middle == "" {
-		shape.Middle = "roleText"
+		shape.Middle = roleConstantByYAMLWord["text"]
 	}
-	style := inheritedStyles(g.Style)
-	if slices.Contains(g.Style, "open") {
+	style := argStylesInheritedBySubcommand(g.ArgStyles)
+	if slices.Contains(g.ArgStyles, "open") {
 		style = append(style, "open")
 	}
-	return Subcommand{name, &Grammar{Style: style, Operands: shape, BaseAction: &Action{Class: "localWrite"}}}, nil
+	return Subcommand{name, &Grammar{ArgStyles: style, Operands: shape, BaseAction: &Action{Class: programClassConstantByYAMLWord["local-write"]}}}, nil
 }
 
-// isPrefixPattern reports whether sub ends in * and the text before it is a prefix of name.
-func isPrefixPattern(sub, name string) bool {
-	prefix, any := strings.CutSuffix(sub, "*")
+// matchesPrefixPattern reports whether sub ends in * and the text before it is a prefix of name.
+func matchesPrefixPattern(pattern, name string) bool {
+	prefix, any := strings.CutSuffix(pattern, "*")
 	return any && strings.HasPrefix(name, prefix)
 }
 
 // setHarm adds the harm to options of a grammar, or to the whole grammar.
-func (f *harmForm) setHarm(g *Grammar, above []*Grammar) error {
+func (f *harmfulCommand) setHarm(g *Grammar, above []*Grammar) error {
 	if len(f.options) == 0 {
 		var base Action
 		if g.BaseAction != nil {
 			base = *g.BaseAction
 		}
 		if f.harm == dryRunKey {
-			base.Flags = append(slices.Clone(base.Flags), "dry")
+			base.ActionFlagConstants = append(slices.Clone(base.ActionFlagConstants), actionFlagConstantByYAMLWord["dry"])
 			g.BaseAction = &base
 			return nil
 		}
@@ -128,8 +128,8 @@ func (f *harmForm) setHarm(g *Grammar, above []*Grammar) error {
 	}
 	g.Options = slices.Clone(g.Options)
 	for _, name := range f.options {
-		if sub := slices.ContainsFunc(g.Subcommands, func(s Subcommand) bool { return s.Name == name || isPrefixPattern(s.Name, name) }); sub && name[0] == '/' {
-			one := harmForm{subs: append(make([][]string, len(above)), []string{name}), harm: f.harm}
+		if sub := slices.ContainsFunc(g.Subcommands, func(s Subcommand) bool { return s.Name == name || matchesPrefixPattern(s.Name, name) }); sub && name[0] == '/' {
+			one := harmfulCommand{subs: append(make([][]string, len(above)), []string{name}), harm: f.harm}
 			with, err := one.addHarmTo(g, above...)
 			if err != nil {
 				return err
@@ -139,7 +139,7 @@ func (f *harmForm) setHarm(g *Grammar, above []*Grammar) error {
 		}
 		i := slices.IndexFunc(g.Options, func(o Option) bool { return o.Name == name })
 		if i < 0 {
-			o := Option{name, Action{Class: "localWrite"}}
+			o := Option{name, Action{Class: programClassConstantByYAMLWord["local-write"]}}
 			for _, up := range above {
 				if k := slices.IndexFunc(up.Options, func(o Option) bool { return o.Name == name }); k >= 0 {
 					o = up.Options[k]
@@ -152,7 +152,7 @@ func (f *harmForm) setHarm(g *Grammar, above []*Grammar) error {
 			return fmt.Errorf("harm %q of %s beside %q", f.harm, name, has)
 		}
 		if f.harm == dryRunKey {
-			g.Options[i].Action = Action{Flags: []string{"dry"}}
+			g.Options[i].Action = Action{ActionFlagConstants: []string{actionFlagConstantByYAMLWord["dry"]}}
 			continue
 		}
 		g.Options[i].Action.Harm = f.harm
@@ -160,11 +160,11 @@ func (f *harmForm) setHarm(g *Grammar, above []*Grammar) error {
 	return nil
 }
 
-// withHarms returns the grammar of a program with the harm of the forms that apply to it.
-func withHarms(g *Grammar, forms []harmForm, program string, named bool) (*Grammar, error) {
-	for i := range forms {
-		f := &forms[i]
-		if named != (len(f.programs) > 0) || named && !slices.Contains(f.programs, program) {
+// grammarWithHarms returns the grammar of a program with the harm of the forms that apply to it.
+func grammarWithHarms(g *Grammar, harmfulCommands []harmfulCommand, program string, onlyProgramSpecific bool) (*Grammar, error) {
+	for i := range harmfulCommands {
+		f := &harmfulCommands[i]
+		if onlyProgramSpecific != (len(f.programs) > 0) || onlyProgramSpecific && !slices.Contains(f.programs, program) {
 			continue
 		}
 		var err error

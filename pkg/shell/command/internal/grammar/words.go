@@ -16,14 +16,14 @@ type wordList struct {
 	Words string // space-separated
 }
 
-// WriteWords returns the Go source of the command package's word lists.
-func WriteWords(data []byte) ([]byte, error) {
+// GenerateWordListSource returns the Go source of the command package's word lists.
+func GenerateWordListSource(wordsYAML []byte) ([]byte, error) {
 	var names yaml.MapSlice
 	lists := map[string]wordList{}
-	if err := yaml.UnmarshalWithOptions(data, &names, yaml.UseOrderedMap()); err != nil {
+	if err := yaml.UnmarshalWithOptions(wordsYAML, &names, yaml.UseOrderedMap()); err != nil {
 		return nil, err
 	}
-	if err := yaml.UnmarshalWithOptions(data, &lists, yaml.Strict()); err != nil {
+	if err := yaml.UnmarshalWithOptions(wordsYAML, &lists, yaml.Strict()); err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer

@@ -12,15 +12,15 @@ import (
 )
 
 // A tableWriter collects the tables. Each program is a variable named after it. Equal actions and shapes share a
-// variable named after their content, and so do subcommands without tables; a subcommand equal to an earlier one
+// variable named after their short form, and so do subcommands without tables; a subcommand equal to an earlier one
 // reuses its variable. So a change of one entry changes only the lines of that entry.
 type tableWriter struct {
-	actions         map[string]string // name → composite literal
-	shapes          map[string]string
-	sharedSyntaxes  map[string]string // variable name → composite literal of the subcommands that fit on one line
-	syntaxVariables []variable
-	variableNames   map[*Grammar]string
-	nameByLiteral   map[string]string // composite literal → name
+	actionLiteralByName       map[string]string // name → composite literal
+	operandRolesLiteralByName map[string]string
+	sharedSyntaxLiteralByName map[string]string // variable name → composite literal of the subcommands that fit on one line
+	syntaxVariables           []variable
+	variableNames             map[*Grammar]string
+	nameByLiteral             map[string]string // composite literal → name
 }
 
 // A variable is a name and its composite literal.
@@ -28,7 +28,7 @@ type variable struct{ name, value string }
 
 // WriteGo returns the Go source of the command package's tables.
 func WriteGo(programs []Program) ([]byte, error) {
-	w := tableWriter{actions: map[string]string{}, shapes: map[string]string{}, sharedSyntaxes: map[string]string{}, variableNames: map[*Grammar]string{}, nameByLiteral: map[string]string{}}
+	w := tableWriter{actionLiteralByName: map[string]string{}, operandRolesLiteralByName: map[string]string{}, sharedSyntaxLiteralByName: map[string]string{}, variableNames: map[*Grammar]string{}, nameByLiteral: map[string]string{}}
 	for _, p := range programs {
 		if p.IsMainName {
 			w.writeProgram(p)
@@ -55,9 +55,9 @@ func WriteGo(programs []Program) ([]byte, error) {
 	for _, v := range w.syntaxVariables {
 		fmt.Fprintf(&out, "var %s = syntax{%s}\n\n", v.name, v.value)
 	}
-	writeVariables(&out, "syntax", w.sharedSyntaxes)
-	writeVariables(&out, "action", w.actions)
-	writeVariables(&out, "shape", w.shapes)
+	writeVariables(&out, "syntax", w.sharedSyntaxLiteralByName)
+	writeVariables(&out, "optionOrCommandAction", w.actionLiteralByName)
+	writeVariables(&out, "operandRoles", w.operandRolesLiteralByName)
 	return format.Source(out.Bytes())
 }
 
@@ -100,10 +100,11 @@ func goIdentifier(name string) string {
 	return b.String()
 }
 
-// sharedVariableName returns the variable name for a value: its words if they are few and unique, else its hash.
+// sharedVariableName returns the variable name for a value: the words of the value if they are few and unique, else
+// its hash.
 func sharedVariableName(vars map[string]string, kind, value string) string {
-	name := kind + "_" + literalWords(value)
-	if other, ok := vars[name]; len(name) > maxVariableName || ok && other != value {
+	name := kind + "_" + identifierFromLiteral(value)
+	if other, ok := vars[name]; len(name) > maxSharedVariableNameBytes || ok && other != value {
 		sum := sha256.Sum256([]byte(value))
 		name = fmt.Sprintf("%s_%x", kind, sum[:6])
 	}
@@ -111,13 +112,13 @@ func sharedVariableName(vars map[string]string, kind, value string) string {
 	return name
 }
 
-// maxVariableName is the maximum length of a shared variable's name, in bytes.
-const maxVariableName = 56
+// maxSharedVariableNameBytes is the maximum length of a shared variable's name, in bytes.
+const maxSharedVariableNameBytes = 56
 
-// literalWords returns the words of a composite literal as part of an identifier.
-func literalWords(value string) string {
-	value = typeNameRemover.Replace(value)
-	words := strings.FieldsFunc(value, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+// identifierFromLiteral returns the words of a composite literal as part of an identifier.
+func identifierFromLiteral(goLiteral string) string {
+	goLiteral = typeNameRemover.Replace(goLiteral)
+	words := strings.FieldsFunc(goLiteral, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	if len(words) == 0 {
 		return "none"
 	}
@@ -125,7 +126,7 @@ func literalWords(value string) string {
 }
 
 // typeNameRemover removes type names from a composite literal.
-var typeNameRemover = strings.NewReplacer("[]role", "", "role", "", "[]effect.Kind", "", "effect.", "", "[]turn", "", "attached: true", "attached", ": true", "", "shape{", "{", "streams{", "{", "&shape_", "", "&action_", "")
+var typeNameRemover = strings.NewReplacer("[]argRoleOverrideByOption", "", "[]argRole", "", "argRole", "", "[]effect.Kind", "", "effect.", "", ": true", "", "operandRoles{", "{", "streamChanges{", "{", "&shape_", "", "&action_", "", "actionFlag", "", "argStyle", "")
 
 // writeSubcommand writes the grammar of a subcommand, unless an equal one was written.
 func (w *tableWriter) writeSubcommand(name string, g *Grammar) {
@@ -140,7 +141,7 @@ func (w *tableWriter) writeSubcommand(name string, g *Grammar) {
 	case known != "":
 		name = known
 	case !strings.Contains(value, "\n"):
-		name = sharedVariableName(w.sharedSyntaxes, "syntax", value)
+		name = sharedVariableName(w.sharedSyntaxLiteralByName, "syntax", value)
 	default:
 		w.nameByLiteral[value] = name
 		w.syntaxVariables = append(w.syntaxVariables, variable{name, value})
@@ -151,9 +152,9 @@ func (w *tableWriter) writeSubcommand(name string, g *Grammar) {
 // syntaxLiteral returns the composite literal of a grammar, after writing those of its subcommands.
 func (w *tableWriter) syntaxLiteral(name string, g *Grammar) string {
 	var f literalFields
-	f.add("style", strings.Join(g.Style, " | "))
-	if g.EffectText != "" {
-		f.add("why", fmt.Sprintf("%q", g.EffectText))
+	f.add("argStyle", strings.Join(styleConstants(g.ArgStyles), " | "))
+	if g.EffectsDescription != "" {
+		f.add("effectsDescription", fmt.Sprintf("%q", g.EffectsDescription))
 	}
 	if g.Language != "" {
 		f.add("language", fmt.Sprintf("%q", g.Language))
@@ -164,11 +165,11 @@ func (w *tableWriter) syntaxLiteral(name string, g *Grammar) string {
 	if g.Registry != "" {
 		f.add("registry", fmt.Sprintf("%q", g.Registry))
 	}
-	f.add("input", g.InputRole)
+	f.add("stdinRole", g.InputRole)
 	f.add("options", w.optionsLiteral(g.Options))
-	f.add("prefixes", w.optionsLiteral(g.Prefixes))
-	f.add("keys", w.optionsLiteral(g.KeyOperands))
-	f.add("texts", w.optionsLiteral(g.SearchedTexts))
+	f.add("optionsMatchedByPrefix", w.optionsLiteral(g.Prefixes))
+	f.add("keyValueOperands", w.optionsLiteral(g.KeyValueOperands))
+	f.add("argTextPatterns", w.optionsLiteral(g.ArgTextPatterns))
 	if len(g.Subcommands) > 0 {
 		var b strings.Builder
 		b.WriteString("[]program{\n")
@@ -176,12 +177,12 @@ func (w *tableWriter) syntaxLiteral(name string, g *Grammar) string {
 			w.writeSubcommand(name+"_"+goIdentifier(s.Name), s.Grammar)
 			fmt.Fprintf(&b, "{%q, &%s},\n", s.Name, w.variableNames[s.Grammar])
 		}
-		f.add("subs", b.String()+"}")
+		f.add("subcommands", b.String()+"}")
 	}
-	f.add("groups", sliceLiteral("string", quoteAll(g.SkippableWords)))
-	f.add("operands", operandRolesLiteral(g.Operands))
+	f.add("skippableWords", sliceLiteral("string", quoteAll(g.SkippableWords)))
+	f.add("operandRoles", operandRolesLiteral(g.Operands))
 	if g.BaseAction != nil {
-		f.add("base", w.actionPointer(*g.BaseAction))
+		f.add("unconditionalAction", w.actionPointerGoExpr(*g.BaseAction))
 	}
 	return f.String()
 }
@@ -202,16 +203,16 @@ func (w *tableWriter) optionsLiteral(options []Option) string {
 	var b strings.Builder
 	b.WriteString("[]option{\n")
 	for _, o := range options {
-		fmt.Fprintf(&b, "{%q, %s},\n", o.Name, w.actionPointer(o.Action))
+		fmt.Fprintf(&b, "{%q, %s},\n", o.Name, w.actionPointerGoExpr(o.Action))
 	}
 	return b.String() + "}"
 }
 
-func (w *tableWriter) actionPointer(a Action) string {
+func (w *tableWriter) actionPointerGoExpr(a Action) string {
 	var f literalFields
-	f.add("values", sliceLiteral("role", a.Values))
-	if a.Attached {
-		f.add("attached", "true")
+	f.add("valueRoles", sliceLiteral("argRole", a.ValueRoles))
+	if a.HasOptionalAttachedValue {
+		f.add("hasOptionalAttachedValue", "true")
 	}
 	f.add("class", a.Class)
 	var kinds []string
@@ -220,47 +221,47 @@ func (w *tableWriter) actionPointer(a Action) string {
 	}
 	f.add("effects", sliceLiteral("effect.Kind", kinds))
 	var s literalFields
-	if a.Stdin != "" {
-		s.add("in", a.Stdin)
-		s.add("setIn", "true")
+	if a.StdinStreamConstant != "" {
+		s.add("stdin", a.StdinStreamConstant)
+		s.add("setsStdin", "true")
 	}
-	if a.Stdout != "" {
-		s.add("out", a.Stdout)
-		s.add("setOut", "true")
+	if a.StdoutStreamConstant != "" {
+		s.add("stdout", a.StdoutStreamConstant)
+		s.add("setsStdout", "true")
 	}
 	if len(s) > 0 {
-		f.add("streams", "streams{"+s.String()+"}")
+		f.add("streams", "streamChanges{"+s.String()+"}")
 	}
 	if a.Operands != nil {
-		f.add("operands", "&"+sharedVariableName(w.shapes, "shape", strings.TrimSuffix(strings.TrimPrefix(operandRolesLiteral(*a.Operands), "shape{"), "}")))
+		f.add("operandRoles", "&"+sharedVariableName(w.operandRolesLiteralByName, "shape", strings.TrimSuffix(strings.TrimPrefix(operandRolesLiteral(*a.Operands), "operandRoles{"), "}")))
 	}
 	var turns []string
 	for _, t := range a.RoleChanges {
 		turns = append(turns, "{"+t.OldRole+", "+t.NewRole+"}")
 	}
-	f.add("turns", sliceLiteral("turn", turns))
-	f.add("here", a.WorkingFolderRole)
-	f.add("empty", a.NoOperandsRole)
-	f.add("flags", strings.Join(slices.Compact(slices.Clone(a.Flags)), " | "))
+	f.add("roleChanges", sliceLiteral("argRoleOverrideByOption", turns))
+	f.add("workingFolderRole", a.WorkingFolderRole)
+	f.add("noOperandsRole", a.NoOperandsRole)
+	f.add("actionFlags", strings.Join(slices.Compact(slices.Clone(a.ActionFlagConstants)), " | "))
 	if a.Verb != "" {
-		f.add("verb", fmt.Sprintf("%q", a.Verb))
+		f.add("remoteChangeVerb", fmt.Sprintf("%q", a.Verb))
 	}
 	if a.Harm != "" {
 		f.add("harm", fmt.Sprintf("%q", a.Harm))
 	}
-	f.add("undo", strings.Join(a.Losses, " | "))
-	return "&" + sharedVariableName(w.actions, "action", f.String())
+	f.add("dataLossesBesideOperandEffects", strings.Join(a.LossConstants, " | "))
+	return "&" + sharedVariableName(w.actionLiteralByName, "action", f.String())
 }
 
 func operandRolesLiteral(s OperandRoles) string {
 	var f literalFields
-	f.add("head", sliceLiteral("role", s.First))
-	f.add("rest", s.Middle)
-	f.add("tail", sliceLiteral("role", s.Last))
+	f.add("firstRoles", sliceLiteral("argRole", s.First))
+	f.add("middleRole", s.Middle)
+	f.add("lastRoles", sliceLiteral("argRole", s.Last))
 	if len(f) == 0 {
 		return ""
 	}
-	return "shape{" + f.String() + "}"
+	return "operandRoles{" + f.String() + "}"
 }
 
 // literalFields are the fields of a composite literal; empty ones are left out.
@@ -279,6 +280,15 @@ func sliceLiteral(typ string, values []string) string {
 		return ""
 	}
 	return "[]" + typ + "{" + strings.Join(values, ", ") + "}"
+}
+
+// styleConstants returns the Go names of the words for styles.
+func styleConstants(words []string) []string {
+	var out []string
+	for _, w := range words {
+		out = append(out, styleConstantByWord[w])
+	}
+	return out
 }
 
 func quoteAll(values []string) []string {

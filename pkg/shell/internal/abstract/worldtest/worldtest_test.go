@@ -14,33 +14,33 @@ import (
 func TestLines(t *testing.T) {
 	t.Parallel()
 	w := New()
-	var world abstract.World = w
+	var world abstract.AnalysisContext = w
 	tainted := abstract.Lit("k")
-	tainted.Taint = abstract.Network | abstract.Private
-	unknown := abstract.Variable("X", 0)
+	tainted.Taint = abstract.TaintNetwork | abstract.TaintClipboardOrScreen
+	unknown := abstract.UnsetVariableValue("X", 0)
 	at := effect.Span{}
 	world.Report(effect.Effect{Kind: effect.SendData, Program: "curl", Host: "x.test", Reason: "why"})
-	world.Dynamic(effect.CauseInput, "why", at)
-	world.Path(effect.DeleteFile, unknown, true)
-	world.URL(effect.HTTPRequest, tainted)
-	world.Host(effect.Connect, tainted)
+	world.ReportUnknown(effect.CauseStandardInput, "why", at)
+	world.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, unknown, true)
+	world.RecordURLContact(effect.HTTPRequest, tainted)
+	world.RecordHostContact(effect.Connect, tainted)
 	world.Link(abstract.Lit("a"), abstract.Lit("b"))
 	world.Send(tainted, "nc", at)
 	world.SetEnvironment("A", tainted, at)
-	world.SetRegistry("reg", []abstract.Value{tainted, unknown}, at)
+	world.RecordWindowsRegistryChange("reg", []abstract.Value{tainted, unknown}, at)
 	world.ChangeFolder(tainted)
 	var io abstract.Streams
-	world.Redirect(&io, "2", abstract.Lit("f"), true)
+	world.RedirectOutput(&io, "2", abstract.Lit("f"), true)
 	world.DeliverOutput(io, tainted)
 	release := world.DeferEffects(func() { world.Call([]abstract.Value{abstract.Lit("later")}) })
 	world.Execute([]abstract.Value{abstract.Lit("ls")}, "ls", effect.ReadOnly)
 	world.CallUnknown([]abstract.Value{abstract.Lit("x")}, abstract.Streams{})
 	world.CallWindows([]abstract.Value{abstract.Lit("x")}, abstract.Streams{})
-	world.Suspect(tainted)
-	world.Nested("id", at)
-	world.Pipe("sh", at, tainted)
-	world.Run("php", tainted, "code", at)
-	world.RunFile(tainted, "lua", at)
+	world.RecordPathOrURLOfUnknownCommand(tainted)
+	world.WalkShellText("id", at)
+	world.WalkShellTextWithStdin("sh", at, tainted)
+	world.WalkCode("php", tainted, "code", at)
+	world.WalkCodeFile(tainted, "lua", at)
 	release()
 	want := `send_data curl x.test: why
 dynamic (input): why
@@ -63,7 +63,7 @@ shell: sh < k +network +private
 code runs php: k +network +private
 runs the file k +network +private as lua
 calls later`
-	if got := strings.Join(w.Reports, "\n"); got != want {
+	if got := strings.Join(w.RecordedCalls, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -73,21 +73,21 @@ calls later`
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	w := New()
-	if v := w.Read(abstract.Lit("/a/id_rsa")); v.Known() || v.Taint != abstract.Secret {
+	if v := w.Read(abstract.Lit("/a/id_rsa")); v.IsLiteral() || v.Taint != abstract.TaintReadCredentials {
 		t.Errorf("a key: %+v", v)
 	}
-	w.Store("f", false, abstract.Lit("held"))
+	w.StoreFileContent("f", false, abstract.Lit("held"))
 	if v := w.Read(abstract.Lit("f")); v.Text != "held" {
 		t.Errorf("what f holds: %+v", v)
 	}
-	w.Set("n", abstract.Lit("v"))
-	if v, ok := w.Get("n"); !ok || v.Text != "v" {
+	w.SetVariable("n", abstract.Lit("v"))
+	if v, ok := w.LookupVariable("n"); !ok || v.Text != "v" {
 		t.Errorf("n is %+v", v)
 	}
-	if _, ok := w.Get("m"); ok || !w.Discards("/dev/null") || w.Discards("f") || w.Input().Known() {
+	if _, ok := w.LookupVariable("m"); ok || !w.IsOutputDiscarded("/dev/null") || w.IsOutputDiscarded("f") || w.Stdin().IsLiteral() {
 		t.Error("the world knows what nobody told it")
 	}
-	if v := w.Environment("AWS_SECRET_ACCESS_KEY"); v.Taint != abstract.Credential || w.Environment("HOME").Taint != 0 {
+	if v := w.Environment("AWS_SECRET_ACCESS_KEY"); v.Taint != abstract.TaintCredentialVariable || w.Environment("HOME").Taint != 0 {
 		t.Errorf("a secret of the environment: %+v", v)
 	}
 	if v := w.DeliverOutput(abstract.Streams{}, abstract.Lit("out")); v.Text != "out" {
@@ -96,7 +96,7 @@ func TestMemory(t *testing.T) {
 	if !w.Step(10000) || w.Ended() || w.Step(1) || !w.Ended() || w.Step(0) {
 		t.Error("the budget has another end")
 	}
-	if lines := strings.Join(w.Reports, "\n"); strings.Count(lines, "gives up") != 1 {
+	if lines := strings.Join(w.RecordedCalls, "\n"); strings.Count(lines, "gives up") != 1 {
 		t.Errorf("gives up otherwise than once:\n%s", lines)
 	}
 }
@@ -110,16 +110,16 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen []string
-	read := func(w *World, title, text string) {
+	read := func(w *RecordingContext, title, text string) {
 		seen = append(seen, title+":"+text)
-		w.Suspect(abstract.Lit(title))
+		w.RecordPathOrURLOfUnknownCommand(abstract.Lit(title))
 	}
-	Check(t, name, true, read)
+	CheckGoldenCases(t, name, true, read)
 	want := "--- one\ntext\n\nmore\n...\nsuspects one\n--- two\n\n...\nsuspects two\n"
 	if got, err := os.ReadFile(name); err != nil || string(got) != want {
 		t.Errorf("got %q, %v\nwant %q", got, err, want)
 	}
-	Check(t, name, false, read)
+	CheckGoldenCases(t, name, false, read)
 	if got := strings.Join(seen[:2], "|"); got != "one:text\n\nmore|two:" {
 		t.Errorf("read %q", got)
 	}

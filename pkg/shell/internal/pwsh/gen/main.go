@@ -17,58 +17,100 @@ import (
 
 // A cmdletsFile is the content of cmdlets.yaml.
 type cmdletsFile struct {
-	Readers, Verbs, Assemblies, Elsewhere, Reading, Granting string
-	Meanings, Short                                          map[string]string
-	Cmdlets                                                  map[string]cmdletEntry
+	ReadOnlyCmdlets       string            `yaml:"readers"`
+	CommandVerbs          string            `yaml:"verbs"`
+	BuiltInAssemblyNames  string            `yaml:"assemblies"`
+	RemoteNounPrefixes    string            `yaml:"elsewhere"`
+	RemoteReadOnlyVerbs   string            `yaml:"reading"`
+	GrantingNounPatterns  string            `yaml:"granting"`
+	VerbsByRemoteChange   map[string]string `yaml:"meanings"`
+	ReadOnlyCmdletByAlias map[string]string `yaml:"short"`
+	Cmdlets               map[string]cmdletEntry
 }
 
 // A cmdletEntry is one cmdlet.
 type cmdletEntry struct {
-	Also, Does, Parameters, Special string
-	Examples                        map[string]string
+	Aliases                    string `yaml:"also"`
+	ProgramClassThenEffectKind string `yaml:"does"`
+	Parameters                 string `yaml:"parameters"`
+	SpecialEffect              string `yaml:"special"`
+	Examples                   map[string]string
 }
 
 // classes, effects, uses and specials map the words of entries to Go names.
 var (
-	classConstants = map[string]string{
+	classConstantByWord = map[string]string{
 		"readonly": "effect.ReadOnly", "local-write": "effect.LocalWrite", "network": "effect.Network",
 		"destructive": "effect.Destructive", "privileged": "effect.Privileged", "unknown": "effect.UnknownClass",
 	}
-	effectConstants = map[string]string{
+	effectConstantByWord = map[string]string{
 		"change_system": "effect.ChangeSystem", "change_privilege": "effect.ChangePrivilege", "stop_process": "effect.StopProcess", "persist": "effect.Persist",
-		"destroy": "effect.Destroy", "read_private": "effect.ReadClipboard", "read_secret": "effect.ReadSecret", "send_message": "effect.SendMessage", "dynamic": "effect.Dynamic",
+		"destroy": "effect.DestroyData", "read_private": "effect.ReadClipboard", "read_secret": "effect.ReadSecret", "send_message": "effect.SendMessage", "dynamic": "effect.UnknownEffect",
 	}
-	useConstants = map[string]string{
-		"": "noted", "read": "reads", "write": "writes", "delete": "deletes", "list": "lists", "create": "creates", "move": "moves", "mode": "setsMode",
-		"url": "contactsURL", "host": "contactsHost", "code": "evaluates", "program": "starts", "arguments": "passesOn", "block": "runsBlock",
-		"sent": "sends", "content": "holds", "switch": "switches", "method": "calls", "request": "requests",
+	paramUseConstantByWord = map[string]string{
+		"":          "paramUseNoEffect",
+		"read":      "paramUseReadPath",
+		"write":     "paramUseWritePath",
+		"delete":    "paramUseDeletePath",
+		"list":      "paramUseListPath",
+		"create":    "paramUseCreateFolder",
+		"move":      "paramUseMovePathAway",
+		"mode":      "paramUseSetPermissions",
+		"url":       "paramUseContactURL",
+		"host":      "paramUseContactHost",
+		"code":      "paramUsePowerShellCode",
+		"program":   "paramUseProgram",
+		"arguments": "paramUseProgramArgs",
+		"block":     "paramUseScriptBlock",
+		"sent":      "paramUseSentData",
+		"content":   "paramUseWrittenContent",
+		"switch":    "paramUseSwitch",
+		"method":    "paramUseCalledMember",
+		"request":   "paramUseHTTPMethod",
 	}
-	specialConstants = map[string]string{
-		"content": "content", "evaluate": "evaluate", "output": "output", "joins": "joins", "passes": "passes", "object": "object", "folder": "folder",
-		"items": "items", "each": "each", "same": "same", "alias": "alias", "variable": "variable", "module": "module", "remote": "remote", "types": "types", "asks": "asks", "reveals": "reveals", "unpacks": "unpacks", "makes": "makes",
+	specialEffectConstantByWord = map[string]string{
+		"content":  "specialEffectOutputsFileContent",
+		"evaluate": "specialEffectRunsInputCode",
+		"output":   "specialEffectOutputsArgs",
+		"joins":    "specialEffectOutputsJoinedPath",
+		"passes":   "specialEffectOutputsUnknown",
+		"object":   "specialEffectCreatesDotNetObject",
+		"folder":   "specialEffectChangesWorkingFolder",
+		"items":    "specialEffectOutputsListedFiles",
+		"each":     "specialEffectRunsCodePerInput",
+		"same":     "specialEffectOutputsSomeInput",
+		"alias":    "specialEffectSetsAlias",
+		"variable": "specialEffectSetsVariable",
+		"module":   "specialEffectLoadsModulePath",
+		"remote":   "specialEffectMayRunProgram",
+		"types":    "specialEffectLoadsTypes",
+		"asks":     "specialEffectAsksUserPassword",
+		"reveals":  "specialEffectRevealsPassword",
+		"unpacks":  "specialEffectUnpacksArchive",
+		"makes":    "specialEffectCreatesItem",
 	}
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := generateCmdletTables(); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func generateCmdletTables() error {
 	data, err := os.ReadFile("cmdlets.yaml")
 	if err != nil {
 		return err
 	}
-	src, err := compile(data)
+	src, err := compileCmdletsYAML(data)
 	if err != nil {
 		return fmt.Errorf("cmdlets.yaml: %w", err)
 	}
 	return os.WriteFile("cmdlets_gen.go", src, 0o644)
 }
 
-func compile(data []byte) ([]byte, error) {
+func compileCmdletsYAML(data []byte) ([]byte, error) {
 	var f cmdletsFile
 	if err := yaml.UnmarshalWithOptions(data, &f, yaml.Strict()); err != nil {
 		return nil, err
@@ -79,7 +121,7 @@ func compile(data []byte) ([]byte, error) {
 	taken := map[string]bool{}
 	for name, e := range f.Cmdlets {
 		names = append(names, name)
-		for _, n := range append(strings.Fields(e.Also), name) {
+		for _, n := range append(strings.Fields(e.Aliases), name) {
 			if taken[n] || n != strings.ToLower(n) {
 				return nil, fmt.Errorf("%s: %q is listed twice, or not in lower case", name, n)
 			}
@@ -88,39 +130,39 @@ func compile(data []byte) ([]byte, error) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		text, err := f.Cmdlets[name].literal(name)
+		text, err := f.Cmdlets[name].goStructLiteral(name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		out.WriteString(text)
 	}
 	out.WriteString("}\n")
-	writeSet(&out, "isReader", "a command only reads or formats.", f.Readers)
-	writeSet(&out, "isVerb", "a word is a verb of command names: the part before the dash.", f.Verbs)
-	writeSet(&out, "isAssembly", "an assembly is installed with Windows or .NET.", f.Assemblies)
-	writeSet(&out, "beginsElsewhere", "a prefix of nouns belongs to a module that manages a remote service.", f.Elsewhere)
-	writeSet(&out, "readsElsewhere", "commands of such a module with this verb change nothing.", f.Reading)
-	fmt.Fprintf(&out, "\n// granting matches nouns of modules for remote services whose commands grant permissions.\nconst granting = %q\n", strings.Join(strings.Fields(f.Granting), "|"))
+	writeSetMembershipFunc(&out, "isReader", "a command only reads or formats.", f.ReadOnlyCmdlets)
+	writeSetMembershipFunc(&out, "isVerb", "a word is a verb of command names: the part before the dash.", f.CommandVerbs)
+	writeSetMembershipFunc(&out, "isAssembly", "an assembly is installed with Windows or .NET.", f.BuiltInAssemblyNames)
+	writeSetMembershipFunc(&out, "beginsElsewhere", "a prefix of nouns belongs to a module that manages a remote service.", f.RemoteNounPrefixes)
+	writeSetMembershipFunc(&out, "readsElsewhere", "commands of such a module with this verb change nothing.", f.RemoteReadOnlyVerbs)
+	fmt.Fprintf(&out, "\n// granting matches nouns of modules for remote services whose commands grant permissions.\nconst granting = %q\n", strings.Join(strings.Fields(f.GrantingNounPatterns), "|"))
 	out.WriteString("\n// meaningOf returns what a verb does in a module for a remote service.\nfunc meaningOf(verb string) string {\nswitch verb {\n")
-	for _, meaning := range slices.Sorted(maps.Keys(f.Meanings)) {
-		fmt.Fprintf(&out, "case %s:\nreturn %q\n", quoted(f.Meanings[meaning]), meaning)
+	for _, meaning := range slices.Sorted(maps.Keys(f.VerbsByRemoteChange)) {
+		fmt.Fprintf(&out, "case %s:\nreturn %q\n", sortedGoStringLiterals(f.VerbsByRemoteChange[meaning]), meaning)
 	}
 	out.WriteString("}\nreturn \"\"\n}\n\n// aliased returns the reader of an alias.\nfunc aliased(alias string) string {\nswitch alias {\n")
-	for _, alias := range slices.Sorted(maps.Keys(f.Short)) {
-		fmt.Fprintf(&out, "case %q:\nreturn %q\n", alias, f.Short[alias])
+	for _, alias := range slices.Sorted(maps.Keys(f.ReadOnlyCmdletByAlias)) {
+		fmt.Fprintf(&out, "case %q:\nreturn %q\n", alias, f.ReadOnlyCmdletByAlias[alias])
 	}
 	out.WriteString("}\nreturn \"\"\n}\n")
 	return format.Source(out.Bytes())
 }
 
-// writeSet writes a function that reports whether a word is in a set. A switch is used because a map would be
+// writeSetMembershipFunc writes a function that reports whether a word is in a set. A switch is used because a map would be
 // filled at each program start.
-func writeSet(out *bytes.Buffer, name, comment, words string) {
-	fmt.Fprintf(out, "\n// %s reports whether %s\nfunc %s(word string) bool {\nswitch word {\ncase %s:\nreturn true\n}\nreturn false\n}\n", name, comment, name, quoted(words))
+func writeSetMembershipFunc(out *bytes.Buffer, funcName, comment, spaceSeparatedWords string) {
+	fmt.Fprintf(out, "\n// %s reports whether %s\nfunc %s(word string) bool {\nswitch word {\ncase %s:\nreturn true\n}\nreturn false\n}\n", funcName, comment, funcName, sortedGoStringLiterals(spaceSeparatedWords))
 }
 
-// quoted returns words as a sorted list of Go string literals.
-func quoted(words string) string {
+// sortedGoStringLiterals returns words as a sorted list of Go string literals.
+func sortedGoStringLiterals(words string) string {
 	list := strings.Fields(words)
 	slices.Sort(list)
 	list = slices.Compact(list)
@@ -130,29 +172,29 @@ func quoted(words string) string {
 	return strings.Join(list, ",\n")
 }
 
-// literal returns a cmdlet as a Go composite literal.
-func (e cmdletEntry) literal(name string) (string, error) {
+// goStructLiteral returns a cmdlet as a Go composite literal.
+func (e cmdletEntry) goStructLiteral(name string) (string, error) {
 	if len(e.Examples) == 0 {
 		return "", fmt.Errorf("no example")
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "{name: %q", name)
-	if also := strings.Fields(e.Also); len(also) > 0 {
+	if also := strings.Fields(e.Aliases); len(also) > 0 {
 		fmt.Fprintf(&b, ", aliases: %#v", also)
 	}
-	class, kind, _ := strings.Cut(e.Does, " ")
-	if classConstants[class] == "" || kind != "" && effectConstants[kind] == "" {
-		return "", fmt.Errorf("does: %q is not a class, or a class and an effect", e.Does)
+	class, kind, _ := strings.Cut(e.ProgramClassThenEffectKind, " ")
+	if classConstantByWord[class] == "" || kind != "" && effectConstantByWord[kind] == "" {
+		return "", fmt.Errorf("does: %q is not a class, or a class and an effect", e.ProgramClassThenEffectKind)
 	}
-	fmt.Fprintf(&b, ", class: %s", classConstants[class])
+	fmt.Fprintf(&b, ", class: %s", classConstantByWord[class])
 	if kind != "" {
-		fmt.Fprintf(&b, ", effect: %s", effectConstants[kind])
+		fmt.Fprintf(&b, ", effect: %s", effectConstantByWord[kind])
 	}
-	if e.Special != "" {
-		if specialConstants[e.Special] == "" {
-			return "", fmt.Errorf("special: unknown word %q", e.Special)
+	if e.SpecialEffect != "" {
+		if specialEffectConstantByWord[e.SpecialEffect] == "" {
+			return "", fmt.Errorf("special: unknown word %q", e.SpecialEffect)
 		}
-		fmt.Fprintf(&b, ", special: %s", specialConstants[e.Special])
+		fmt.Fprintf(&b, ", specialEffect: %s", specialEffectConstantByWord[e.SpecialEffect])
 	}
 	if params := strings.Fields(e.Parameters); len(params) > 0 {
 		b.WriteString(", params: []param{\n")
@@ -160,10 +202,10 @@ func (e cmdletEntry) literal(name string) (string, error) {
 			p, piped := strings.CutSuffix(p, "<")
 			p, positional := strings.CutSuffix(p, "+")
 			n, use, _ := strings.Cut(p, ":")
-			if useConstants[use] == "" || n == "" {
+			if paramUseConstantByWord[use] == "" || n == "" {
 				return "", fmt.Errorf("parameters: %q has an unknown use", p)
 			}
-			fmt.Fprintf(&b, "{%q, %s, %t, %t},\n", n, useConstants[use], positional, piped)
+			fmt.Fprintf(&b, "{%q, %s, %t, %t},\n", n, paramUseConstantByWord[use], positional, piped)
 		}
 		b.WriteString("}")
 	}

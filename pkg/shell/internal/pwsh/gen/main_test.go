@@ -22,7 +22,7 @@ func TestCompileRejects(t *testing.T) {
 		"not in lower case":    "cmdlets:\n  Get-X:\n    does: readonly\n    examples:\n      get-x: \"\"\n",
 		"unknown field \"to\"": "cmdlets:\n  get-x:\n    to: readonly\n",
 	} {
-		_, err := compile([]byte(text))
-		gentest.CheckErrorNames(t, text, err, name)
+		_, err := compileCmdletsYAML([]byte(text))
+		gentest.CheckErrorMentions(t, text, err, name)
 	}
 }

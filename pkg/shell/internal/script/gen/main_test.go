@@ -18,15 +18,15 @@ func TestFresh(t *testing.T) {
 // source that is right.
 func TestFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
-	gentest.CheckErrorNames(t, "no source", run(), "calls.yaml")
+	gentest.CheckErrorMentions(t, "no source", writeCallEffectsGoFile(), "calls.yaml")
 	t.Chdir(gentest.WriteFolder(t, map[string]string{"calls.yaml": "- {role: dance, calls: x}"}))
-	gentest.CheckErrorNames(t, "a wrong role", run(), "dance")
+	gentest.CheckErrorMentions(t, "a wrong role", writeCallEffectsGoFile(), "dance")
 	if _, err := os.Stat("calls_gen.go"); err == nil {
 		t.Error("a table was written from a wrong source")
 	}
 	t.Chdir(gentest.WriteFolder(t, map[string]string{"calls.yaml": "- {role: delete, calls: x}"}))
 	main()
-	if src, err := os.ReadFile("calls_gen.go"); err != nil || !bytes.Contains(src, []byte("deletes")) {
+	if src, err := os.ReadFile("calls_gen.go"); err != nil || !bytes.Contains(src, []byte("callEffectDeleteFile")) {
 		t.Errorf("%v\n%s", err, src)
 	}
 }
@@ -41,8 +41,8 @@ func TestGenerate(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(string(src)), " ")
 	for _, want := range []string{
-		`"rm": {{role: deletes, owner: []string{"os"}, in: []string{"python"}}, {role: lists, unless: []string{"x"}, notIn: []string{"perl"}}}`,
-		`"wipe": {{role: deletes, owner: []string{"os"}, in: []string{"python"}}}`,
+		`"rm": {{callEffect: callEffectDeleteFile, receiverOrModuleGlobs: []string{"os"}, onlyLanguages: []string{"python"}}, {callEffect: callEffectListFolder, excludedReceiverOrModuleGlobs: []string{"x"}, excludedLanguages: []string{"perl"}}}`,
+		`"wipe": {{callEffect: callEffectDeleteFile, receiverOrModuleGlobs: []string{"os"}, onlyLanguages: []string{"python"}}}`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not in\n%s", want, src)
@@ -55,6 +55,6 @@ func TestGenerate(t *testing.T) {
 		"- {role: delete, calls: x":         "[1:",
 	} {
 		_, err := generate([]byte(text))
-		gentest.CheckErrorNames(t, text, err, name)
+		gentest.CheckErrorMentions(t, text, err, name)
 	}
 }
