@@ -6,7 +6,7 @@ import (
 	"github.com/shieldcli/shield/internal/confine"
 )
 
-const arch = unix.AUDIT_ARCH_AARCH64
+const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// watchedHere are the older system calls that only this processor has.
-var watchedHere = []confine.Watch{at(unix.SYS_RENAMEAT, 0, 1, -1, true), at(unix.SYS_RENAMEAT, 2, 3, -1, true)}
+// archWatchedCalls are the older system calls that only this processor has.
+var archWatchedCalls = []confine.WatchedCall{newWatchedCall(unix.SYS_RENAMEAT, 0, 1, -1, true), newWatchedCall(unix.SYS_RENAMEAT, 2, 3, -1, true)}
