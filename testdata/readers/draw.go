@@ -649,7 +649,8 @@ func ruleTexts(path string) (rows []row) {
 		case "description":
 			said = text
 		case "advice":
-			rows = append(rows, row{Kind: "rule", Message: said + "; instead: " + text})
+			first, _, _ := strings.Cut(said, ". ") // as reasoning of pkg/classify prints it
+			rows = append(rows, row{Kind: "rule", Message: strings.TrimSuffix(first, ".") + "; instead: " + text})
 		default:
 			rows = append(rows, row{Kind: "policy rule", Message: text})
 		}
